@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "device_port.h"
 #include "log.h"
 #include "mem_link.h"
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ccctl.h"
+#include "device_port.h"
 #include "faultctl.h"
 #include "log.h"
 #include "mem_link.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client_capture.h"
+#include "device_addr.h"
 #include "linkctl.h"
 #include "request.h"
 #include "request_qp.h"

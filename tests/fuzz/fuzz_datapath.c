@@ -9,6 +9,7 @@
  * argument; further octets follow as each step needs them. What is missing at the end reads as 0.
  */
 #include "clock.h"
+#include "datapath.h"
 #include "cm_msg.h"
 #include "fuzz_daemon.h"
 #include "quota.h"
@@ -498,7 +499,10 @@ static void one_round(void)
     uint64_t now = clock_now();
     struct worker *worker = &fuzz_daemon.worker[0];
     worker->now = now;
-    device_rx(w.d, now);
+    if (device_peek(w.d, now) > 0) {
+        context_ops.doorbells(worker, now);
+        device_take(w.d, now);
+    }
     for (struct context *c = worker->contexts; c; c = c->next)
         context_round(c, now);
     device_tx_first(w.d, now);

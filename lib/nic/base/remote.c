@@ -193,7 +193,7 @@ static void remote_part(const struct remote_reads *r, struct remote_move *m, uns
 
 void remote_get(struct remote_move *m, unsigned n)
 {
-    static _Thread_local struct remote_reads r;
+    struct remote_reads r;
 
     for (unsigned i = 0; i < n; i += REMOTE_BATCH) {
         unsigned some = n - i < REMOTE_BATCH ? n - i : REMOTE_BATCH;

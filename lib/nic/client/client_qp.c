@@ -10,6 +10,7 @@
 
 #include "cc.h"
 #include "client.h"
+#include "datapath.h"
 #include "device.h"
 #include "group.h"
 #include "log.h"

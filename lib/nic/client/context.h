@@ -124,6 +124,7 @@ struct context {
     struct freed_number *freed; /* a ring of QUOTA_QUEUES, oldest first */
     uint32_t first_freed, nfreed;
 
+    bool news;     /* completions, since the worker asked last */
     bool detached; /* no worker looks here any more: the client is being torn down */
 
     TAILQ_HEAD(, queue) active;

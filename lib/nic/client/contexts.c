@@ -36,6 +36,17 @@ static bool contexts_ready(const struct worker *w)
     return false;
 }
 
+static bool contexts_news(struct worker *w)
+{
+    bool news = false;
+
+    for (struct context *c = w->contexts; c; c = c->next) {
+        news |= c->news;
+        c->news = false;
+    }
+    return news;
+}
+
 static void contexts_notify(struct worker *w, uint64_t now)
 {
     for (struct context *c = w->contexts; c; c = c->next) {
@@ -150,6 +161,7 @@ const struct context_ops context_ops = {
     .round = contexts_round,
     .doorbells = contexts_doorbells,
     .ready = contexts_ready,
+    .news = contexts_news,
     .notify = contexts_notify,
     .deadline = contexts_deadline,
     .service = contexts_service,

@@ -59,7 +59,7 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     }
     atomic_store_explicit(&cq->view.ring->prod, cq->view.index, memory_order_relaxed);
     cqring_mark(cq, wc->solicited || wc->status != WC_SUCCESS);
-    cq->ctx->worker->news++;
+    cq->ctx->news = true;
     /* A receive has left the engine: entries that waited for room can follow. */
     if (qp && cqe.kind == IPC_CQE_RECV) {
         struct queue *q = qp->srq ? &qp->srq->rq : &qp->rq;

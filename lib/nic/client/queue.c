@@ -160,7 +160,7 @@ _Static_assert(offsetof(struct ipc_sge, lkey) == offsetof(struct engine_sge, lke
 /* 1 posted, 0 nothing there, -EAGAIN no room (entry put back), -EPROTO a lie. */
 static int queue_send_one(struct queue *q, uint64_t now)
 {
-    static _Thread_local struct ipc_send s;
+    struct ipc_send s;
     struct engine_send_wr wr;
     struct mem_seg segs[IPC_SGE_MAX];
     uint32_t index = q->ring.index;

@@ -27,6 +27,8 @@ struct context_ops {
     void (*doorbells)(struct worker *w, uint64_t now);
     /* Has any of them rung, or something left from its last turn? */
     bool (*ready)(const struct worker *w);
+    /* Have completions come since the last time this was asked? */
+    bool (*news)(struct worker *w);
     /* Send the completion events that are due. */
     void (*notify)(struct worker *w, uint64_t now);
     /* When `notify` has an event that it delays, ns; UINT64_MAX = none. */

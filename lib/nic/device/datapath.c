@@ -5,6 +5,9 @@
  * seals each frame, then hands the burst over. No lock, no system call (but for the port's own), no
  * allocation.
  */
+#include "datapath.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture.h"
@@ -14,31 +17,51 @@
 #include "memory.h"
 #include "neigh.h"
 #include "remote.h"
-#include "worker.h"
 
-#define DATAPATH_COPIES 512u
-/* Frames received in one round: they fit into L2 from the check to the copy, and are few enough
- * that who has a hundred on their way sends on while the first of them are acknowledged. */
-#define DATAPATH_RX_BURST  32u
+#define DATAPATH_COPIES    512u
 #define DATAPATH_TX_BURSTS 4u /* sent in one round: others get their turn (SHM-08) */
 #define DATAPATH_TX_MIN    4u
 #define DATAPATH_AHEAD     2u    /* frames to send: memory is fetched so many before */
 #define DATAPATH_FETCH     1024u /* octets: what is less comes soon enough */
 #define DATAPATH_PAGES     512u  /* 2 MiB: so much of what was copied lately is still in a cache */
 #define DATAPATH_FULL_NS   (20 * CLOCK_US) /* retry on a full port */
-/* A time-out that is found so late has waited for its worker. Then so many bursts come first, what
- * a large ring holds, and not again for a while: a flood may not keep the rest waiting. */
+/* A time-out that is found so late has waited for its worker. Then what a large ring holds comes
+ * first (DATAPATH_CATCH_UP), and not again for a while. */
 #define DATAPATH_LATE_NS     (1 * CLOCK_MS)
-#define DATAPATH_CATCH_UP    256u
 #define DATAPATH_CATCH_UP_NS (50 * CLOCK_MS)
+
+struct datapath {
+    /* lent by the port and by the loop, until device_take gives them back */
+    unsigned nport, nown;
+    struct io_frame port[DATAPATH_RX_BURST], own[IO_BURST_MAX];
+    /* the copies of an engine_rx, and how far they are */
+    unsigned made;
+    unsigned waiting; /* behind those: writes to processes, for one system call */
+    struct engine_copy copies[DATAPATH_COPIES];
+    struct engine_result results[DATAPATH_COPIES];
+    /* A burst to send. A slot is large for its pieces, of which only the first few are ever
+     * touched. */
+    struct engine_slot slots[IO_BURST_MAX];
+    uintptr_t lately[DATAPATH_PAGES]; /* pages that were copied from or to */
+    uint8_t nowhere[IO_FRAME_MAX];    /* where frames go without a link */
+};
+
+struct datapath *datapath_new(void)
+{
+    return calloc(1, sizeof(struct datapath));
+}
+
+void datapath_free(struct datapath *p)
+{
+    free(p);
+}
 
 /* ---- memory that is far away ---- */
 
 /* Note that this page is copied from or to. Was it not, lately? */
-static bool datapath_note_page(const uint8_t *at)
+static bool datapath_note_page(struct datapath *d, const uint8_t *at)
 {
-    static _Thread_local uintptr_t lately[DATAPATH_PAGES];
-    uintptr_t page = (uintptr_t)at >> 12, *seen = &lately[page % DATAPATH_PAGES];
+    uintptr_t page = (uintptr_t)at >> 12, *seen = &d->lately[page % DATAPATH_PAGES];
     bool first = *seen != page;
 
     *seen = page;
@@ -51,13 +74,13 @@ struct datapath_far {
     uint32_t len, done;
 };
 
-static struct datapath_far datapath_far(const struct mem_piece *p)
+static struct datapath_far datapath_far(struct datapath *d, const struct mem_piece *p)
 {
     const struct memory *m = p->obj;
     if (p->len < DATAPATH_FETCH || remote_of(m))
         return (struct datapath_far){.len = p->len};
     const uint8_t *at = m->base + p->off;
-    bool far = datapath_note_page(at);
+    bool far = datapath_note_page(d, at);
 
     return (struct datapath_far){.at = far ? at : NULL, .len = p->len};
 }
@@ -95,19 +118,10 @@ static int datapath_copy(const struct engine_copy *c, uint64_t *orig)
     }
 }
 
-/* How far the copies of an engine_rx are. */
-struct datapath_copying {
-    struct engine_result results[DATAPATH_COPIES];
-    unsigned made;
-    unsigned waiting; /* behind those: writes to processes, for one system call */
-};
-
-static _Thread_local struct datapath_copying datapath_copying;
-
 static void datapath_made(struct device *d, const struct engine_copy *copy, int status,
                           uint64_t orig)
 {
-    struct datapath_copying *c = &datapath_copying;
+    struct datapath *c = d->path;
 
     if (status < 0)
         d->stats.copy_fault++;
@@ -123,7 +137,7 @@ static bool datapath_is_far(const struct engine_copy *copy)
 static void datapath_write(struct device *d, const struct engine_copy *copies)
 {
     struct remote_move moves[REMOTE_BATCH];
-    struct datapath_copying *c = &datapath_copying;
+    struct datapath *c = d->path;
     unsigned n = c->waiting;
 
     copies += c->made;
@@ -144,7 +158,7 @@ static void datapath_write(struct device *d, const struct engine_copy *copies)
  * comes behind them, which may not overtake them, has them made. */
 static void datapath_mixed_copies(struct device *d, const struct engine_copy *copies, unsigned n)
 {
-    struct datapath_copying *c = &datapath_copying;
+    struct datapath *c = d->path;
 
     while (c->made + c->waiting < n) {
         const struct engine_copy *next = &copies[c->made + c->waiting];
@@ -163,7 +177,7 @@ static void datapath_mixed_copies(struct device *d, const struct engine_copy *co
 
 static void datapath_copies(struct device *d, const struct engine_copy *copies, unsigned n)
 {
-    struct datapath_copying *c = &datapath_copying;
+    struct datapath *c = d->path;
 
     if (__builtin_expect(d->remotes > 0, 0)) {
         datapath_mixed_copies(d, copies, n);
@@ -181,12 +195,13 @@ static void datapath_copies(struct device *d, const struct engine_copy *copies, 
  */
 void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n)
 {
+    struct device *d = device;
     struct datapath_far next = {0};
 
     if (copies[n - 1].kind == ENGINE_PUT)
-        next = datapath_far(&copies[n - 1].dst);
+        next = datapath_far(d->path, &copies[n - 1].dst);
     datapath_fetch(&next, DATAPATH_FETCH, true);
-    datapath_copies(device, copies, n - 1);
+    datapath_copies(d, copies, n - 1);
     datapath_fetch(&next, next.len, true);
 }
 
@@ -212,82 +227,91 @@ static unsigned datapath_frames(struct device *d, const struct io_frame *in, uns
     return m;
 }
 
-static void datapath_engine(struct device *d, struct engine_frame *frames, unsigned n, uint64_t now)
+/* Returns whether there was something for an application: data, or a datagram for QP1. */
+static bool datapath_engine(struct device *d, struct engine_frame *frames, unsigned n, uint64_t now)
 {
-    static _Thread_local struct engine_copy copies[DATAPATH_COPIES];
+    struct datapath *c = d->path;
     unsigned done = 0;
+    bool news = false;
 
+    d->gsi_came = false;
     while (done < n) {
         unsigned ncopies = 0;
-        datapath_copying.made = datapath_copying.waiting = 0;
-        unsigned used =
-            engine_rx(d->engine, frames + done, n - done, now, copies, DATAPATH_COPIES, &ncopies);
-        datapath_copies(d, copies, ncopies);
-        if (datapath_copying.waiting > 0)
-            datapath_write(d, copies);
-        d->worker->news += ncopies;
+        c->made = c->waiting = 0;
+        unsigned used = engine_rx(d->engine, frames + done, n - done, now, c->copies,
+                                  DATAPATH_COPIES, &ncopies);
+        datapath_copies(d, c->copies, ncopies);
+        if (c->waiting > 0)
+            datapath_write(d, c->copies);
+        news |= ncopies > 0;
         if (ncopies > 0)
-            engine_copied(d->engine, datapath_copying.results, ncopies, now);
+            engine_copied(d->engine, c->results, ncopies, now);
         else if (used == 0)
             break; /* can't be: an empty copy list always has room for one frame */
         done += used;
     }
+    return news || d->gsi_came;
 }
 
-static void datapath_slow_rx(struct device *d, const struct engine_frame *frames, unsigned n,
+/* Returns whether there were any. */
+static bool datapath_slow_rx(struct device *d, const struct engine_frame *frames, unsigned n,
                              uint64_t now)
 {
+    bool any = false;
+
     for (unsigned i = 0; i < n; i++) {
         if (frames[i].disposition == ENGINE_SLOW_PATH) {
             d->stats.slow_path++;
-            d->worker->news++;
+            any = true;
             neigh_rx(d->neigh, frames[i].data, frames[i].len, now);
         }
     }
+    return any;
 }
 
-static unsigned datapath_rx_burst(struct device *d, uint64_t now)
+unsigned device_peek(struct device *d, uint64_t now)
 {
-    struct io_frame lent[DATAPATH_RX_BURST];
-    struct engine_frame frames[DATAPATH_RX_BURST];
-    unsigned n = d->io->ops->rx_peek(d->io, lent, DATAPATH_RX_BURST, now);
+    struct datapath *p = d->path;
 
-    if (n == 0)
-        return 0;
-    /* A receive that was posted before one of these was sent has to be there for it (UC-05, UD-06).
-     */
-    worker_doorbells(d->worker, now);
-    unsigned m = datapath_frames(d, lent, n, d->io->caps.own_echo, frames);
-    datapath_engine(d, frames, m, now);
-    datapath_slow_rx(d, frames, m, now);
+    p->nown = d->loop ? loop_peek(d->loop, p->own, IO_BURST_MAX) : 0;
+    p->nport = d->io->ops->rx_peek(d->io, p->port, DATAPATH_RX_BURST, now);
+    return p->nown + p->nport;
+}
+
+static bool datapath_port_rx(struct device *d, uint64_t now)
+{
+    struct datapath *p = d->path;
+    struct engine_frame frames[DATAPATH_RX_BURST];
+    unsigned m = datapath_frames(d, p->port, p->nport, d->io->caps.own_echo, frames);
+    bool news = datapath_engine(d, frames, m, now);
+
+    news |= datapath_slow_rx(d, frames, m, now);
     if (d->captures)
         capture_rx(d->captures, frames, m, now);
-    d->io->ops->rx_release(d->io, n);
-    return n;
+    d->io->ops->rx_release(d->io, p->nport);
+    return news;
 }
 
 /* What this device has sent to itself. Captures have seen it leave. */
-static unsigned datapath_loop_rx(struct device *d, uint64_t now)
+static bool datapath_loop_rx(struct device *d, uint64_t now)
 {
-    struct io_frame own[IO_BURST_MAX];
+    struct datapath *p = d->path;
     struct engine_frame frames[IO_BURST_MAX];
-    unsigned n = loop_peek(d->loop, own, IO_BURST_MAX);
 
-    if (n == 0)
-        return 0;
-    worker_doorbells(d->worker, now);
-    datapath_frames(d, own, n, false, frames);
-    datapath_engine(d, frames, n, now);
-    datapath_slow_rx(d, frames, n, now);
-    loop_release(d->loop, n);
-    return n;
+    datapath_frames(d, p->own, p->nown, false, frames);
+    bool news = datapath_engine(d, frames, p->nown, now);
+    news |= datapath_slow_rx(d, frames, p->nown, now);
+    loop_release(d->loop, p->nown);
+    return news;
 }
 
-unsigned device_rx(struct device *d, uint64_t now)
+bool device_take(struct device *d, uint64_t now)
 {
-    unsigned own = d->loop ? datapath_loop_rx(d, now) : 0;
+    bool news = d->path->nown > 0 && datapath_loop_rx(d, now);
 
-    return own + datapath_rx_burst(d, now);
+    if (d->path->nport > 0)
+        news |= datapath_port_rx(d, now);
+    return news;
 }
 
 /* ---- send ---- */
@@ -395,7 +419,7 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
         if (i + DATAPATH_AHEAD < m) {
             const struct engine_slot *s = &es[i + DATAPATH_AHEAD];
             if (s->npieces > 0)
-                later = datapath_far(&s->pieces[0]);
+                later = datapath_far(d->path, &s->pieces[0]);
             __builtin_prefetch(s->buf + s->len - WIRE_ICRC_LEN, 1);
         }
         datapath_fetch(&later, later.len / 2, false);
@@ -433,11 +457,9 @@ static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsig
  * their retries run out. Neighbours and connections are looked for when it is back. */
 static unsigned datapath_lose(struct device *d, struct engine_slot *es, uint64_t now)
 {
-    static _Thread_local uint8_t nowhere[IO_FRAME_MAX];
-
     for (unsigned i = 0; i < IO_BURST_MAX; i++) {
-        es[i].buf = nowhere;
-        es[i].cap = sizeof(nowhere);
+        es[i].buf = d->path->nowhere;
+        es[i].cap = sizeof(d->path->nowhere);
         es[i].len = 0;
     }
     unsigned m = engine_tx(d->engine, es, IO_BURST_MAX, now);
@@ -451,8 +473,7 @@ static unsigned datapath_lose(struct device *d, struct engine_slot *es, uint64_t
 
 static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uint64_t now)
 {
-    /* A slot is large for its pieces, of which only the first few are ever touched. */
-    static _Thread_local struct engine_slot es[IO_BURST_MAX];
+    struct engine_slot *es = d->path->slots;
     struct io_slot slots[IO_BURST_MAX];
     unsigned want = turn == TURN_FIRST ? 1 : d->tx_want;
 
@@ -526,19 +547,9 @@ bool device_is_late(const struct device *d, uint64_t now)
     return engine_deadline(d->engine) <= now - DATAPATH_LATE_NS && now >= d->catch_up_from;
 }
 
-/* An answer may stand behind many other frames. */
-unsigned device_catch_up(struct device *d, uint64_t now)
+void device_caught_up(struct device *d)
 {
-    unsigned n = 0, got = DATAPATH_RX_BURST;
-    bool late = device_is_late(d, now);
-
-    for (unsigned i = 0; i < DATAPATH_CATCH_UP && got >= DATAPATH_RX_BURST; i++) {
-        got = device_rx(d, now);
-        n += got;
-    }
-    if (late)
-        d->catch_up_from = clock_now() + DATAPATH_CATCH_UP_NS;
-    return n;
+    d->catch_up_from = clock_now() + DATAPATH_CATCH_UP_NS;
 }
 
 unsigned device_timers(struct device *d, uint64_t now)

@@ -13,6 +13,9 @@
 
 #include "clock.h"
 #include "context_ops.h"
+#include "datapath.h"
+#include "device_addr.h"
+#include "device_port.h"
 #include "log.h"
 #include "loop.h"
 #include "neigh.h"
@@ -91,7 +94,7 @@ static void device_on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *
     struct device *d = arg;
 
     d->gsi->ops->rx(d->gsi, pkt, payload, len);
-    d->worker->news++;
+    d->gsi_came = true;
 }
 
 static void device_on_comm_est(void *arg, void *qp_arg)
@@ -174,7 +177,8 @@ static int device_make_engine(struct device *d, char *err)
     d->engine = engine_create(&p, clock_now());
     snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
     d->neigh = d->engine ? neigh_create(d, err) : NULL;
-    return d->neigh ? 0 : -ENOMEM;
+    d->path = datapath_new();
+    return d->neigh && d->path ? 0 : -ENOMEM;
 }
 
 /* With the port open: tap has made its interface by then. */
@@ -265,6 +269,7 @@ void device_close(struct device *d)
     if (d->io)
         d->io->ops->close(d->io);
     loop_free(d->loop);
+    datapath_free(d->path);
     free(d);
 }
 

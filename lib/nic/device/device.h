@@ -19,8 +19,8 @@
 #include "share.h"
 
 struct capture;
+struct datapath;
 struct loop;
-struct mem_link;
 struct neigh;
 struct worker;
 
@@ -60,6 +60,7 @@ struct device {
     uint32_t ip_mtu;
     unsigned path_mtu;      /* enum 1..5 */
     unsigned tx_want;       /* slots to ask for: adapts to the load */
+    bool gsi_came;          /* datagrams for QP1, since device_take began */
     bool tx_blocked;        /* frames wait, and the port has no room */
     uint64_t catch_up_from; /* device_is_late: not before then */
 
@@ -68,6 +69,7 @@ struct device {
     struct engine *engine;
     struct neigh *neigh;
     struct gsi *gsi;          /* what serves QP1 */
+    struct datapath *path;    /* its scratch */
     struct loop *loop;        /* frames to ourselves; NULL = none were ever needed */
     struct capture *captures; /* running ones, linked */
     struct gid_table gids;
@@ -84,6 +86,9 @@ struct device {
     int rx_fd;                 /* of the port, as the worker watches it; -1 = none */
 };
 
+/* What a frame has beside IP: room is kept for a VLAN tag. */
+#define DEVICE_HDR (WIRE_ETH_LEN + WIRE_VLAN_LEN)
+
 /* Open the port and set everything up; the worker isn't running yet. `conf` has to live as long;
  * `seed` is for drivers that draw random numbers. 0 and *out, or -errno and a sentence in err
  * (CONFIG_ERR octets) that says what to do. */
@@ -95,46 +100,7 @@ void device_close(struct device *d);
 /* The traffic class of who wants this one: with 0 the device's (WIRE-13). */
 uint8_t device_tclass(const struct device *d, uint8_t wanted);
 
-/* One round on the worker: what has come, what is due, what there is to send. They return how much
- * there was to do (0 = idle). */
-unsigned device_rx(struct device *d, uint64_t now);
-unsigned device_timers(struct device *d, uint64_t now);
-unsigned device_tx(struct device *d, uint64_t now);
-/* Has a timer of its queue pairs waited for the worker, which was off the processor? */
-bool device_is_late(const struct device *d, uint64_t now);
-/* Take what has come meanwhile: all of it, within reason. Not late again for a while. */
-unsigned device_catch_up(struct device *d, uint64_t now);
-/* engine_hooks.copies, with the device as its argument. */
-void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n);
-/* Is there nothing to send that anybody waits for (acknowledgements can wait for an answer)? */
-bool device_can_wait(const struct device *d);
-/* Send the one WRITE that is an answer to what has just been received: before, not together with,
- * its acknowledgement, which takes as long to make and to read. device_tx comes next. */
-unsigned device_tx_first(struct device *d, uint64_t now);
-/* The next time at which device_timers or the port has something to do; UINT64_MAX = none. */
-uint64_t device_deadline(struct device *d, uint64_t now);
-/* What a frame has beside IP: room is kept for a VLAN tag. */
-#define DEVICE_HDR (WIRE_ETH_LEN + WIRE_VLAN_LEN)
-
-/* Octets of IP that a frame of the port has room for, whatever MTU was asked for. */
-uint32_t device_room(const struct device *d);
-/* The emulated link below a device, for the caller to mem_link_put; NULL: its port isn't on one. */
-struct mem_link *device_link(const struct device *d);
-/* Have what the port receives wake its worker. */
-void device_watch(struct device *d);
-/* Every few ms, before the link is looked at: the port's MTU, MAC address, number and descriptor as
- * they are now (WIRE-36). */
-void device_follow(struct device *d, uint64_t now);
 /* Every few ms: link state, the port's own upkeep, neighbours. */
 void device_service(struct device *d, uint64_t now);
-
-/* Add an address; take one away. On the worker. 0; -EEXIST it is one of ours, -ENOSPC; -ENOENT it
- * isn't, -EPERM it can't go: it is the link-local one of the MAC. */
-int device_addr_add(struct device *d, const struct config_addr *a);
-int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now);
-/* Tell the port which addresses are ours; the two above do that. */
-void device_claim(struct device *d);
-/* Every few ms: queue pairs whose address stays away go to ERR. */
-void device_addr_service(struct device *d, uint64_t now);
 
 #endif

@@ -4,6 +4,8 @@
  * address fall silent when it goes, go on when it comes back within the hold time, and to ERR
  * when it doesn't.
  */
+#include "device_addr.h"
+
 #include <string.h>
 
 #include "context_ops.h"

@@ -3,6 +3,8 @@
  * A port's interface changes while the device runs (WIRE-36): its MTU, its MAC address, its number.
  * Each change is followed and told in one log line.
  */
+#include "device_port.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

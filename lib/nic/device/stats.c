@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "context_ops.h"
 #include "device.h"
+#include "device_port.h"
 #include "mem_link.h"
 #include "neigh.h"
 #include "worker.h"

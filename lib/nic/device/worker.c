@@ -19,6 +19,7 @@
 
 #include "clock.h"
 #include "context_ops.h"
+#include "datapath.h"
 #include "device.h"
 
 #define WORKER_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
@@ -179,9 +180,33 @@ static void worker_service(struct worker *w, uint64_t now)
     w->service_at = now + WORKER_SERVICE_NS;
 }
 
-void worker_doorbells(struct worker *w, uint64_t now)
+/* Take what has come to a device. Returns how many frames. */
+static unsigned worker_rx(struct worker *w, struct device *d, uint64_t now)
 {
+    unsigned n = device_peek(d, now);
+
+    if (n == 0)
+        return 0;
+    /* A receive that was posted before one of these was sent has to be there for it (UC-05, UD-06).
+     */
     w->context_ops->doorbells(w, now);
+    w->news |= device_take(d, now);
+    return n;
+}
+
+/* Take all that has come to it, within reason: an answer may stand behind many other frames. */
+static unsigned worker_rx_all(struct worker *w, struct device *d, uint64_t now)
+{
+    unsigned n = 0, got = DATAPATH_RX_BURST;
+    bool late = device_is_late(d, now);
+
+    for (unsigned i = 0; i < DATAPATH_CATCH_UP && got >= DATAPATH_RX_BURST; i++) {
+        got = worker_rx(w, d, now);
+        n += got;
+    }
+    if (late)
+        device_caught_up(d);
+    return n;
 }
 
 /* Give others the core for a moment, and notice how long they keep it. Where an application spins
@@ -257,11 +282,11 @@ static unsigned worker_catch_up(struct worker *w, uint64_t now)
     if (!late)
         return 0;
     for (unsigned i = 0; i < w->ndevice; i++)
-        n += device_catch_up(w->device[i], now);
+        n += worker_rx_all(w, w->device[i], now);
     for (unsigned i = 0; i < w->ndevice; i++)
         n += device_tx(w->device[i], now);
     for (unsigned i = 0; i < w->ndevice; i++)
-        n += device_catch_up(w->device[i], now);
+        n += worker_rx_all(w, w->device[i], now);
     return n;
 }
 
@@ -282,10 +307,10 @@ static unsigned worker_round(struct worker *w, uint64_t now)
     unsigned work = worker_job(w, now) ? 1 : 0, frames = 0;
 
     for (unsigned i = 0; i < w->ndevice; i++)
-        frames += device_rx(w->device[i], now);
+        frames += worker_rx(w, w->device[i], now);
     work += frames;
-    bool news = w->news != w->told; /* also of the end of the last round */
-    w->told = w->news;
+    bool news = w->context_ops->news(w) || w->news; /* also of the end of the last round */
+    w->news = false;
     if (news || (frames > 0 && !w->awaits)) { /* whom they are for gets a turn */
         w->look_until = 0;
         w->awaits = false;
@@ -340,7 +365,7 @@ static bool worker_anything(struct worker *w, uint64_t now)
     unsigned n = 0;
     w->now = now;
     for (unsigned i = 0; i < w->ndevice; i++)
-        n += device_rx(w->device[i], now);
+        n += worker_rx(w, w->device[i], now);
     return n > 0;
 }
 

@@ -62,7 +62,7 @@ struct worker {
     unsigned ndevice;
     const struct context_ops *context_ops;
     struct context *contexts; /* every open context, linked; of context_ops */
-    uint64_t news, told;      /* grows with what somebody waits for, as octets and completions */
+    bool news;                /* frames have brought what an application may wait for */
     uint64_t now;             /* of the round, for completions' time */
     uint64_t pause_over;      /* what comes from then on has come after a pause */
     uint64_t turn_ns;         /* a yield this long on this machine: somebody has had a turn */
@@ -103,8 +103,6 @@ void worker_fini(struct worker *w);
  * that is blocked or not running, right here in its place. From the control thread only. */
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg);
 
-/* On the worker: take what applications have posted. For who holds frames that arrived later. */
-void worker_doorbells(struct worker *w, uint64_t now);
 /* On the worker, in the middle of a round: an application on its core has fallen behind with what
  * others wait for. Let it run, until helped(arg) or three turns have passed. False: it hasn't
  * helped, or wasn't let in, because that can cost a time slice, this worker yields to nobody, or it
