@@ -88,6 +88,15 @@ int main(int argc, char **argv)
     if (hp != MAP_FAILED) {
         huge = true;
         use("huge page", hp + 5, 100000);
+        hp = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB,
+                  -1, 0);
+        WANT(hp != MAP_FAILED, "a shared huge page: errno %d", errno);
+        use("shared huge page", hp + 4097, 1 << 20);
+        fd = memfd_create("vt", MFD_HUGETLB);
+        WANT(fd >= 0 && !ftruncate(fd, 4 << 20), "memfd of huge pages: errno %d", errno);
+        hp = mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        WANT(hp != MAP_FAILED, "mapping of a memfd of huge pages: errno %d", errno);
+        use("memfd of huge pages", hp + (1 << 20), 2 << 20);
     }
     char *thp = mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     madvise(thp, 4 << 20, MADV_HUGEPAGE);
