@@ -259,6 +259,25 @@ static int req_mr_reg(struct request *r)
     return 0;
 }
 
+static int req_mr_rereg(struct request *r)
+{
+    const struct ipc_mr_rereg *in = request_in(r, struct ipc_mr_rereg);
+    struct ipc_mr *out = request_out(r, struct ipc_mr);
+    struct client *c = r->client;
+    struct region *mr = handle_get(&c->handles, HANDLE_MR, in->mr);
+    uintptr_t pd = (uintptr_t)handle_get(&c->handles, HANDLE_PD, in->pd);
+
+    if (!mr || !pd)
+        return -EINVAL;
+    if (mr->own && !mr->own->writable && (in->access & MEM_LOCAL_WRITE))
+        return -EOPNOTSUPP;
+    int rc =
+        mem_mr_rereg(engine_mem(r->device->engine), mr->lkey, (uint32_t)pd, in->access, &out->rkey);
+    out->mr = in->mr;
+    out->lkey = mr->lkey;
+    return rc;
+}
+
 static int req_mr_dereg(struct request *r)
 {
     uint32_t h = request_in(r, struct ipc_handle)->handle;
@@ -346,6 +365,7 @@ const struct request_type request_memory[IPC_TYPE_MAX] = {
     [IPC_SLAB_FREE] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_slab_free, .finish = finish_slab},
     [IPC_MR_REG] = {REQ_CONTEXT, false, WHOLE(ipc_mr_reg), .prepare = prep_mr_reg,
                     .run = req_mr_reg, .finish = finish_mr},
+    [IPC_MR_REREG] = {REQ_CONTEXT, false, WHOLE(ipc_mr_rereg), .run = req_mr_rereg},
     [IPC_MR_DEREG] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_mr_dereg, .finish = finish_mr},
     [IPC_MR_ALLOC] = {REQ_CONTEXT, false, WHOLE(ipc_mr_alloc), .run = req_mr_alloc},
     [IPC_MW_ALLOC] = {REQ_CONTEXT, false, WHOLE(ipc_mw_alloc), .run = req_mw_alloc},

@@ -305,6 +305,35 @@ int urnic_reg_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned access
     return urnic_reg_mr_iova(pd, addr, length, (uint64_t)(uintptr_t)addr, access, mr);
 }
 
+int urnic_rereg_mr(struct urnic_mr *mr, struct urnic_pd *pd, unsigned access)
+{
+    struct urnic_context *ctx = mr->context;
+    struct ipc_mr reply;
+
+    if (pd == NULL)
+        pd = mr->pd;
+    if (pd->ctx != ctx)
+        return -EINVAL;
+    struct client_slab *s = slab_find(ctx, true, 0, mr->addr, mr->length);
+    int err = 0;
+    if (s == NULL && mr->addr != NULL)
+        err = client_mapping_check(mr->addr, mr->length, (access & URNIC_ACCESS_LOCAL_WRITE) != 0);
+    if (err < 0)
+        return err;
+    struct ipc_mr_rereg req = {
+        .hdr.type = IPC_MR_REREG,
+        .mr = mr->handle,
+        .pd = pd->handle,
+        .access = access,
+    };
+    err = client_call(ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err < 0)
+        return err == -ENOTSUP ? -EOPNOTSUPP : err;
+    mr->pd = pd;
+    mr->rkey = reply.rkey;
+    return 0;
+}
+
 int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size_t length, uint64_t iova,
                     unsigned access, struct urnic_mr **mr)
 {

@@ -451,11 +451,27 @@ void *urnic_srq_context(const struct urnic_srq *srq)
 
 /* ---- address handles ---- */
 
+static int resolve(struct urnic_context *ctx, const struct urnic_ah_attr *attr,
+                   struct ipc_av_resolve *reply)
+{
+    struct ipc_av_resolve req = {.hdr.type = IPC_AV_RESOLVE};
+    av_from(&req.av, attr);
+    return client_call(ctx, &req, sizeof(req), reply, sizeof(*reply));
+}
+
+int urnic_resolve_mac(struct urnic_context *ctx, const struct urnic_ah_attr *attr, uint8_t mac[6])
+{
+    struct ipc_av_resolve reply;
+    int err = resolve(ctx, attr, &reply);
+    if (err == 0)
+        memcpy(mac, reply.av.dmac, 6);
+    return err;
+}
+
 int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *attr, struct urnic_ah **out)
 {
-    struct ipc_av_resolve req = {.hdr.type = IPC_AV_RESOLVE}, reply;
-    av_from(&req.av, attr);
-    int err = client_call(pd->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    struct ipc_av_resolve reply;
+    int err = resolve(pd->ctx, attr, &reply);
     if (err < 0)
         return err;
     struct urnic_ah *ah = malloc(sizeof(*ah));

@@ -252,6 +252,7 @@ static const char *const type_names[IPC_TYPE_MAX] = {
     [IPC_MR_DEREG] = "mr-dereg",
     [IPC_MW_ALLOC] = "mw-alloc",
     [IPC_MR_ALLOC] = "mr-alloc",
+    [IPC_MR_REREG] = "mr-rereg",
     [IPC_MW_DEALLOC] = "mw-dealloc",
     [IPC_CHANNEL_CREATE] = "channel-create",
     [IPC_CHANNEL_DESTROY] = "channel-destroy",

@@ -33,7 +33,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 11u
+#define IPC_MINOR 12u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -64,6 +64,7 @@ enum ipc_type {
     IPC_MW_ALLOC,      /* ipc_mw_alloc -> ipc_mr */
     IPC_MW_DEALLOC,    /* ipc_handle -> ipc_hdr; unbinds it */
     IPC_MR_ALLOC,      /* ipc_mr_alloc -> ipc_mr: a region that work requests register (minor 3) */
+    IPC_MR_REREG,      /* ipc_mr_rereg -> ipc_mr: other rights, another domain (minor 12) */
     /* queues */
     IPC_CHANNEL_CREATE = 48, /* ipc_hdr -> ipc_handle, fd 0: where completion events arrive */
     IPC_CHANNEL_DESTROY,     /* ipc_handle -> ipc_hdr; -EBUSY: CQs use it */

@@ -140,6 +140,16 @@ struct ipc_mr_reg {
     uint64_t iova; /* address that SGEs and peers use for the first octet */
 };
 
+/* A region gets other rights or another domain, and keeps its keys. -EOPNOTSUPP: its memory is
+ * mapped for reading only, and it is to be written. */
+struct ipc_mr_rereg {
+    struct ipc_hdr hdr;
+    uint32_t mr; /* handle */
+    uint32_t pd;
+    uint32_t access; /* as ipc_mr_reg */
+    uint32_t zero;
+};
+
 struct ipc_mr {
     struct ipc_hdr hdr;
     uint32_t mr; /* handle */
@@ -379,6 +389,7 @@ IPC_SIZE_CHECK(struct ipc_ctx_opened, 48);
 IPC_SIZE_CHECK(struct ipc_where, 32);
 IPC_SIZE_CHECK(struct ipc_mr_reg, 56);
 IPC_SIZE_CHECK(struct ipc_mr_alloc, 48);
+IPC_SIZE_CHECK(struct ipc_mr_rereg, 32);
 IPC_SIZE_CHECK(struct ipc_cq, 56);
 IPC_SIZE_CHECK(struct ipc_srq_resize, 32);
 IPC_SIZE_CHECK(struct ipc_qp_create, 344);

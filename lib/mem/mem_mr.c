@@ -13,16 +13,25 @@
 /* Verbs' optional range: relaxed ordering and whatever follows. */
 #define ACCESS_HINTS 0x3FF00000u
 
-/* MR-02, MR-04, MR-13. */
-static int check_range(uint64_t iova, uint64_t len, unsigned access, const struct mem_seg *segs,
-                       unsigned nsegs)
+/* MR-02, MR-13. */
+static int check_access(unsigned access)
 {
-    uint64_t sum = 0;
-
     if (access & ~(ACCESS_KNOWN | ACCESS_HINTS))
         return -EOPNOTSUPP;
     if ((access & (MEM_REMOTE_WRITE | MEM_REMOTE_ATOMIC)) && !(access & MEM_LOCAL_WRITE))
         return -EINVAL;
+    return 0;
+}
+
+/* MR-04. */
+static int check_range(uint64_t iova, uint64_t len, unsigned access, const struct mem_seg *segs,
+                       unsigned nsegs)
+{
+    uint64_t sum = 0;
+    int err = check_access(access);
+
+    if (err)
+        return err;
     if (!(access & MEM_ZERO_BASED) && iova > UINT64_MAX - len)
         return -EINVAL;
     for (unsigned i = 0; i < nsegs; i++) {
@@ -103,6 +112,28 @@ int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned
     set_valid(m, s, iova, len, access);
     m->usage.mrs++;
     *lkey = s->key;
+    *rkey = access & MEM_REMOTE_ANY ? s->key : 0;
+    return 0;
+}
+
+int mem_mr_rereg(struct mem *m, uint32_t lkey, uint32_t pd, unsigned access, uint32_t *rkey)
+{
+    struct mem_slot *s = mem_slot_find_kind(m, lkey, MEM_K_MR, MEM_K_MR);
+
+    if (!s || s->key != lkey || !mem_pd_live(m, pd))
+        return -EINVAL;
+    int err = check_access(access);
+    if (err)
+        return err;
+    if ((access ^ s->access) & MEM_ZERO_BASED)
+        return -EINVAL;
+    if (mem_slot_cold(m, s)->windows > 0)
+        return -EBUSY;
+    m->pds[s->pd].users--;
+    m->pds[pd].users++;
+    s->pd = pd;
+    s->access = (uint16_t)(access & ACCESS_KNOWN);
+    s->gen++;
     *rkey = access & MEM_REMOTE_ANY ? s->key : 0;
     return 0;
 }

@@ -10,6 +10,7 @@
 #define PORT            1
 #define FLOW_LABEL_MASK 0xFFFFFu
 #define GIDS_MAX        256
+#define NO_VLAN         0xFFFFu
 
 int uv_ah_attr(struct urnic_ah_attr *to, const struct ibv_ah_attr *from)
 {
@@ -143,11 +144,18 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
 UV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
                                           uint8_t mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
-    (void)context;
-    (void)attr;
-    (void)mac;
-    (void)vid;
-    return uv_fail(-EOPNOTSUPP);
+    struct urnic_port_attr port;
+    struct urnic_ah_attr to;
+    int err = uv_ah_attr(&to, attr);
+    if (err == 0)
+        err = urnic_resolve_mac(uv_ctx(context)->urnic, &to, mac);
+    if (err == 0 && vid != NULL)
+        err = urnic_query_port(uv_ctx(context)->urnic, &port);
+    if (err < 0)
+        return uv_fail(err);
+    if (vid != NULL)
+        *vid = port.vlan != 0 ? port.vlan : NO_VLAN;
+    return 0;
 }
 
 /* ---- multicast ---- */

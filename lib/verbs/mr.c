@@ -56,7 +56,8 @@ static void show(struct uv_mr *mr, struct ibv_pd *pd, struct urnic_mr *urnic, vo
     mr->mr.length = urnic->length;
     mr->mr.handle = urnic->handle;
     mr->mr.lkey = urnic->lkey;
-    mr->mr.rkey = urnic->rkey;
+    /* Without a remote right there is none yet; programs may give one later (ibv_rereg_mr). */
+    mr->mr.rkey = urnic->rkey != 0 ? urnic->rkey : urnic->lkey;
 }
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -85,7 +86,20 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
     return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
-/* The new region takes the old one's place, with other keys: programs read them again. */
+/* With other rights or another domain only, the region keeps its keys. -EOPNOTSUPP: it can't. */
+static int rereg_in_place(struct uv_mr *mr, struct ibv_pd *pd, unsigned rights)
+{
+    unsigned access;
+    int err = access_of(rights, &access);
+    if (err == 0)
+        err = urnic_rereg_mr(mr->urnic, uv_pd(pd)->urnic, access);
+    if (err == 0)
+        show(mr, pd, mr->urnic, mr->mr.addr);
+    return err;
+}
+
+/* A region at another address takes the old one's place, with other keys: programs read them again.
+ */
 int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
                  int access)
 {
@@ -108,7 +122,14 @@ int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, 
         len = length;
         iova = (uintptr_t)addr;
     }
-    int err = reg(new_pd, at, len, iova, rights, &fresh);
+    int err =
+        flags & IBV_REREG_MR_CHANGE_TRANSLATION ? -EOPNOTSUPP : rereg_in_place(mr, new_pd, rights);
+    if (err == 0) {
+        mr->access = rights;
+        return 0;
+    }
+    if (err == -EOPNOTSUPP)
+        err = reg(new_pd, at, len, iova, rights, &fresh);
     if (err == 0 && (err = urnic_dereg_mr(mr->urnic)) < 0)
         urnic_dereg_mr(fresh);
     if (err < 0) {

@@ -28,7 +28,6 @@ def unpack(rig):
 
 # What may fail, and why.
 KNOWN = {
-    "test_mr_rereg_access": "a region that is registered again gets new keys",
     "Test resize CQ": "it shrinks a queue before its sends have completed",
 }
 

@@ -67,6 +67,54 @@ static const struct reg_case {
      -EINVAL},
 };
 
+/* MR-07: in place, other rights and another domain; the keys stay, and what was checked is not
+ * valid any more. */
+START_TEST(mr_07_rereg_in_place)
+{
+    struct mem *m = mem_make(64);
+    uint32_t pd = mem_make_pd(m), other = mem_make_pd(m), lkey, rkey, again = 1, window;
+    const struct mem_seg seg = {mem_obj, 0, 4096};
+    struct mem_ref ref, old;
+    struct mem_piece piece;
+
+    ck_assert_int_eq(mem_mr_reg(m, pd, 0x1000, 4096, MEM_LOCAL_WRITE, &seg, 1, NULL, &lkey, &rkey),
+                     0);
+    ck_assert_uint_eq(rkey, 0);
+    ck_assert_int_eq(mem_check(m, pd, 1, lkey, 0x1000, 64, MEM_REMOTE_WRITE, false, &ref), -EACCES);
+    ck_assert_int_eq(mem_check(m, pd, 1, lkey, 0x1000, 64, MEM_LOCAL_WRITE, true, &old), 0);
+    ck_assert_int_eq(mem_mr_rereg(m, lkey, pd, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE, &rkey), 0);
+    ck_assert_uint_eq(rkey, lkey);
+    ck_assert_int_eq(mem_check(m, pd, 1, rkey, 0x1000, 64, MEM_REMOTE_WRITE, false, &ref), 0);
+    ck_assert_int_eq(mem_pieces(m, &old, 0, 64, &piece, 1), -EACCES);
+
+    /* wrong: nothing changes */
+    ck_assert_int_eq(mem_mr_rereg(m, lkey, pd, MEM_REMOTE_WRITE, &again), -EINVAL);
+    ck_assert_int_eq(mem_mr_rereg(m, lkey, 99, MEM_LOCAL_WRITE, &again), -EINVAL);
+    ck_assert_int_eq(mem_mr_rereg(m, lkey ^ 1, pd, MEM_LOCAL_WRITE, &again), -EINVAL);
+    ck_assert_int_eq(mem_mr_rereg(m, lkey, pd, 1u << 6, &again), -EOPNOTSUPP);
+    ck_assert_int_eq(mem_mr_rereg(m, lkey, pd, MEM_ZERO_BASED, &again), -EINVAL);
+    ck_assert_int_eq(mem_check(m, pd, 1, rkey, 0x1000, 64, MEM_REMOTE_WRITE, false, &ref), 0);
+
+    ck_assert_int_eq(mem_mr_rereg(m, lkey, other, MEM_LOCAL_WRITE | MEM_MW_BIND, &rkey), 0);
+    ck_assert_uint_eq(rkey, 0);
+    ck_assert_int_eq(mem_check(m, other, 1, lkey, 0x1000, 64, MEM_LOCAL_WRITE, true, &ref), 0);
+    ck_assert_int_eq(mem_check(m, pd, 1, lkey, 0x1000, 64, MEM_LOCAL_WRITE, true, &ref), -EACCES);
+    ck_assert_int_eq(mem_pd_free(m, pd), 0); /* the region is the other domain's */
+    ck_assert_int_eq(mem_pd_free(m, other), -EBUSY);
+
+    ck_assert_int_eq(mem_mw_alloc(m, other, 1, &window), 0);
+    ck_assert_int_eq(mem_mw_bind(m, other, 1, window, 0, lkey, 0x1000, 64, MEM_REMOTE_READ, &again),
+                     0);
+    ck_assert_int_eq(mem_mr_rereg(m, lkey, other, MEM_LOCAL_WRITE, &rkey), -EBUSY);
+    ck_assert_int_eq(mem_mw_dealloc(m, again), 0);
+    ck_assert_int_eq(mem_mr_rereg(m, lkey, other, 0, &rkey), 0);
+    ck_assert_int_eq(mem_mr_dereg(m, lkey), 0);
+    ck_assert_int_eq(mem_mr_rereg(m, lkey, other, 0, &rkey), -EINVAL);
+    ck_assert_int_eq(mem_pd_free(m, other), 0);
+    mem_destroy(m);
+}
+END_TEST
+
 START_TEST(mr_02_registration_rules)
 {
     const struct reg_case *c = &reg_cases[_i];
@@ -353,6 +401,7 @@ int main(void)
     tcase_add_test(t, mr_06_dereg_ends_access);
     tcase_add_test(t, mr_06_held_region_is_freed_by_the_last_drop);
     tcase_add_test(t, mr_06_drop_before_dereg);
+    tcase_add_test(t, mr_07_rereg_in_place);
     tcase_add_test(t, mr_15_limits);
     tcase_add_test(t, mr_05_domains);
     tcase_add_test(t, mr_08_fast_register);

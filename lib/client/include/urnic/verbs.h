@@ -90,6 +90,12 @@ URNIC_API int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, 
  * the object ends before; -ENOMEM; -EDQUOT. */
 URNIC_API int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size_t length,
                               uint64_t iova, unsigned access, struct urnic_mr **mr);
+/* Give the region other rights or another domain (NULL = its own): its addresses and keys stay.
+ * Requests that use it meanwhile may fail. -EINVAL: rights as above, or URNIC_ACCESS_ZERO_BASED
+ * changes; a region of urnic_alloc_mr; -EBUSY: windows are bound; -EACCES: the mapping may not be
+ * written; -EOPNOTSUPP: unknown rights, an object that is registered for reading only is to be
+ * written, or an older daemon: register the memory anew. */
+URNIC_API int urnic_rereg_mr(struct urnic_mr *mr, struct urnic_pd *pd, unsigned access);
 /* After return nobody touches the memory through this region. -EBUSY: windows are bound. */
 URNIC_API int urnic_dereg_mr(struct urnic_mr *mr);
 
@@ -247,6 +253,10 @@ URNIC_API int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
  * pairs of all domains may use it, and it doesn't keep its own one busy. */
 URNIC_API int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *attr,
                               struct urnic_ah **ah);
+/* Only the neighbour's MAC address that packets to it carry; the errors are those of
+ * urnic_create_ah. */
+URNIC_API int urnic_resolve_mac(struct urnic_context *ctx, const struct urnic_ah_attr *attr,
+                                uint8_t mac[6]);
 /* The way back: to the sender of a received datagram, whose 40 octets of IP header are at `grh`.
  * sgid_index: which of our addresses to answer from. The traffic class is the datagram's without
  * its ECN bits. -EINVAL: the completion is of no datagram; and as urnic_create_ah. */
