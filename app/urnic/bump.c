@@ -11,20 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-#define US 1000ull
 #define MS 1000000ull
 
 #define SERVICE_NS (1 * MS)  /* between two looks at the links */
-#define LINGER_NS  (60 * US) /* look on for so long after the last work, then sleep */
-#define SPIN_NS    (5 * US)  /* a time nearer than this isn't worth sleeping for */
 #define SLEEP_MAX  (50 * MS) /* ports want to be served now and then */
-#define NAP_NS     (50 * US) /* where a port can't wake us */
-/* A yield this long: somebody spins on this core, and a yield costs a whole time slice, while one
- * who sleeps is let in again at once. So sleep instead, for a while that doubles. */
-#define YIELD_LONG (1 * MS)
-#define CROWD_MIN  (8 * MS)
-#define CROWD_MAX  (256 * MS)
-#define HEADERS    18u /* Ethernet and a VLAN tag */
+#define HEADERS    18u       /* Ethernet and a VLAN tag */
 
 static uint64_t clock_ns(void)
 {
@@ -67,7 +58,8 @@ int bump_open(struct bump *b, const char *port_a, const char *port_b, uint32_t m
                                           .promiscuous = true};
     int rc = 0;
 
-    *b = (struct bump){.crowd_ns = CROWD_MIN};
+    *b = (struct bump){0};
+    pace_init(&b->pace, PACE_CALL_NS, 0);
     for (unsigned i = 0; i < BUMP_DIRS && rc == 0; i++)
         rc = io_open(spec[i], &params, &b->port[i], err, err_size);
     for (unsigned d = 0; d < BUMP_DIRS && rc == 0; d++) {
@@ -309,7 +301,7 @@ unsigned bump_round(struct bump *b, uint64_t now)
     look_at_links(b, now);
     unsigned n = move(b, FAULT_AB, now) + move(b, FAULT_BA, now);
     if (n)
-        b->worked_at = now;
+        (void)pace_next(&b->pace, &(struct pace_seen){.work = true}, now);
     return n;
 }
 
@@ -371,18 +363,6 @@ static uint64_t next_event(const struct bump *b, uint64_t until)
     return at;
 }
 
-static void yield(struct bump *b, uint64_t before)
-{
-    sched_yield();
-    uint64_t after = clock_ns();
-    if (after - before <= YIELD_LONG) {
-        b->crowd_ns = CROWD_MIN;
-        return;
-    }
-    b->crowded_until = after + b->crowd_ns;
-    b->crowd_ns = b->crowd_ns < CROWD_MAX ? 2 * b->crowd_ns : CROWD_MAX;
-}
-
 static struct timespec duration(uint64_t ns)
 {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
@@ -393,24 +373,26 @@ void bump_wait(struct bump *b, uint64_t now, uint64_t until)
 {
     struct pollfd fd[BUMP_DIRS];
     uint64_t at = next_event(b, until);
-    bool pending = b->half[0].have > b->half[0].at || b->half[1].have > b->half[1].at;
+    const struct pace_seen seen = {
+        .pending = b->half[0].have > b->half[0].at || b->half[1].have > b->half[1].at,
+        .deaf = !can_block(b),
+        .due = at < now + SLEEP_MAX ? at : now + SLEEP_MAX,
+    };
+    struct pace_step step = pace_next(&b->pace, &seen, now);
 
-    if (b->poll || at <= now + SPIN_NS)
-        return;
-    bool crowded = now < b->crowded_until;
-    if (!crowded && (pending || now - b->worked_at < LINGER_NS)) {
-        yield(b, now); /* an answer, or room, is often on its way */
-        return;
+    if (step.how == PACE_YIELD) { /* an answer, or room, is often on its way */
+        sched_yield();
+        pace_yielded(&b->pace, now, clock_ns());
     }
-    uint64_t ns = at - now < SLEEP_MAX ? at - now : SLEEP_MAX;
-    if (pending || !can_block(b)) {
-        struct timespec nap = duration(ns < NAP_NS ? ns : NAP_NS);
-        nanosleep(&nap, NULL);
+    if (step.how != PACE_BLOCK)
+        return;
+    struct timespec ts = duration(step.until - now);
+    if (seen.pending || seen.deaf) {
+        nanosleep(&ts, NULL);
         return;
     }
     arm(b, true);
     if (!anything(b, now)) {
-        struct timespec ts = duration(ns);
         for (unsigned i = 0; i < BUMP_DIRS; i++)
             fd[i] = (struct pollfd){.fd = b->port[i]->caps.rx_fd, .events = POLLIN};
         (void)ppoll(fd, BUMP_DIRS, &ts, NULL);

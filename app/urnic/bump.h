@@ -15,6 +15,7 @@
 
 #include "bump_queue.h"
 #include "io.h"
+#include "pace.h"
 
 #define BUMP_QUEUE_DEFAULT 4096u /* frames that may be kept back in each direction */
 
@@ -56,11 +57,9 @@ struct bump {
     struct bump_half half[BUMP_DIRS];
     bump_judge judge; /* NULL = everything passes */
     void *arg;
-    bool poll;           /* never sleep (bump_wait returns at once) */
     uint64_t service_at; /* ns */
-    uint64_t worked_at;
-    uint64_t crowded_until, crowd_ns; /* somebody spins on our core: sleep, don't yield */
-    uint64_t round_at;                /* when bump_round was called last */
+    struct pace pace;    /* what bump_wait does; pace.never: it returns at once */
+    uint64_t round_at;   /* when bump_round was called last */
 };
 
 /* Open both ports and join them. `mtu`: octets of IP that must fit, 0 = what the ports choose;

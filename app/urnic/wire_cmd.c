@@ -97,7 +97,7 @@ static void forward(struct wire_job *j)
 
 static void forward_by_rules(struct wire_job *j)
 {
-    j->bump.poll = j->poll;
+    j->bump.pace.never = j->poll;
     j->bump.judge = j->capture.w ? watch : j->fault ? obey : NULL;
     j->bump.arg = j->capture.w ? (void *)j : (void *)j->fault;
     j->begun = cli_now();

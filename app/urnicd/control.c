@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,13 +28,13 @@
 #include "foreign.h"
 #include "log.h"
 #include "memlimit.h"
+#include "pace.h"
 #include "quota.h"
 #include "reclaim.h"
 #include "request.h"
 #include "seal.h"
 
 #define CONTROL_EVENTS    64
-#define CONTROL_LINGER_NS (60 * CLOCK_US) /* look on so long after the last event */
 #define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
 #define CONTROL_LEAST     2u              /* connections of a user, as long as there are any */
 #define CONTROL_FDS       320u /* descriptors of the daemon's own, and those that come with a message */
@@ -514,16 +515,21 @@ static void control_reap(struct urnicd *d)
 /* ---- the loop ---- */
 
 /* A client that has its answer often asks again at once, and being woken up costs more than the
- * answer does. Where somebody spins on this core a yield hands him a time slice, but one who is
- * woken up is let in at once: then block. */
-static int control_wait(const struct urnicd *d, struct epoll_event *ev, uint64_t since)
+ * answer does. */
+static int control_wait(const struct urnicd *d, struct pace *pace, struct epoll_event *ev)
 {
-    while (clock_now() - since < CONTROL_LINGER_NS) {
+    const struct pace_seen nothing = {.due = UINT64_MAX};
+    uint64_t now = clock_now();
+
+    (void)pace_next(pace, &(struct pace_seen){.work = true}, now);
+    while (pace_next(pace, &nothing, now).how != PACE_BLOCK) {
         int n = epoll_wait(d->epfd, ev, CONTROL_EVENTS, 0);
         if (n != 0)
             return n;
-        if (clock_yield() > CLOCK_CROWDED)
-            break;
+        uint64_t before = clock_now();
+        sched_yield();
+        now = clock_now();
+        pace_yielded(pace, before, now);
     }
     return epoll_wait(d->epfd, ev, CONTROL_EVENTS, -1);
 }
@@ -543,11 +549,12 @@ static bool control_signal(const struct urnicd *d)
 void control_run(struct urnicd *d)
 {
     struct epoll_event ev[CONTROL_EVENTS];
-    uint64_t since = 0; /* of the last event */
+    struct pace pace;
     bool stop = false;
 
+    pace_init(&pace, PACE_CALL_NS, 0);
     while (!stop) {
-        int n = control_wait(d, ev, since);
+        int n = control_wait(d, &pace, ev);
         for (int i = 0; i < n; i++) {
             if (ev[i].data.ptr == &d->listen_fd)
                 control_accept(d);
@@ -568,7 +575,6 @@ void control_run(struct urnicd *d)
         control_reap(d);
         unread_service(&d->clients.unread);
         reclaim_service();
-        since = clock_now();
     }
     log_info("daemon", "stopping");
 }

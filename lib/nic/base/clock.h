@@ -5,7 +5,6 @@
 #ifndef URNICD_CLOCK_H
 #define URNICD_CLOCK_H
 
-#include <sched.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -20,16 +19,5 @@ static inline uint64_t clock_now(void)
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * CLOCK_SEC + (uint64_t)ts.tv_nsec;
 }
-
-/* Give the core to others for a moment; the time that it took. */
-static inline uint64_t clock_yield(void)
-{
-    uint64_t before = clock_now();
-
-    sched_yield();
-    return clock_now() - before;
-}
-
-#define CLOCK_CROWDED (1 * CLOCK_MS) /* a yield this long: somebody spins on this core */
 
 #endif

@@ -27,7 +27,7 @@
 /* Neighbours: of each user those that its queue pairs send to, and those that it waits for. */
 #define LIMIT_NEIGH         4096u
 #define LIMIT_EVENT         262144u /* kept by the daemon, of 400 octets */
-#define LIMIT_NEIGH_RESERVE 256u /* ... for administrators and strangers' requests beside them */
+#define LIMIT_NEIGH_RESERVE 256u    /* ... for administrators and strangers' requests beside them */
 
 /* of the daemon: what users have their shares of (share.h), beside what the kernel allows */
 #define LIMIT_MAPPINGS 60000u /* of 65,530 that a process may have */

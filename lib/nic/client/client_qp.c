@@ -175,8 +175,7 @@ static int client_qp_may_name(struct client *c, const struct claim_key *key, uin
                  "%s: uid %u (%s[%d]) may not connect to queue pair 0x%06x: the connection manager "
                  "has given that to uid %u; connect by the connection manager, or end the other "
                  "connection",
-                 d->name, (unsigned)c->uid, c->comm, (int)c->pid, key->qpn,
-                 (unsigned)owner->uid);
+                 d->name, (unsigned)c->uid, c->comm, (int)c->pid, key->qpn, (unsigned)owner->uid);
     owner->doubt(owner, now);
     return -EADDRINUSE;
 }

@@ -6,6 +6,7 @@
 
 #include "context.h"
 #include "device.h"
+#include "round.h"
 #include "worker.h"
 
 /* ---- of a worker ---- */

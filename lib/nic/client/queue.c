@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client.h"
 #include "client_qp.h"
 #include "clock.h"
-#include "client.h"
 #include "context.h"
 #include "device.h"
 #include "log.h"

@@ -123,8 +123,8 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
     id->dst = *dst;
     id->with_route = (req->flags & IPC_CM_F_ROUTE) != 0;
     id->resolving = true;
-    id->waiter = (struct neigh_waiter){
-        .dst = remote, .share = id->client->of_device, .done = cmid_resolved};
+    id->waiter =
+        (struct neigh_waiter){.dst = remote, .share = id->client->of_device, .done = cmid_resolved};
     int rc = neigh_wait(id->device->neigh, &id->waiter,
                         (req->timeout_ms ? req->timeout_ms : CMID_RESOLVE_MS) * CLOCK_MS, now);
     if (rc < 0) {

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See pace.h.
+ */
+#include "pace.h"
+
+#define US 1000ull
+#define MS 1000000ull
+
+#define PACE_LINGER_NS (60 * US)    /* look on for so long after the last work, then block */
+#define PACE_TURN_NS   (1 * US)     /* a yield this long: another program has had a turn */
+#define PACE_CROWDED   (1 * MS)     /* ... and this long: it spins */
+#define PACE_CROWD_MIN (8 * MS)     /* then block instead of yielding, for a while ... */
+#define PACE_CROWD_MAX (250 * MS)   /* ... that doubles as long as it happens again */
+#define PACE_PAUSE_NS  (3 * US / 2) /* nothing for so long: what comes is no stream */
+#define PACE_SPIN_NS   (5 * US)     /* what is due sooner isn't worth blocking for */
+#define PACE_NAP_NS    (50 * US)    /* where what comes doesn't wake us */
+
+/* A turn of another program is two switches, each of them as long as four or five system calls; and
+ * these take a tenth of a microsecond on one machine, more than a whole one on a virtual one of
+ * another kind. */
+void pace_init(struct pace *p, uint64_t call_ns, uint64_t look_ns)
+{
+    uint64_t call = call_ns < PACE_CALL_NS ? PACE_CALL_NS : call_ns;
+
+    call = call > PACE_CALL_MAX ? PACE_CALL_MAX : call;
+    *p = (struct pace){
+        .turn_ns = PACE_TURN_NS * call / PACE_CALL_NS,
+        .after_turn_ns = look_ns,
+        .after_post_ns = look_ns * call / PACE_CALL_NS,
+        .linger_ns = PACE_LINGER_NS * call / PACE_CALL_NS,
+        .crowd_ns = PACE_CROWD_MIN,
+    };
+}
+
+bool pace_lingers(const struct pace *p, uint64_t now)
+{
+    return p->never || (now - p->worked_at < p->linger_ns && now >= p->crowded_until);
+}
+
+struct pace_step pace_next(struct pace *p, const struct pace_seen *seen, uint64_t now)
+{
+    const struct pace_step look = {PACE_LOOK, now};
+
+    if (seen->work) {
+        p->worked_at = now;
+        p->pause_over = now + PACE_PAUSE_NS;
+        return look;
+    }
+    if (p->never || seen->due <= now + PACE_SPIN_NS)
+        return look;
+    if (pace_lingers(p, now) || (seen->pending && now >= p->crowded_until))
+        return (struct pace_step){now < p->look_until ? PACE_LOOK : PACE_YIELD, now};
+    uint64_t until = seen->due;
+    if ((seen->pending || seen->deaf) && until > now + PACE_NAP_NS)
+        until = now + PACE_NAP_NS;
+    return (struct pace_step){PACE_BLOCK, until};
+}
+
+void pace_heard(struct pace *p, bool mere)
+{
+    if (mere && p->awaits)
+        return;
+    p->look_until = 0;
+    p->awaits = false;
+}
+
+/* A loop that posts on and on keeps no other program out. */
+void pace_posted(struct pace *p, uint64_t now, unsigned times)
+{
+    if (p->awaits)
+        return;
+    p->look_until = now + times * p->after_post_ns;
+    p->awaits = true;
+}
+
+/* A program that had a turn and brought nothing waits, like us, for what comes from outside. We see
+ * that as soon as it comes, unless we have just yielded again, which takes longer than all our work
+ * on a small message: so we look for a while before others get another turn. */
+void pace_yielded(struct pace *p, uint64_t before, uint64_t after)
+{
+    p->awaits = false;
+    if (after - before >= p->turn_ns)
+        p->look_until = after + p->after_turn_ns;
+    if (after - before <= PACE_CROWDED) {
+        p->crowd_ns = PACE_CROWD_MIN;
+        return;
+    }
+    p->crowded_until = after + p->crowd_ns;
+    p->crowd_ns = 2 * p->crowd_ns < PACE_CROWD_MAX ? 2 * p->crowd_ns : PACE_CROWD_MAX;
+}
+
+bool pace_may_yield(const struct pace *p, uint64_t now)
+{
+    return !p->never && !p->keeps && now >= p->crowded_until;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A round: jobs, frames in, doorbells, timers, frames out, notifications.
+ */
+#include "round.h"
+
+#include <sched.h>
+
+#include "clock.h"
+#include "context_ops.h"
+#include "datapath.h"
+#include "device.h"
+#include "worker.h"
+
+#define ROUND_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
+#define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep, if no event is owed */
+#define ROUND_FAR        2u /* times as long as an answer takes, with memory of processes */
+#define ROUND_FEW        4u /* frames: more of them are a stream, which wants throughput */
+#define ROUND_LET_IN     3u /* turns: others may be on our core as well */
+#define ROUND_LET_IN_GAP (1 * CLOCK_MS) /* after turns that have brought nothing */
+
+static void worker_service(struct worker *w, uint64_t now)
+{
+    for (unsigned i = 0; i < w->ndevice; i++)
+        device_service(w->device[i], now);
+    w->context_ops->service(w);
+    w->service_at = now + ROUND_SERVICE_NS;
+}
+
+/* Take what has come to a device. Returns how many frames. */
+static unsigned worker_rx(struct worker *w, struct device *d, uint64_t now)
+{
+    unsigned n = device_peek(d, now);
+
+    if (n == 0)
+        return 0;
+    /* A receive that was posted before one of these was sent has to be there for it (UC-05, UD-06).
+     */
+    w->context_ops->doorbells(w, now);
+    w->news |= device_take(d, now);
+    return n;
+}
+
+/* Take all that has come to it, within reason: an answer may stand behind many other frames. */
+static unsigned worker_rx_all(struct worker *w, struct device *d, uint64_t now)
+{
+    unsigned n = 0, got = DATAPATH_RX_BURST;
+    bool late = device_is_late(d, now);
+
+    for (unsigned i = 0; i < DATAPATH_CATCH_UP && got >= DATAPATH_RX_BURST; i++) {
+        got = worker_rx(w, d, now);
+        n += got;
+    }
+    if (late)
+        device_caught_up(d);
+    return n;
+}
+
+/* Give others the core for a moment, and notice how long they keep it. Returns the time. */
+uint64_t worker_yield(struct worker *w)
+{
+    uint64_t before = clock_now(), after;
+
+    sched_yield();
+    after = clock_now();
+    pace_yielded(&w->pace, before, after);
+    worker_stat_add(&w->stats.yields, 1);
+    return after;
+}
+
+bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg)
+{
+    uint64_t now = clock_now(), before;
+
+    if (w->pace.never || w->pace.keeps || now < w->let_in_from)
+        return false;
+    for (unsigned i = 0; i < ROUND_LET_IN && pace_may_yield(&w->pace, now); i++) {
+        before = now;
+        w->context_ops->notify(w, now);
+        now = worker_yield(w);
+        if (helped(arg))
+            return true;
+        if (now - before < w->pace.turn_ns)
+            break; /* nobody else wants this core */
+    }
+    w->let_in_from = now + ROUND_LET_IN_GAP;
+    return false;
+}
+
+/* A few frames have come after a pause: whom they are for sees them before we spend time on
+ * acknowledging them, and its own answer, if a WRITE, leaves before that. Returns whether it has
+ * been let in; *now goes on then. */
+static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
+{
+    if (frames == 0 || frames > ROUND_FEW || *now < w->pace.pause_over ||
+        !pace_may_yield(&w->pace, *now))
+        return false;
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        if (!device_can_wait(w->device[i]))
+            return false;
+    }
+    w->context_ops->notify(w, *now);
+    *now = worker_yield(w);
+    return true;
+}
+
+/* This worker was off the processor for longer than an answer takes, perhaps. What has come to its
+ * ports meanwhile is looked at before anything counts as unanswered (TMR-02); and answered, as who
+ * was asked may be a device of this worker, too. */
+static unsigned worker_catch_up(struct worker *w, uint64_t now)
+{
+    unsigned n = 0;
+    bool late = false;
+
+    for (unsigned i = 0; i < w->ndevice; i++)
+        late |= device_is_late(w->device[i], now);
+    if (!late)
+        return 0;
+    for (unsigned i = 0; i < w->ndevice; i++)
+        n += worker_rx_all(w, w->device[i], now);
+    for (unsigned i = 0; i < w->ndevice; i++)
+        n += device_tx(w->device[i], now);
+    for (unsigned i = 0; i < w->ndevice; i++)
+        n += worker_rx_all(w, w->device[i], now);
+    return n;
+}
+
+/* Do copies take system calls, ours and, likely, the peer's? */
+static bool worker_is_far(const struct worker *w)
+{
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        if (w->device[i]->remotes > 0)
+            return true;
+    }
+    return false;
+}
+
+unsigned worker_round(struct worker *w, uint64_t now)
+{
+    w->now = now;
+    unsigned work = jobs_run(&w->jobs, now), frames = 0;
+
+    for (unsigned i = 0; i < w->ndevice; i++)
+        frames += worker_rx(w, w->device[i], now);
+    work += frames;
+    bool news = w->context_ops->news(w) || w->news; /* also of the end of the last round */
+    w->news = false;
+    if (news || frames > 0)
+        pace_heard(&w->pace, !news);
+    bool passed_on = news && worker_pass_on(w, frames, &now);
+    unsigned posted = w->context_ops->round(w, now);
+    if (posted > 0)
+        pace_posted(&w->pace, now, worker_is_far(w) ? ROUND_FAR : 1);
+    work += posted + worker_catch_up(w, now);
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        if (passed_on)
+            work += device_tx_first(w->device[i], now);
+        work += device_timers(w->device[i], now);
+        work += device_tx(w->device[i], now);
+    }
+    w->context_ops->notify(w, now);
+    if (now >= w->service_at)
+        worker_service(w, now);
+    return work;
+}
+
+/* ---- before blocking ---- */
+
+uint64_t worker_deadline(struct worker *w, uint64_t now)
+{
+    uint64_t at = now + ROUND_NAP_MAX_NS;
+
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        uint64_t d = device_deadline(w->device[i], now);
+        if (d < at)
+            at = d;
+        if (w->device[i]->gsi->ops->owes(w->device[i]->gsi) && w->service_at < at)
+            at = w->service_at;
+    }
+    if (w->context_ops->owes(w) && w->service_at < at)
+        at = w->service_at;
+    uint64_t event = w->context_ops->deadline(w);
+    return event < at ? event : at;
+}
+
+bool worker_anything(struct worker *w, uint64_t now)
+{
+    if (jobs_any(&w->jobs) || atomic_load_explicit(&w->stop, memory_order_relaxed))
+        return true;
+    if (w->context_ops->ready(w))
+        return true;
+    unsigned n = 0;
+    w->now = now;
+    for (unsigned i = 0; i < w->ndevice; i++)
+        n += worker_rx(w, w->device[i], now);
+    return n > 0;
+}
