@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "urnic" / "interop"
 PACKAGES = ["busybox-static", "rdmacm-utils"]
 MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "rdma_ucm", "rdma_cm", "ib_uverbs"]
-MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000"]
+MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000", "8021q", "bonding", "veth"]
 # Programs of this machine that the guest runs as they are, and where. Not busybox's shell: it takes its
 # own applets (ip ...) before those in PATH.
 HOST_PROGRAMS = {"/bin/dash": "/bin/sh", "/usr/bin/rdma": "/usr/bin/rdma", "/usr/sbin/ip": "/usr/bin/ip"}
@@ -214,7 +214,7 @@ def pack_project(busybox, build, archive):
     if plugin.exists():
         put_program(root, plugin, PLUGIN_DIR + "/liburnic-dpdk.so")
         pmds = sorted(LIBDIR.glob("dpdk/pmds-*"))[-1]
-        for name in ["bus_pci", "bus_vdev", "mempool_ring", "net_virtio", "net_e1000"]:
+        for name in ["bus_pci", "bus_vdev", "mempool_ring", "net_virtio", "net_e1000", "net_af_packet"]:
             for lib in pmds.glob(f"librte_{name}.so*"):
                 put_program(root, lib, lib)
     pack(busybox, root, archive)
