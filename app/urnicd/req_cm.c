@@ -166,7 +166,7 @@ static int req_cm_listen(struct request *r)
     const struct ipc_cm_listen *in = request_in(r, struct ipc_cm_listen);
     struct cm_id *id = cm_get(r, in->id);
 
-    return id ? cmgr_listen(id, in->backlog) : -EINVAL;
+    return id ? cmgr_listen(id, in->backlog, in->family) : -EINVAL;
 }
 
 /* Its queue pair was made for it: no request has named that yet. */
@@ -340,7 +340,7 @@ const struct request_type request_cm[IPC_TYPE_MAX] = {
                              .run = req_cm_resolve_addr},
     [IPC_CM_RESOLVE_ROUTE] = {REQ_CONTEXT, false, WHOLE(ipc_cm_timeout),
                               .run = req_cm_resolve_route},
-    [IPC_CM_LISTEN] = {REQ_CONTEXT, false, WHOLE(ipc_cm_listen), .run = req_cm_listen},
+    [IPC_CM_LISTEN] = {REQ_CONTEXT, false, SINCE(ipc_cm_listen, family), .run = req_cm_listen},
     [IPC_CM_CONNECT] = {REQ_CONTEXT, false, SINCE(ipc_cm_conn, channel), .run = req_cm_connect},
     [IPC_CM_ACCEPT] = {REQ_CONTEXT, false, SINCE(ipc_cm_conn, channel), .run = req_cm_accept},
     [IPC_CM_REJECT] = {REQ_CONTEXT, false, SINCE(ipc_cm_conn, channel), .run = req_cm_reject},

@@ -77,8 +77,18 @@ int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t *local_por
 
 int urnic_listen(struct urnic_cm_id *id, int backlog)
 {
+    return urnic_listen_family(id, backlog, AF_UNSPEC);
+}
+
+int urnic_listen_family(struct urnic_cm_id *id, int backlog, int family)
+{
     struct ipc_cm_listen req = {.hdr.type = IPC_CM_LISTEN,
-                                .backlog = backlog > 0 ? (uint32_t)backlog : 0};
+                                .backlog = backlog > 0 ? (uint32_t)backlog : 0,
+                                .family = family == AF_INET    ? 4
+                                          : family == AF_INET6 ? 6
+                                                               : 0};
+    if (req.family == 0 && family != AF_UNSPEC)
+        return -EAFNOSUPPORT;
     int err = client_id_ensure(id);
     req.id = id->handle;
     return err < 0 ? err : client_tell(id->ctx, &req, sizeof(req));

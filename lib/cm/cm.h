@@ -101,6 +101,10 @@ struct cm_event {
  * backlog: connection requests awaiting the consumer's answer; 0 = 1024 (CM-34). */
 int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
               unsigned backlog, void *arg, struct cm_listener **out);
+/* Listen on any local address of one family, 4 (IPv4), 6 (IPv6) or 0 (both), at this port; the rest
+ * as above. A listener of the other family may be beside it. */
+int cm_listen_family(struct cm *cm, unsigned ps, unsigned family, uint16_t port, unsigned backlog,
+                     void *arg, struct cm_listener **out);
 /* Does anybody listen at this port, whatever the address? */
 bool cm_listens(const struct cm *cm, unsigned ps, uint16_t port);
 /* Stop listening; requests not yet answered are rejected. `l` is dead then. */

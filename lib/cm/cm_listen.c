@@ -17,27 +17,47 @@ static size_t bucket(uint64_t service_id)
     return service_id % CM_LISTEN_BUCKETS;
 }
 
+static unsigned family_of(const struct wire_addr *addr)
+{
+    return wire_addr_is_v4(addr) ? 4 : 6;
+}
+
+static bool hears(const struct cm_listener *l, const struct wire_addr *addr)
+{
+    if (cm_addr_eq(&l->addr, &any))
+        return l->family == 0 || l->family == family_of(addr);
+    return cm_addr_eq(&l->addr, addr);
+}
+
 struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
                                      const struct wire_addr *addr)
 {
     for (struct cm_listener *l = cm->listeners[bucket(service_id)]; l; l = l->next)
-        if (l->service_id == service_id &&
-            (!addr || cm_addr_eq(&l->addr, &any) || cm_addr_eq(&l->addr, addr)))
+        if (l->service_id == service_id && (!addr || hears(l, addr)))
             return l;
     return NULL;
 }
 
-int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
-              unsigned backlog, void *arg, struct cm_listener **out)
+/* Would any address of the family (0: of both) share one with a listener that is there? */
+static bool family_is_taken(const struct cm *cm, uint64_t service_id, unsigned family)
 {
-    uint64_t id = cm_service_id(ps, port);
-    if (cm_find_listener(cm, id, cm_addr_eq(addr, &any) ? NULL : addr))
-        return -EADDRINUSE;
+    for (const struct cm_listener *l = cm->listeners[bucket(service_id)]; l; l = l->next) {
+        unsigned its = cm_addr_eq(&l->addr, &any) ? l->family : family_of(&l->addr);
+        if (l->service_id == service_id && (family == 0 || its == 0 || its == family))
+            return true;
+    }
+    return false;
+}
+
+static int listener_add(struct cm *cm, uint64_t id, const struct wire_addr *addr, unsigned family,
+                        unsigned backlog, void *arg, struct cm_listener **out)
+{
     struct cm_listener *l = calloc(1, sizeof(*l));
     if (!l)
         return -ENOMEM;
     struct cm_listener **head = &cm->listeners[bucket(id)];
     l->addr = *addr;
+    l->family = family;
     l->service_id = id;
     l->backlog = backlog ? backlog : BACKLOG;
     l->arg = arg;
@@ -45,6 +65,26 @@ int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t
     *head = l;
     *out = l;
     return 0;
+}
+
+int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
+              unsigned backlog, void *arg, struct cm_listener **out)
+{
+    uint64_t id = cm_service_id(ps, port);
+    if (cm_addr_eq(addr, &any))
+        return cm_listen_family(cm, ps, 0, port, backlog, arg, out);
+    if (cm_find_listener(cm, id, addr))
+        return -EADDRINUSE;
+    return listener_add(cm, id, addr, 0, backlog, arg, out);
+}
+
+int cm_listen_family(struct cm *cm, unsigned ps, unsigned family, uint16_t port, unsigned backlog,
+                     void *arg, struct cm_listener **out)
+{
+    uint64_t id = cm_service_id(ps, port);
+    if (family_is_taken(cm, id, family))
+        return -EADDRINUSE;
+    return listener_add(cm, id, &any, family, backlog, arg, out);
 }
 
 bool cm_listens(const struct cm *cm, unsigned ps, uint16_t port)

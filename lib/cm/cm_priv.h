@@ -79,6 +79,7 @@ struct cm_conn {
 struct cm_listener {
     struct cm_listener *next;
     struct wire_addr addr; /* all zero = any */
+    unsigned family;       /* of any address: 4, 6 or 0 (both) */
     uint64_t service_id;
     uint32_t backlog, pending;
     struct cm_conn *waiting; /* for its answer, `pending` of them */

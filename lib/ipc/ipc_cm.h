@@ -88,6 +88,9 @@ struct ipc_cm_listen {
     struct ipc_hdr hdr;
     uint32_t id;
     uint32_t backlog; /* 0 = the daemon's default */
+    /* minor 13 */
+    uint32_t family; /* of an id that is bound to any address: 4, 6 or 0 (both) */
+    uint32_t zero;
 };
 
 struct ipc_cm_param {

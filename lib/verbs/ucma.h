@@ -88,7 +88,8 @@ struct ucma_id {
     unsigned nlegs;
     uint32_t reported; /* events that the program got */
     uint8_t tos;
-    struct { /* while the address is being resolved */
+    bool afonly; /* bound to any address it listens to those of its family alone */
+    struct {     /* while the address is being resolved */
         union ucma_addr src, dst;
         uint32_t timeout_ms;
         struct ucma_dev *left[UCMA_DEVICES]; /* to be tried when this one doesn't reach it */

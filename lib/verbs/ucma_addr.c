@@ -284,6 +284,7 @@ int ucma_listen(struct ucma_id *id, int backlog)
 {
     union ucma_addr any = {.in.sin_family = AF_INET};
     int err = id->state == UCMA_IDLE ? ucma_bind(id, &any) : 0;
+    int family = id->afonly ? id->src.sa.sa_family : AF_UNSPEC;
 
     if (err < 0)
         return err;
@@ -296,7 +297,7 @@ int ucma_listen(struct ucma_id *id, int backlog)
     if (err == 0 && id->leg.dev != NULL)
         err = urnic_listen(id->leg.cm, backlog);
     for (unsigned i = 0; i < id->nlegs && err == 0; i++)
-        err = urnic_listen(id->legs[i].cm, backlog);
+        err = urnic_listen_family(id->legs[i].cm, backlog, family);
     if (err < 0) {
         /* Those that listen already can't stop without ending: the id is bound to nothing. */
         ucma_leg_end(&id->leg);

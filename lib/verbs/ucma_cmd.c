@@ -462,8 +462,15 @@ static int option_of_id(struct ucma_id *id, const struct rdma_ucm_set_option *in
         id->tos = value[0];
         return 0;
     case RDMA_OPTION_ID_REUSEADDR: /* the daemon's listeners need nothing for it */
-    case RDMA_OPTION_ID_AFONLY:
         return in->optlen != sizeof(int) ? -EINVAL : id->state != UCMA_IDLE ? -EINVAL : 0;
+    case RDMA_OPTION_ID_AFONLY: {
+        int on;
+        if (in->optlen != sizeof(on) || id->state != UCMA_IDLE)
+            return -EINVAL;
+        memcpy(&on, value, sizeof(on));
+        id->afonly = on != 0;
+        return 0;
+    }
     case RDMA_OPTION_ID_ACK_TIMEOUT:
         return in->optlen != sizeof(uint8_t) ? -EINVAL : 0;
     default:

@@ -324,6 +324,12 @@ int urnic_listen(struct urnic_cm_id *id, int backlog)
     return fake_move(id, FAKE_IDLE, FAKE_LISTENING);
 }
 
+int urnic_listen_family(struct urnic_cm_id *id, int backlog, int family)
+{
+    FUZZ_CHECK(family == AF_UNSPEC || family == AF_INET || family == AF_INET6);
+    return urnic_listen(id, backlog);
+}
+
 int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
                        const struct sockaddr *dst, int timeout_ms)
 {

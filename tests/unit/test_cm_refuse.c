@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cm_pair.h"
+#include "cm_priv.h"
 #include "unit.h"
 
 START_TEST(cm_28_given_up_before_the_answer)
@@ -215,6 +216,31 @@ START_TEST(cm_03_one_listener_for_each_address)
 }
 END_TEST
 
+START_TEST(cm_03_listeners_of_one_family)
+{
+    /* CM-03: any address of one family: one listener for each, and none beside one of both */
+    const struct wire_addr any = {{0}}, v4 = wire_addr_v4(0x0A000003), v6 = {{0xFD, [15] = 3}};
+    const uint64_t service = cm_service_id(CM_PS_TCP, ANY_PORT);
+    struct cm_listener *l, *m, *n;
+    ck_assert_int_eq(cm_listen_family(b.cm, CM_PS_TCP, 4, ANY_PORT, 0, NULL, &l), 0);
+    ck_assert_int_eq(cm_listen_family(b.cm, CM_PS_TCP, 4, ANY_PORT, 0, NULL, &n), -EADDRINUSE);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT, 0, NULL, &n), -EADDRINUSE);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &v4, ANY_PORT, 0, NULL, &n), -EADDRINUSE);
+    ck_assert_int_eq(cm_listen_family(b.cm, CM_PS_TCP, 6, ANY_PORT, 0, NULL, &m), 0);
+    ck_assert_ptr_eq(cm_find_listener(b.cm, service, &v4), l);
+    ck_assert_ptr_eq(cm_find_listener(b.cm, service, &v6), m);
+    cm_unlisten(b.cm, l, now);
+    ck_assert_ptr_null(cm_find_listener(b.cm, service, &v4));
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &v4, ANY_PORT, 0, NULL, &l), 0);
+    ck_assert_int_eq(cm_listen_family(b.cm, CM_PS_TCP, 4, ANY_PORT, 0, NULL, &n), -EADDRINUSE);
+    cm_unlisten(b.cm, l, now);
+    cm_unlisten(b.cm, m, now);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &v6, ANY_PORT, 0, NULL, &l), 0);
+    ck_assert_int_eq(cm_listen_family(b.cm, CM_PS_TCP, 6, ANY_PORT, 0, NULL, &n), -EADDRINUSE);
+    ck_assert_int_eq(cm_listen_family(b.cm, CM_PS_TCP, 4, ANY_PORT, 0, NULL, &m), 0);
+}
+END_TEST
+
 /* CM-12: ports of different MTUs: the active side asks again for what the passive one can carry,
  * with all else as before; what the first question is answered with once more does no harm. */
 START_TEST(cm_12_smaller_mtu)
@@ -321,6 +347,7 @@ int main(void)
     tcase_add_loop_test(t, cm_28_known_by_its_guid, 0, sizeof given_up / sizeof given_up[0]);
     tcase_add_loop_test(t, cm_03_refusals, 0, sizeof refusals / sizeof refusals[0]);
     tcase_add_test(t, cm_03_one_listener_for_each_address);
+    tcase_add_test(t, cm_03_listeners_of_one_family);
     tcase_add_test(t, cm_14_what_no_message_can_say);
     tcase_add_test(t, cm_12_smaller_mtu);
     tcase_add_test(t, cm_30_nobody_listens_and_consumer_refuses);

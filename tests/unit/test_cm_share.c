@@ -66,7 +66,7 @@ static void open_client(void)
     listener = new_id();
     listener->src.port = PORT;
     ck_assert_int_eq(cmgr_bind(listener, &(struct ipc_sockaddr){.port = PORT}), 0);
-    ck_assert_int_eq(cmgr_listen(listener, 0), 0);
+    ck_assert_int_eq(cmgr_listen(listener, 0, 0), 0);
 }
 
 static void setup(void)

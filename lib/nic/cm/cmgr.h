@@ -85,7 +85,8 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now);
 /* Event ROUTE_RESOLVED, at once: who answers at the address is the route. */
 int cmgr_route(struct cm_id *id);
 /* `backlog` requests may wait at most. -EADDRINUSE, -ENOMEM. */
-int cmgr_listen(struct cm_id *id, uint32_t backlog);
+/* family: of an id that is bound to any address: 4, 6 or 0 (both). */
+int cmgr_listen(struct cm_id *id, uint32_t backlog, uint32_t family);
 /* The active side. Event ESTABLISHED or CONNECT_RESPONSE; REJECTED, UNREACHABLE. Errors of
  * cm_connect; -EPROTOTYPE a datagram queue pair. */
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);

@@ -143,7 +143,7 @@ int cmgr_route(struct cm_id *id)
     return 0;
 }
 
-int cmgr_listen(struct cm_id *id, uint32_t backlog)
+int cmgr_listen(struct cm_id *id, uint32_t backlog, uint32_t family)
 {
     static const struct ipc_sockaddr any;
     struct wire_addr local = {0};
@@ -151,15 +151,17 @@ int cmgr_listen(struct cm_id *id, uint32_t backlog)
 
     if (rc < 0)
         return rc;
-    if (id->state != CM_ID_BOUND)
+    if (id->state != CM_ID_BOUND || (family != 0 && family != 4 && family != 6))
         return -EINVAL;
-    if (!sockaddr_any(&id->src))
+    bool all = sockaddr_any(&id->src);
+    if (!all)
         memcpy(local.b, id->src.ip, 16);
     rc = share_take(id->client->of_device, SHARE_LISTENER, 1);
     if (rc < 0)
         return rc;
-    rc = cm_listen(cmgr_of(id->device)->cm, id->ps, &local, id->src.port, backlog, id,
-                   &id->listener);
+    struct cm *cm = cmgr_of(id->device)->cm;
+    rc = all ? cm_listen_family(cm, id->ps, family, id->src.port, backlog, id, &id->listener)
+             : cm_listen(cm, id->ps, &local, id->src.port, backlog, id, &id->listener);
     if (rc == 0)
         id->state = CM_ID_LISTEN;
     else

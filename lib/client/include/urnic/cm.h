@@ -137,6 +137,10 @@ URNIC_API int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t 
  * somebody listens at this port, at the same address or at any; -EDQUOT: the user has too many
  * listeners. */
 URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
+/* The same, and of any address only those of this family (AF_INET, AF_INET6; AF_UNSPEC: all): two
+ * ids may then listen at one port, one for each. -EAFNOSUPPORT: another family; -EOPNOTSUPP: an
+ * older daemon. */
+URNIC_API int urnic_listen_family(struct urnic_cm_id *id, int backlog, int family);
 /* Events ADDR_RESOLVED, then on ROUTE_RESOLVED; or the _ERROR of each. src may be NULL; timeout_ms
  * 0 = 2,000. -EADDRNOTAVAIL: src is not an address of the device; -EAFNOSUPPORT; -EINVAL: src and
  * dst are of different families, the id is resolving, resolved or listening already, or dst is a
