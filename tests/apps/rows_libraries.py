@@ -4,6 +4,7 @@ import os
 import subprocess
 
 from row import LOCAL, Row
+from rows_storage import program
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # No shared memory: all data must go through queue pairs.
@@ -71,8 +72,29 @@ def others():
               topologies=LOCAL, lint=False)
 
 
+def gloo():
+    build = program("gloo_check.cc", "-lgloo", "-libverbs", "-pthread")
+
+    def prepare(rig):
+        store = f"{rig.folder}/gloo-{rig.topology}"
+        subprocess.run(["rm", "-rf", store], check=True)
+        os.mkdir(store)
+        return {"store": store, **build(rig)}
+
+    words = ["{gid}", "{store}"]
+    yield Row("gloo, 2 ranks", ["{program}", "1", "2", "{cdev}", *words], ["{program}", "0", "2", "{sdev}", *words],
+              expect=r"rank 1 of 2: all numbers are right", server_expect=r"rank 0 of 2: all numbers are right",
+              octets=16 << 20, prepare=prepare, seconds=60)
+    three = " & ".join(f"{{program}} {n} 4 {{{'cs'[n % 2 == 0]}dev}} {{gid}} {{store}}" for n in (1, 2, 3))
+    yield Row("gloo, 4 ranks", ["sh", "-c", three + " & wait"], ["{program}", "0", "4", "{sdev}", *words],
+              expect=r"(?s)(rank [123] of 4: all numbers are right.*){3}",
+              server_expect=r"rank 0 of 4: all numbers are right", octets=32 << 20, prepare=prepare, seconds=60,
+              topologies=LOCAL)
+
+
 def rows():
     yield from ucx()
     yield from mpi()
     yield from libfabric()
+    yield from gloo()
     yield from others()

@@ -12,6 +12,7 @@ import time
 
 import rows_cm
 import rows_libraries
+import rows_storage
 import rows_suites
 import rows_tools
 from rig import TOPOLOGIES, Rig, RigError
@@ -19,7 +20,8 @@ from row import run_row
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-GROUPS = {"tools": rows_tools.rows, "cm": rows_cm.rows, "libraries": rows_libraries.rows, "suites": rows_suites.rows}
+GROUPS = {"tools": rows_tools.rows, "cm": rows_cm.rows, "libraries": rows_libraries.rows, "storage": rows_storage.rows,
+          "suites": rows_suites.rows}
 
 
 def arguments():
