@@ -7,6 +7,11 @@
 #include <string.h>
 
 #include "cmgr.h"
+#include "cmid.h"
+#include "cmid_addr.h"
+#include "cmid_channel.h"
+#include "cmid_group.h"
+#include "cmid_qp.h"
 #include "request.h"
 #include "request_qp.h"
 #include "seal.h"

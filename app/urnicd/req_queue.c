@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cqring.h"
+#include "queue.h"
 #include "quota.h"
 #include "request.h"
 #include "request_qp.h"

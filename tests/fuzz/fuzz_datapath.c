@@ -9,8 +9,9 @@
  * argument; further octets follow as each step needs them. What is missing at the end reads as 0.
  */
 #include "clock.h"
-#include "datapath.h"
 #include "cm_msg.h"
+#include "cqring.h"
+#include "datapath.h"
 #include "fuzz_daemon.h"
 #include "quota.h"
 #include "wire.h"
@@ -509,8 +510,8 @@ static void one_round(void)
     device_timers(w.d, now);
     device_tx(w.d, now);
     for (struct context *c = worker->contexts; c; c = c->next) {
-        context_notify(c, now);
-        context_owed(c);
+        cqring_notify(c, now);
+        cqring_owed(c);
     }
     device_service(w.d, now);
     listen_to_wire(now);

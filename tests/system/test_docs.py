@@ -252,6 +252,25 @@ def refused(build):
                   + ("refused" if k <= i else "found") + f": {r.stderr[:300]}")
 
 
+def function_homes():
+    """In lib/nic a function that a header declares is defined in the source file of the same name."""
+    signature = r"^(?!static|#|\s|typedef|extern)[\w *]+?\b(\w+)\([^;{}]*\)"
+    count = 0
+    for room in ("base", "device", "client", "cm"):
+        homes = {}
+        for path in glob.glob(os.path.join(ROOT, "lib/nic", room, "*.[ch]")):
+            with open(path, encoding="utf-8") as f:
+                text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
+            name, ending = os.path.basename(path).split(".")
+            for function in re.findall(signature + (r"\s*\{" if ending == "c" else r"[^;{}]*;"), text, re.M):
+                homes.setdefault(function, {}).setdefault(ending, set()).add(name)
+        for function, home in homes.items():
+            count += "h" in home
+            check("h" not in home or home.get("c") == home["h"],
+                  f"lib/nic/{room}: {function} is declared in {home.get('h')}, defined in {home.get('c')}")
+    check(count > 150, f"{count} functions in the headers of lib/nic")
+
+
 def room_sizes():
     """A folder that a reader can take in: at most 20 C files directly in app/urnicd, 30 in a room."""
     for folder, most in (("app/urnicd", 20), *((f"lib/nic/{r}", 30) for r in ("base", "device", "client", "cm"))):
@@ -303,6 +322,7 @@ def main():
     included(arrows)
     tables(arrows)
     refused(os.path.dirname(os.path.dirname(os.path.dirname(URNIC))))
+    function_homes()
     room_sizes()
     print(f"{failures} failures")
     return 1 if failures else 0

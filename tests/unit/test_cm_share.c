@@ -11,6 +11,9 @@
 
 #include "clock.h"
 #include "cmgr_priv.h"
+#include "cmid.h"
+#include "cmid_addr.h"
+#include "cmid_channel.h"
 #include "contexts.h"
 #include "control.h"
 #include "memory.h"

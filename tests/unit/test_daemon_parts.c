@@ -28,6 +28,7 @@
 #include "memlimit.h"
 #include "memory.h"
 #include "qslab.h"
+#include "queue.h"
 #include "quota.h"
 #include "reclaim.h"
 #include "unit.h"

@@ -2,8 +2,8 @@
  *
  * The daemon's only clock: nanoseconds, monotonic. lib/ gets it as an argument.
  */
-#ifndef URNICD_CLOCK_H
-#define URNICD_CLOCK_H
+#ifndef NIC_CLOCK_H
+#define NIC_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

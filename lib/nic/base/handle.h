@@ -3,8 +3,8 @@
  * A client's handles: numbers for its objects. 0 is never one; a number is used again only after
  * all others that are free, so that a stale handle is an error and not somebody else.
  */
-#ifndef URNICD_HANDLE_H
-#define URNICD_HANDLE_H
+#ifndef NIC_HANDLE_H
+#define NIC_HANDLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * read is a robust futex, which the kernel marks when the thread that holds it ends, for whatever
  * reason.
  */
-#ifndef URNICD_LIFE_H
-#define URNICD_LIFE_H
+#ifndef NIC_LIFE_H
+#define NIC_LIFE_H
 
 #include <linux/futex.h>
 

@@ -5,8 +5,8 @@
  * hostile peer or client can't fill a disk (SEC-02). Lines for which a pipe, a terminal or syslog
  * has no room are counted, not waited for. Any thread, unless a function says otherwise.
  */
-#ifndef URNICD_LOG_H
-#define URNICD_LOG_H
+#ifndef NIC_LOG_H
+#define NIC_LOG_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef URNICD_MEMLIMIT_H
-#define URNICD_MEMLIMIT_H
+#ifndef NIC_MEMLIMIT_H
+#define NIC_MEMLIMIT_H
 
 #include <stdint.h>
 

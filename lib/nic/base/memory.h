@@ -14,8 +14,8 @@
  * Threads: any may map and unmap. It takes long, so the control thread does it, but for the slabs
  * of queues, which a worker maps now and then (qslab.h). Access from one worker.
  */
-#ifndef URNICD_MEMORY_H
-#define URNICD_MEMORY_H
+#ifndef NIC_MEMORY_H
+#define NIC_MEMORY_H
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -4,8 +4,8 @@
  * -ENOMEM, and only that client feels it. A user with many clients has a share of what a device and
  * the daemon have (share.h).
  */
-#ifndef URNICD_QUOTA_H
-#define URNICD_QUOTA_H
+#ifndef NIC_QUOTA_H
+#define NIC_QUOTA_H
 
 /* of a device */
 #define LIMIT_QP      65536u

@@ -4,8 +4,8 @@
  * hundred milliseconds: large mappings go on a thread of their user's, piece by piece, and count
  * against his share until they are gone.
  */
-#ifndef URNICD_RECLAIM_H
-#define URNICD_RECLAIM_H
+#ifndef NIC_RECLAIM_H
+#define NIC_RECLAIM_H
 
 #include "memory.h"
 #include "share.h"

@@ -13,8 +13,8 @@
  *
  * Threads: opening and closing on the control thread; copies on the client's worker.
  */
-#ifndef URNICD_REMOTE_H
-#define URNICD_REMOTE_H
+#ifndef NIC_REMOTE_H
+#define NIC_REMOTE_H
 
 #include <stdint.h>
 #include <sys/types.h>

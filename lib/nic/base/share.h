@@ -8,8 +8,8 @@
  * Threads: the pool of a device is its worker's (a connection may come, and be over, at any time),
  * that of the daemon the control thread's and that of jobs that it waits for.
  */
-#ifndef URNICD_SHARE_H
-#define URNICD_SHARE_H
+#ifndef NIC_SHARE_H
+#define NIC_SHARE_H
 
 #include <stdbool.h>
 #include <stdint.h>

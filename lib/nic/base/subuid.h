@@ -3,8 +3,8 @@
  * Whose a subordinate user is: Debian gives every user 65,536 of them (/etc/subuid), and shares
  * that count by uid would be worth nothing to others (SEC-22). Control thread.
  */
-#ifndef URNICD_SUBUID_H
-#define URNICD_SUBUID_H
+#ifndef NIC_SUBUID_H
+#define NIC_SUBUID_H
 
 #include <stdbool.h>
 #include <stdint.h>

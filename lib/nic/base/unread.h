@@ -5,8 +5,8 @@
  * to nobody. So they are in users' shares (SEC-22), and stay there while somebody holds the socket
  * in which they wait, even when the client's connection has ended. On the control thread.
  */
-#ifndef URNICD_UNREAD_H
-#define URNICD_UNREAD_H
+#ifndef NIC_UNREAD_H
+#define NIC_UNREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

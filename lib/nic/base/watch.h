@@ -5,8 +5,8 @@
  *
  * Any thread that has the worker (worker.taken) may add and take back; only the worker sleeps.
  */
-#ifndef URNICD_WATCH_H
-#define URNICD_WATCH_H
+#ifndef NIC_WATCH_H
+#define NIC_WATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,6 +3,8 @@
  * Asynchronous events of a context: what its socket has no room for is kept, some thousands, and
  * sent later. Who has a thousand connections that end at once hears of each, even if he is slow.
  */
+#include "async.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +53,7 @@ static bool async_keep(struct context *c, const struct ipc_async *ev)
     return true;
 }
 
-void context_event(struct context *c, unsigned event, uint32_t ref)
+void async_event(struct context *c, unsigned event, uint32_t ref)
 {
     struct ipc_async ev = {.event = event, .ref = ref, .flags = c->async_lost ? 1 : 0};
 

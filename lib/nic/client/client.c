@@ -15,10 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "async.h"
 #include "client_capture.h"
 #include "client_mapping.h"
 #include "client_qp.h"
 #include "clients.h"
+#include "cqring.h"
 #include "deferred.h"
 #include "device.h"
 #include "log.h"

@@ -3,8 +3,8 @@
  * One connection: who it is, what it has opened, its objects. The control thread owns the socket;
  * once a context is open, everything below "objects" belongs to the context's worker.
  */
-#ifndef URNICD_CLIENT_H
-#define URNICD_CLIENT_H
+#ifndef NIC_CLIENT_H
+#define NIC_CLIENT_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -7,8 +7,8 @@
  *
  * Threads: the control thread.
  */
-#ifndef URNICD_CLIENT_CAPTURE_H
-#define URNICD_CLIENT_CAPTURE_H
+#ifndef NIC_CLIENT_CAPTURE_H
+#define NIC_CLIENT_CAPTURE_H
 
 #include "capture.h"
 #include "ipc.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "async.h"
 #include "cc.h"
 #include "client.h"
 #include "datapath.h"
@@ -16,6 +17,7 @@
 #include "log.h"
 #include "loop.h"
 #include "neigh.h"
+#include "queue.h"
 #include "quota.h"
 
 #define FLOW_LABEL_MAX 0xFFFFFu /* 20 bits (SEC-25) */

@@ -2,8 +2,8 @@
  *
  * A client's queue pair, as requests and the connection manager handle it. On its worker.
  */
-#ifndef URNICD_CLIENT_QP_H
-#define URNICD_CLIENT_QP_H
+#ifndef NIC_CLIENT_QP_H
+#define NIC_CLIENT_QP_H
 
 #include <stdint.h>
 

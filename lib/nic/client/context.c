@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "async.h"
 #include "client.h"
 #include "device.h"
 #include "foreign.h"
+#include "queue.h"
 #include "quota.h"
 #include "worker.h"
 

@@ -4,8 +4,8 @@
  * doorbells, its completion queues and where their events go. The control thread reaches it by
  * worker_call only.
  */
-#ifndef URNICD_CONTEXT_H
-#define URNICD_CONTEXT_H
+#ifndef NIC_CONTEXT_H
+#define NIC_CONTEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -151,43 +151,9 @@ void context_queue_del(struct context *c, struct queue *q);
 
 /* On the worker: one round. Returns how much there was to do. */
 unsigned context_round(struct context *c, uint64_t now);
-/* Look at `arm` of every CQ that was stored into, and send events that moderation doesn't delay. */
-void context_notify(struct context *c, uint64_t now);
-/* When the next delayed event goes out; UINT64_MAX = none waits. */
-uint64_t context_deadline(const struct context *c);
-/* Send some of what is owed on full channels: each try is a system call. */
-void context_owed(struct context *c);
 /* Is there a doorbell? For the look before sleeping. */
 bool context_ready(const struct context *c);
 
 /* Put a queue (back) on the list of those with entries. */
 void context_activate(struct context *c, struct queue *q);
-/* An asynchronous event for the client. */
-void context_event(struct context *c, unsigned event, uint32_t ref);
-/* Send those that are kept because the socket was full. */
-void async_service(struct context *c);
-/* Drop those of an object that goes. */
-void async_forget(struct context *c, uint32_t ref);
-void async_free(struct context *c);
-
-/* ---- queue.c: entries of a queue become work requests ---- */
-
-/* Take up to ROUND_ENTRIES. Returns how many; *more = there are (or may be) others. */
-unsigned queue_pull(struct queue *q, uint64_t now, bool *more);
-/* Receives of this queue are wanted before its turn: take some. False: there was none. */
-bool queue_recv_wanted(struct queue *q);
-/* It waits for no neighbour any more: before it goes. */
-void queue_unwait(struct queue *q);
-/* Set a queue to empty: RESET. A doorbell that has been rung for it is taken all the same. */
-void queue_reset(struct queue *q);
-
-/* ---- cqring.c: completions out, hooks of the engine ---- */
-
-/* The engine's hook: store a completion. False: the CQ is full (CQ-05). */
-bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc);
-/* An event for `count` completions or after so many microseconds (CQ-10); 0, 0 = for each. */
-void cqring_moderate(struct client_cq *cq, uint32_t count, uint32_t period_us);
-/* Forget a CQ: no list knows it any more. */
-void cqring_forget(struct client_cq *cq);
-
 #endif

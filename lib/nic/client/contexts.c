@@ -4,8 +4,11 @@
  */
 #include "contexts.h"
 
+#include "async.h"
 #include "context.h"
+#include "cqring.h"
 #include "device.h"
+#include "queue.h"
 #include "round.h"
 #include "worker.h"
 
@@ -52,7 +55,7 @@ static void contexts_notify(struct worker *w, uint64_t now)
 {
     for (struct context *c = w->contexts; c; c = c->next) {
         if (!LIST_EMPTY(&c->dirty))
-            context_notify(c, now);
+            cqring_notify(c, now);
     }
 }
 
@@ -61,7 +64,7 @@ static uint64_t contexts_deadline(const struct worker *w)
     uint64_t at = UINT64_MAX;
 
     for (const struct context *c = w->contexts; c; c = c->next) {
-        uint64_t event = LIST_EMPTY(&c->dirty) ? UINT64_MAX : context_deadline(c);
+        uint64_t event = LIST_EMPTY(&c->dirty) ? UINT64_MAX : cqring_deadline(c);
         if (event < at)
             at = event;
     }
@@ -72,7 +75,7 @@ static void contexts_service(struct worker *w)
 {
     for (struct context *c = w->contexts; c; c = c->next) {
         if (!TAILQ_EMPTY(&c->owed))
-            context_owed(c);
+            cqring_owed(c);
         if (c->nkept > 0)
             async_service(c);
     }
@@ -93,7 +96,7 @@ static void contexts_event(struct device *d, unsigned event)
 {
     for (struct context *c = d->worker->contexts; c; c = c->next) {
         if (c->device == d)
-            context_event(c, event, 1);
+            async_event(c, event, 1);
     }
 }
 
@@ -114,19 +117,19 @@ static void contexts_object_event(void *device, enum engine_event ev, void *obj)
     switch (ev) {
     case EVT_CQ_ERR: {
         struct client_cq *cq = obj;
-        context_event(cq->ctx, ev, cq->ref);
+        async_event(cq->ctx, ev, cq->ref);
         break;
     }
     case EVT_SRQ_ERR:
     case EVT_SRQ_LIMIT_REACHED: {
         struct client_srq *srq = obj;
-        context_event(srq->rq.ctx, ev, srq->ref);
+        async_event(srq->rq.ctx, ev, srq->ref);
         break;
     }
     default: {
         struct client_qp *qp = obj;
         if (qp)
-            context_event(qp->ctx, ev, qp->ref);
+            async_event(qp->ctx, ev, qp->ref);
         break;
     }
     }

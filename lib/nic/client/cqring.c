@@ -4,6 +4,8 @@
  * looked at once per burst and CQ, behind one fence. Events go through a socket that never blocks;
  * what doesn't fit is owed and sent later, so a client that doesn't read hurts only itself.
  */
+#include "cqring.h"
+
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -128,7 +130,7 @@ void cqring_forget(struct client_cq *cq)
     cq->dirty = cq->owed = false;
 }
 
-void context_notify(struct context *c, uint64_t now)
+void cqring_notify(struct context *c, uint64_t now)
 {
     for (struct client_cq *cq = LIST_FIRST(&c->dirty), *next; cq; cq = next) {
         next = LIST_NEXT(cq, next_dirty);
@@ -137,7 +139,7 @@ void context_notify(struct context *c, uint64_t now)
     }
 }
 
-uint64_t context_deadline(const struct context *c)
+uint64_t cqring_deadline(const struct context *c)
 {
     uint64_t at = UINT64_MAX;
 
@@ -148,7 +150,7 @@ uint64_t context_deadline(const struct context *c)
     return at;
 }
 
-void context_owed(struct context *c)
+void cqring_owed(struct context *c)
 {
     const struct client_cq *failed = NULL; /* the first one, which stands behind all others now */
     struct client_cq *cq;

@@ -3,8 +3,8 @@
  * A request that must wait for a neighbour's MAC before it can be acted on: it is kept aside, the
  * client's other requests go on, and the answer comes when the MAC does. On the context's worker.
  */
-#ifndef URNICD_DEFERRED_H
-#define URNICD_DEFERRED_H
+#ifndef NIC_DEFERRED_H
+#define NIC_DEFERRED_H
 
 #include <stddef.h>
 #include <stdint.h>

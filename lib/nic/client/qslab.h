@@ -4,8 +4,8 @@
  * thousand queue pairs don't need twenty thousand descriptors. A place is all zero when it is
  * handed out. On the worker, or on the control thread while no job of the client runs there.
  */
-#ifndef URNICD_QSLAB_H
-#define URNICD_QSLAB_H
+#ifndef NIC_QSLAB_H
+#define NIC_QSLAB_H
 
 #include <stdbool.h>
 #include <stdint.h>

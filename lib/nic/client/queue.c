@@ -4,9 +4,12 @@
  * checked there and posted (SHM-01, SHM-03). What the engine has no room for stays in the ring: its
  * index is put back, and the queue waits for room.
  */
+#include "queue.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "async.h"
 #include "client.h"
 #include "client_qp.h"
 #include "clock.h"
@@ -26,12 +29,12 @@ static void queue_kill(struct queue *q, uint64_t now)
     q->dead = true;
     c->device->stats.client_bad_index++;
     if (q->kind == QUEUE_SHARED) {
-        context_event(c, EVT_SRQ_ERR, q->srq->ref);
+        async_event(c, EVT_SRQ_ERR, q->srq->ref);
         return;
     }
     struct engine_qp_attr attr = {.state = QPS_ERR};
     engine_qp_modify(c->device->engine, q->qp->qp, &attr, QPA_STATE, now);
-    context_event(c, EVT_QP_FATAL, q->qp->ref);
+    async_event(c, EVT_QP_FATAL, q->qp->ref);
     log_debug("client", "qp %06x: the index of its %s queue is not possible: to ERR", q->qp->qpn,
               q->kind == QUEUE_SEND ? "send" : "receive");
 }

@@ -11,6 +11,9 @@
 
 #include "clock.h"
 #include "cmgr_priv.h"
+#include "cmid.h"
+#include "cmid_channel.h"
+#include "cmid_news.h"
 #include "device.h"
 #include "log.h"
 #include "quota.h"
@@ -250,11 +253,6 @@ struct cmgr *cmgr_of(const struct device *d)
 {
     assert(d->gsi->ops == &cmgr_ops);
     return cmgr_at(d->gsi);
-}
-
-const uint64_t *cmgr_counters(const struct cmgr *m)
-{
-    return cm_counters(m->cm);
 }
 
 uint32_t cmgr_live(const struct cmgr *m)

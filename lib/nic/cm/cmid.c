@@ -3,6 +3,8 @@
  * Clients' connection ids: their requests to connect, accept, refuse and part become calls of
  * lib/cm.
  */
+#include "cmid.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,6 +13,9 @@
 #include "client.h"
 #include "client_qp.h"
 #include "cmgr_priv.h"
+#include "cmid_channel.h"
+#include "cmid_group.h"
+#include "cmid_qp.h"
 #include "device.h"
 
 static void cmid_touch(struct cm_id *id, uint64_t now)

@@ -2,6 +2,8 @@
  *
  * Clients' connection ids: where they stand, where they are to go, and who listens.
  */
+#include "cmid_addr.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include "client.h"
 #include "clock.h"
 #include "cmgr_priv.h"
+#include "cmid_channel.h"
 #include "device.h"
 
 #define CMID_RESOLVE_MS 2000u

@@ -2,6 +2,8 @@
  *
  * Channels, on which clients hear of their connection ids: what a socket has no room for is kept.
  */
+#include "cmid_channel.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -10,6 +12,7 @@
 #include "client.h"
 #include "clock.h"
 #include "cmgr_priv.h"
+#include "cmid.h"
 #include "device.h"
 #include "log.h"
 

@@ -4,12 +4,16 @@
  * manager to ask on Ethernet: a group is its IP address, and membership is between us and the
  * switches.
  */
+#include "cmid_group.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client_qp.h"
 #include "cmgr_priv.h"
+#include "cmid_channel.h"
+#include "cmid_qp.h"
 #include "device.h"
 
 #define CMID_GROUPS 16u /* of one id */

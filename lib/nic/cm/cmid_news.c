@@ -3,6 +3,8 @@
  * What lib/cm says of connections becomes messages for the clients whose ids they are, on their
  * channel (cmid_channel.c). Event numbers and meanings are librdmacm's (CM-35).
  */
+#include "cmid_news.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,9 @@
 #include "client.h"
 #include "client_qp.h"
 #include "cmgr_priv.h"
+#include "cmid.h"
+#include "cmid_channel.h"
+#include "cmid_qp.h"
 #include "device.h"
 #include "log.h"
 

@@ -3,6 +3,8 @@
  * Queue pairs of connections: the attributes that a connection has for each state, and moving those
  * queue pairs that clients have left to us (IPC_CM_QP).
  */
+#include "cmid_qp.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -10,6 +12,7 @@
 #include "client.h"
 #include "client_qp.h"
 #include "cmgr_priv.h"
+#include "cmid_group.h"
 #include "device.h"
 
 uint32_t cmid_psn(uint32_t wanted)

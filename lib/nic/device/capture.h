@@ -3,8 +3,8 @@
  * Captures on demand: what a device receives and sends, as pcapng, with our own drops as comments.
  * The worker copies frames into a ring and never waits; a thread of the capture writes them out.
  */
-#ifndef URNICD_CAPTURE_H
-#define URNICD_CAPTURE_H
+#ifndef NIC_CAPTURE_H
+#define NIC_CAPTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

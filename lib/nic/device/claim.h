@@ -8,8 +8,8 @@
  * Claims count per user, not per context: an application may use several. Of one device, on its
  * worker.
  */
-#ifndef URNICD_CLAIM_H
-#define URNICD_CLAIM_H
+#ifndef NIC_CLAIM_H
+#define NIC_CLAIM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * network stack that resolves its neighbours, and what serves its QP1. All of it belongs to one
  * worker once that runs.
  */
-#ifndef URNICD_DEVICE_H
-#define URNICD_DEVICE_H
+#ifndef NIC_DEVICE_H
+#define NIC_DEVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>

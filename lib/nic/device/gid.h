@@ -5,8 +5,8 @@
  * works); others follow in the order in which they were added. An entry keeps its index as long as
  * its address lives.
  */
-#ifndef URNICD_GID_H
-#define URNICD_GID_H
+#ifndef NIC_GID_H
+#define NIC_GID_H
 
 #include <stdbool.h>
 #include <stdint.h>

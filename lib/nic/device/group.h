@@ -3,8 +3,8 @@
  * Whose queue pairs are in which multicast groups. A group counts once for each user who is in it
  * (SEC-22), however many of his queue pairs are. On the device's worker.
  */
-#ifndef URNICD_GROUP_H
-#define URNICD_GROUP_H
+#ifndef NIC_GROUP_H
+#define NIC_GROUP_H
 
 #include "share.h"
 #include "wire.h"

@@ -4,8 +4,8 @@
  * (neigh=kernel): who has which MAC is read from it by routing netlink, it is asked to find out
  * what it doesn't know, and addresses that it has are left to it to answer for.
  */
-#ifndef URNICD_KNEIGH_H
-#define URNICD_KNEIGH_H
+#ifndef NIC_KNEIGH_H
+#define NIC_KNEIGH_H
 
 #include <stdint.h>
 

@@ -6,8 +6,8 @@
  *
  * Runs on the device's worker.
  */
-#ifndef URNICD_LOOP_H
-#define URNICD_LOOP_H
+#ifndef NIC_LOOP_H
+#define NIC_LOOP_H
 
 #include <stdbool.h>
 

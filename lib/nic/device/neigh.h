@@ -3,8 +3,8 @@
  * Neighbours of a device: who has which MAC. Wraps lib/net (ARP, ND, ICMP echo; sans-IO) for one
  * device and adds waiting for an answer. On the device's worker.
  */
-#ifndef URNICD_NEIGH_H
-#define URNICD_NEIGH_H
+#ifndef NIC_NEIGH_H
+#define NIC_NEIGH_H
 
 #include <stdbool.h>
 #include <stdint.h>

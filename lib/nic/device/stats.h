@@ -2,8 +2,8 @@
  *
  * Counters of a device, from all its parts, as one list.
  */
-#ifndef URNICD_STATS_H
-#define URNICD_STATS_H
+#ifndef NIC_STATS_H
+#define NIC_STATS_H
 
 #include <stdint.h>
 

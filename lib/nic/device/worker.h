@@ -8,8 +8,8 @@
  * read-only) that it sleeps, and looks at every doorbell and port once more: store, seq_cst fence,
  * re-check on both sides (SHM-06).
  */
-#ifndef URNICD_WORKER_H
-#define URNICD_WORKER_H
+#ifndef NIC_WORKER_H
+#define NIC_WORKER_H
 
 #include <pthread.h>
 #include <stdatomic.h>
