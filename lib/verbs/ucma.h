@@ -53,6 +53,7 @@ struct ucma_file {
     unsigned numbers;          /* descriptors that we know of */
     int last;                  /* one of them */
     int own;                   /* one of ours, for the thread; -1 = none */
+    bool nudged;               /* readable without an event */
     struct ucma_event_list events;
     LIST_HEAD(, ucma_id) ids;
 };
@@ -78,8 +79,9 @@ struct ucma_id {
     LIST_ENTRY(ucma_id) next;
     struct ucma_file *file;
     uint32_t number;
-    uint64_t uid;    /* the program's */
-    bool uid_is_set; /* of a request: not before it is accepted */
+    uint64_t uid;               /* the program's */
+    bool uid_is_set;            /* of a request: not before it is accepted */
+    struct ucma_file *asked_at; /* of a request that went to another file: the listener's */
     uint16_t ps;
     enum ucma_state state;
     union ucma_addr src, dst; /* as the program sees them */
@@ -161,6 +163,9 @@ void ucma_file_close(struct ucma_file *f);
 /* Put an event into the queue, or take the first one out; NULL = none. */
 void ucma_file_put(struct ucma_file *f, struct ucma_event *ev);
 struct ucma_event *ucma_file_take(struct ucma_file *f, int fd);
+/* Make the file readable once, though it has no event, unless it blocks: its reader looks around
+ * and gets EAGAIN. */
+void ucma_file_nudge(struct ucma_file *f);
 /* Wait for an event, without the lock: 0 or -errno, -EAGAIN when the descriptor doesn't block. */
 int ucma_file_wait(int fd);
 /* Drop the events about an id, or a group of it. Requests that the program hasn't seen are refused.

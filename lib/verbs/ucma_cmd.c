@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ucma.h"
 
 #define BACKLOG_MAX 1024
+#define NUDGE_NS    4000000
 
 /* A command under way. */
 struct cmd {
@@ -99,6 +101,8 @@ static int cmd_migrate_id(struct cmd *c)
     LIST_REMOVE(id, next);
     LIST_INSERT_HEAD(&c->file->ids, id, next);
     id->file = c->file;
+    if (id->state == UCMA_REQUEST)
+        id->asked_at = from;
     ucma_file_move(from, c->file, id);
     return 0;
 }
@@ -577,16 +581,31 @@ static int cmd_leave_mcast(struct cmd *c)
 
 /* ---- events ---- */
 
+/* The file stays readable for as long as its other readers may need to be scheduled. */
+static void after_nudge(void)
+{
+    const struct timespec ts = {.tv_nsec = NUDGE_NS};
+
+    ucma_unlock();
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+    ucma_lock();
+}
+
 /* With the lock, which it lets go while it waits. */
 static int cmd_get_event(struct cmd *c)
 {
     struct rdma_ucm_get_event in;
-    struct ucma_event *ev;
+    struct ucma_event *ev = NULL;
     int err = TAKE(c, in);
 
     if (err == 0 && c->out_len < offsetof(struct rdma_ucm_event_resp, ece))
         err = -ENOSPC;
-    while (err == 0 && (ev = ucma_file_take(c->file, c->fd)) == NULL) {
+    while (err == 0) {
+        if (c->file->nudged && TAILQ_EMPTY(&c->file->events))
+            after_nudge();
+        ev = ucma_file_take(c->file, c->fd);
+        if (ev != NULL)
+            break;
         ucma_unlock();
         err = ucma_file_wait(c->fd);
         ucma_lock();
@@ -599,6 +618,12 @@ static int cmd_get_event(struct cmd *c)
     ev->id->reported++;
     if (ev->mc != NULL)
         ev->mc->reported++;
+    /* librdmacm accepts rsockets in a thread of its own, which doesn't wake those that poll the
+     * listener: they would find the connection at their next look, 5 s later. */
+    if (ev->resp.event == URNIC_CM_ESTABLISHED && ev->id->asked_at != NULL) {
+        ucma_file_nudge(ev->id->asked_at);
+        ev->id->asked_at = NULL;
+    }
     free(ev);
     return err;
 }

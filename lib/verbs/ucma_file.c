@@ -2,9 +2,9 @@
  *
  * Open files: a descriptor, and the queue of events behind it. The descriptor is a datagram socket
  * that is its own peer: no other socket may send to it, a blocking wait restarts after signals as
- * the kernel's does, and O_NONBLOCK is the program's to set. Its octet is in the socket exactly
- * while the queue holds events. Raw system calls, as other preloaded libraries replace those of
- * sockets.
+ * the kernel's does, and O_NONBLOCK is the program's to set. Its octet is in the socket
+ * while the queue holds events, or after a nudge. Raw system calls, as other preloaded libraries
+ * replace those of sockets.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,9 @@
 #include "ucma.h"
 
 #define OWN_FROM 200 /* our own descriptors stay away from the numbers that programs expect */
+/* Those of the program are high, too. librspreload's select() looks for a socket by the number of
+ * its channel, and takes a descriptor of the program's for it if the channel has the lower one. */
+#define CHANNEL_FROM 512
 
 static LIST_HEAD(, ucma_file) files = LIST_HEAD_INITIALIZER(files);
 
@@ -47,6 +50,17 @@ static int self_socket(int flags)
     return err < 0 ? err : fd;
 }
 
+/* The same socket at a high number, if there is one left. */
+static int move_up(int fd, int flags)
+{
+    int high = fcntl(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, CHANNEL_FROM);
+
+    if (high < 0)
+        return fd;
+    syscall(SYS_close, fd);
+    return high;
+}
+
 /* A closed one, or a new one; NULL: no memory. */
 static struct ucma_file *file_new(void)
 {
@@ -71,6 +85,7 @@ static int file_of(int fd)
     TAILQ_INIT(&f->events);
     LIST_INIT(&f->ids);
     f->numbers = 0;
+    f->nudged = false;
     f->own = fcntl(fd, F_DUPFD_CLOEXEC, OWN_FROM);
     if (f->own < 0)
         f->own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -88,6 +103,7 @@ int ucma_file_open(int flags)
     int n = ucma_dev_scan(devs);
     int fd = n < 0 ? n : n == 0 ? -ENOENT : self_socket(flags);
     if (fd >= 0) {
+        fd = move_up(fd, flags);
         int err = file_of(fd);
         if (err < 0) {
             syscall(SYS_close, fd);
@@ -155,7 +171,21 @@ static void hide(struct ucma_file *f, int fd)
         fd = any_number(f);
     if (fd >= 0)
         syscall(SYS_recvfrom, fd, &octet, 1, MSG_DONTWAIT, NULL, NULL);
+    f->nudged = false;
     errno = saved;
+}
+
+void ucma_file_nudge(struct ucma_file *f)
+{
+    int fd = any_number(f);
+
+    if (fd < 0 || f->nudged || !TAILQ_EMPTY(&f->events))
+        return;
+    int flags = (int)syscall(SYS_fcntl, fd, F_GETFL);
+    if (flags < 0 || (flags & O_NONBLOCK) == 0)
+        return;
+    show(f);
+    f->nudged = true;
 }
 
 void ucma_file_put(struct ucma_file *f, struct ucma_event *ev)
@@ -163,7 +193,7 @@ void ucma_file_put(struct ucma_file *f, struct ucma_event *ev)
     bool first = TAILQ_EMPTY(&f->events);
 
     TAILQ_INSERT_TAIL(&f->events, ev, next);
-    if (first)
+    if (first && !f->nudged)
         show(f);
 }
 
