@@ -4,6 +4,7 @@
  */
 #include "stat.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -108,7 +109,7 @@ static void print_history(struct admin *a, const char *device, uint32_t qpn)
 
 struct wanted {
     const char *device;
-    bool all, qps;
+    bool all, qps, processes;
     uint32_t qpn;
     enum format format;
 };
@@ -178,12 +179,28 @@ static int report(const struct wanted *w)
     return found && rc == 0 ? CLI_OK : CLI_FAIL;
 }
 
+static int report_processes(const struct wanted *w)
+{
+    struct admin a;
+    int rc = admin_open(&a);
+
+    if (rc == 0)
+        rc = stat_processes(&a, w->device, w->format == JSON);
+    if (rc == -ENODEV && w->device)
+        cli_error("no device %s", w->device);
+    else if (rc < 0)
+        cli_errno(rc, "urnicd");
+    admin_close(&a);
+    return rc < 0 ? CLI_FAIL : CLI_OK;
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {
         CLI_OPTIONS,
         {"all", no_argument, NULL, 'a'},
         {"qps", no_argument, NULL, 'q'},
+        {"processes", no_argument, NULL, 'P'},
         {"qp", required_argument, NULL, 'n'},
         {"json", no_argument, NULL, 'j'},
         {"prometheus", no_argument, NULL, 'p'},
@@ -198,6 +215,9 @@ static int run(int argc, char **argv)
             break;
         case 'q':
             w.qps = true;
+            break;
+        case 'P':
+            w.processes = true;
             break;
         case 'n':
             if (cli_qpn("--qp", optarg, &w.qpn) < 0)
@@ -217,7 +237,11 @@ static int run(int argc, char **argv)
     if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
         return CLI_USAGE;
     w.device = argv[optind];
-    return report(&w);
+    if (w.processes && (w.all || w.qps || w.qpn || w.format == PROMETHEUS)) {
+        cli_error("--processes: only with --json and a device");
+        return CLI_USAGE;
+    }
+    return w.processes ? report_processes(&w) : report(&w);
 }
 
 const struct cli_command cmd_stat = {"stat", "counters and queue pairs: text, JSON, Prometheus",

@@ -15,6 +15,7 @@
 #include "faultctl.h"
 #include "log.h"
 #include "mem_link.h"
+#include "procctl.h"
 
 /* ---- emulated links ---- */
 
@@ -115,10 +116,8 @@ int linkctl_admin(struct request *r, const char *text, size_t len, char *out, si
         const char *cmd;
         int (*run)(struct request *r, const json_t *in, char *out, size_t size);
     } cmds[] = {
-        {"log-level", admin_log_level},
-        {"config", admin_config},
-        {"cc", ccctl_admin},
-        {"faults", faultctl_admin},
+        {"log-level", admin_log_level}, {"config", admin_config},     {"cc", ccctl_admin},
+        {"faults", faultctl_admin},     {"processes", procctl_admin},
     };
     json_t *in = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     const char *cmd = json_string_value(json_object_get(in, "cmd"));

@@ -70,7 +70,7 @@ static double trips(int rank, size_t size, unsigned n, uint8_t *buf)
 
 static void pingpong(int rank, uint8_t *buf)
 {
-    const unsigned n = 20000, m = 500;
+    const unsigned n = 10000, m = 200;
 
     trips(rank, 8, n / 10, buf);
     double small = trips(rank, 8, n, buf);

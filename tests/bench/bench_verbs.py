@@ -4,7 +4,6 @@ kernel TCP on the same machine."""
 import contextlib
 import os
 import re
-import statistics
 import subprocess
 import tempfile
 
@@ -74,7 +73,7 @@ class VerbsBench:
 
     def latency(self, program):
         """The typical half round trip of 8 octets, in ns."""
-        return self.perftest(program, ["-s", "8", "-n", "20000"])[4] * 1e3
+        return self.perftest(program, ["-s", "8", "-n", "5000"])[4] * 1e3
 
 
 def perf_figure(bench, envs, options, figure):
@@ -85,18 +84,34 @@ def half_round_trip(got):
     return got["latency_ns"]["p50"]
 
 
-def mpi(bench, env, over):
-    """Half round trip of 8 octets in ns and bandwidth of 1 MiB in bit/s between two ranks."""
+def spinning_lat(bench, envs, cpus):
+    """Half round trip of WRITEs between native applications that spin on their memory, as ib_write_lat does."""
+    perf = [bench.urnic, "perf", "--wait", "spin"]
+    with bench.running([*perf, "--server"], env=envs[1], ready="waiting", log="perf-server.log", cpu=cpus[1]):
+        got = bench.json_lines([*perf, "10.0.0.2", "--json", "--op", "write", "--lat", "--size", "8", "--time",
+                                bench.seconds], env=envs[0], cpu=cpus[0])
+    return half_round_trip(got[0])
+
+
+def mpi(bench, envs, over):
+    """Half round trip of 8 octets in ns and bandwidth of 1 MiB in bit/s between two ranks: over one device, over two
+    devices on a memif, or over UCX's tcp."""
     program = os.path.join(bench.dir, "mpi_check")
+    rank = program + ".rank"
     if not os.path.exists(program):
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "apps", "mpi_check.c")
         subprocess.run(["mpicc.openmpi", "-O2", "-o", program, source], check=True)
-    tls = {"urnic": "rc_verbs,ud_verbs,self", "tcp": "tcp,self"}[over]
-    env = dict(env, **UCX, UCX_TLS=tls, UCX_NET_DEVICES="urn0:1" if over == "urnic" else "lo")
-    words = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2", "--mca", "pml",
-             "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "--mca", "btl", "self", "-x", "UCX_TLS", "-x", "UCX_NET_DEVICES", program, "pingpong"]
-    command = [bench.urnic, "run", "--", *words] if over == "urnic" else words
-    out = bench.call(command, env=env)
+        with open(rank, "w", encoding="utf-8") as f: # each rank has a daemon of its own
+            f.write(f'#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 0 ] || export URNIC_SOCKET={envs[1]["URNIC_SOCKET"]}\n'
+                    f'exec {program} "$@"\n')
+        os.chmod(rank, 0o755)
+    tls, net = ("tcp,self", "lo") if over == "tcp" else ("rc_verbs,ud_verbs,self", "urn0:1")
+    env = dict(envs[0], **UCX, UCX_TLS=tls, UCX_NET_DEVICES=net)
+    words = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+    for name, value in (("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any"), ("btl", "self")):
+        words += ["--mca", name, value]
+    words += ["-x", "UCX_TLS", "-x", "UCX_NET_DEVICES", rank if over == "two" else program, "pingpong"]
+    out = bench.call(words if over == "tcp" else [bench.urnic, "run", "--", *words], env=env)
     m = re.search(r"of 8 octets ([\d.]+) us, bandwidth of 1 MiB ([\d.]+) Gb/s", out)
     return float(m[1]) * 1e3, float(m[2]) * 1e9
 
@@ -124,16 +139,20 @@ def measure(bench, stack, cpus):
     verbs = VerbsBench(bench, envs, cpus)
     write = ["--op", "write", "--size", "64K"]
     rate = ["--op", "write", "--size", "8", "--inline", "--batch", "64", "--signal-every", "64", "--depth", "1024"]
+    single = ["--op", "write", "--size", "8", "--inline", "--batch", "1", "--signal-every", "100", "--depth", "128"]
     lat = ["--lat", "--size", "8", "--inline", "--time", bench.seconds]
     measures = {
         "perf": lambda: perf_figure(bench, envs, write, "goodput"),
         "mapped": verbs.goodput_mapped,
-        "malloc": lambda: verbs.goodput(),
+        "malloc": verbs.goodput,
         "perf_rate": lambda: perf_figure(bench, envs, rate, "messages_per_s"),
-        "rate": verbs.rate,
+        "inline": verbs.inline_rate,
+        "perf_single": lambda: perf_figure(bench, envs, single, "messages_per_s"),
+        "rate": verbs.rate_mapped,
+        "rate_heap": verbs.rate,
         "perf_send": lambda: half_round_trip(bench.perf(envs, ["--op", "send", *lat], samples=1)[0]),
         "send": lambda: verbs.latency("ib_send_lat"),
-        "perf_write": lambda: half_round_trip(bench.perf(envs, ["--op", "write", *lat], samples=1)[0]),
+        "perf_write": lambda: spinning_lat(bench, envs, cpus),
         "write": lambda: verbs.latency("ib_write_lat"),
     }
     if tcp:
@@ -141,22 +160,27 @@ def measure(bench, stack, cpus):
     taken = bench.take(measures)
     bench.compared("verbs_write_bw_mapped", taken, "mapped", "b/s", "urnic perf", "perf", 0.9)
     if tcp:
-        bench.compared("verbs_write_bw_malloc", taken, "malloc", "b/s", "iperf3_veth", "tcp", 1.2)
-    bench.compared("verbs_write_rate", taken, "rate", "1/s", "urnic perf", "perf_rate", 0.5)
+        bench.compared("verbs_write_bw_heap", taken, "malloc", "b/s", "iperf3_veth", "tcp", 1.2)
+    bench.compared("verbs_inline_rate", taken, "inline", "1/s", "urnic perf", "perf_rate", 0.5)
+    bench.compared("verbs_write_rate_mapped", taken, "rate", "1/s", "urnic perf, posts of one", "perf_single", 0.5)
+    bench.compared("verbs_write_rate_heap", taken, "rate_heap", "1/s", "urnic perf, posts of one", "perf_single")
     bench.compared("verbs_send_lat", taken, "send", "ns", "urnic perf", "perf_send", 1.7, at_most=True)
-    bench.compared("verbs_write_lat", taken, "write", "ns", "urnic perf", "perf_write", 1.7, at_most=True)
+    bench.compared("verbs_write_lat", taken, "write", "ns", "urnic perf, spinning", "perf_write", 1.7, at_most=True)
     measure_stacks(bench, envs, tcp, cpus)
 
 
 def measure_stacks(bench, envs, tcp, cpus):
     """MPI and rsockets, which have stacks of their own above verbs."""
-    urnic, kernel = [], []
+    got = {over: [] for over in ("urnic", "two", "tcp")}
     for _ in range(bench.samples):
-        urnic.append(mpi(bench, envs[0], "urnic"))
-        kernel.append(mpi(bench, envs[0], "tcp"))
-    bench.result("mpi_lat", [lat for lat, _ in urnic], "ns", "UCX's tcp", [lat for lat, _ in kernel], 1.5, at_most=True)
-    bench.result("mpi_bw", [bw for _, bw in urnic], "b/s", "UCX's tcp", [bw for _, bw in kernel], 1.0)
+        for over, samples in got.items():
+            samples.append(mpi(bench, envs, over))
+    lat, bw = ({over: [pair[i] for pair in samples] for over, samples in got.items()} for i in range(2))
+    bench.result("mpi_lat", lat["urnic"], "ns", "UCX's tcp", lat["tcp"], 1.5, at_most=True)
+    bench.result("mpi_lat_two", lat["two"], "ns", "UCX's tcp", lat["tcp"])
+    bench.result("mpi_bw", bw["urnic"], "b/s", "UCX's tcp", bw["tcp"], 1.0)
+    bench.result("mpi_bw_two", bw["two"], "b/s", "UCX's tcp", bw["tcp"])
     if tcp:
-        got = [(rsockets(bench, envs, 18700 + i, cpus), tcp()) for i in range(bench.samples)]
-        bench.result("rsockets_bw", [r for r, _ in got], "b/s", "iperf3_veth", [t for _, t in got], 0.3)
-    bench.result("reg_mr_64k", [statistics.median(reg_mr(bench, envs[0]) for _ in range(3))], "ns")
+        pairs = [(rsockets(bench, envs, 18700 + i, cpus), tcp()) for i in range(bench.samples)]
+        bench.result("rsockets_bw", [r for r, _ in pairs], "b/s", "iperf3_veth", [t for _, t in pairs], 0.3)
+    bench.result("reg_mr_64k", [reg_mr(bench, envs[0]) for _ in range(bench.samples)], "ns")

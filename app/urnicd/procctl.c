@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A context is listed with its process and with how many objects of each kind it has. The counts
+ * are its worker's: they are read there, for all contexts of a device at once.
+ */
+#include "procctl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "client.h"
+#include "clients.h"
+#include "control.h"
+#include "worker.h"
+
+#define PAGE 64u /* contexts in an answer: they fit into IPC_MSG_MAX */
+
+struct look {
+    const struct client *client[PAGE];
+    uint32_t count[PAGE][HANDLE_KINDS];
+    unsigned n;
+    const struct device *device;
+};
+
+static void look_job(void *arg, uint64_t now)
+{
+    struct look *look = arg;
+
+    (void)now;
+    for (unsigned i = 0; i < look->n; i++)
+        if (look->client[i]->ctx.device == look->device)
+            memcpy(look->count[i], look->client[i]->handles.count, sizeof(look->count[i]));
+}
+
+static json_t *context_json(const struct client *c, const uint32_t count[HANDLE_KINDS])
+{
+    return json_pack("{s:s,s:i,s:s,s:I,s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "device", c->ctx.device->name,
+                     "pid", (int)c->pid, "comm", c->comm, "uid", (json_int_t)c->uid, "pds",
+                     (int)count[HANDLE_PD], "mrs", (int)count[HANDLE_MR], "mws",
+                     (int)count[HANDLE_MW], "cqs", (int)count[HANDLE_CQ], "srqs",
+                     (int)count[HANDLE_SRQ], "qps", (int)count[HANDLE_QP], "cm_ids",
+                     (int)count[HANDLE_CM_ID]);
+}
+
+int procctl_admin(struct request *r, const json_t *in, char *out, size_t size)
+{
+    const json_t *first = json_object_get(in, "first");
+    json_int_t skip = json_integer_value(first);
+    struct look look = {.n = 0};
+    unsigned seen = 0, next = 0;
+
+    if (first && (!json_is_integer(first) || skip < 0 || skip > UINT16_MAX))
+        return -EINVAL;
+    for (const struct client *c = r->daemon->clients.first; c; c = c->next) {
+        if (!c->open || !c->attached || c->gone || seen++ < (unsigned)skip)
+            continue;
+        if (look.n == PAGE) {
+            next = (unsigned)skip + PAGE;
+            break;
+        }
+        look.client[look.n++] = c;
+    }
+    for (unsigned i = 0; i < r->daemon->ndevice; i++) {
+        look.device = r->daemon->device[i];
+        worker_call(look.device->worker, look_job, &look);
+    }
+    json_t *list = json_array();
+    for (unsigned i = 0; i < look.n; i++)
+        json_array_append_new(list, context_json(look.client[i], look.count[i]));
+    json_t *root = json_pack("{s:o}", "contexts", list);
+    if (next)
+        json_object_set_new(root, "next", json_integer(next));
+    size_t n = json_dumpb(root, out, size, JSON_COMPACT);
+    json_decref(root);
+    return n > 0 && n <= size ? (int)n : -EMSGSIZE;
+}
