@@ -92,9 +92,29 @@ def gloo():
               topologies=LOCAL)
 
 
+def dat_config(rig):
+    """uDAPL's devices: its provider on rdma_cm goes by an address. A server ends when a client tells it."""
+    path = f"{rig.folder}/dat.conf"
+    with open(path, "w", encoding="ascii") as f:
+        for name, address in (("server", rig.server_ip), ("client", rig.client_ip)):
+            f.write(f'{name} u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "{address} 0" ""\n')
+    return {"dat": path}
+
+
+def dapl():
+    tests = ("-T T -i 200 -t 2 -w 2 -V client SR 4096 server SR 4096",
+             "-T T -i 200 -t 2 -w 2 -V client RW 65536 server RR 65536 client SR 1024 server SR 1024",
+             "-T P -i 1000 RW 4096", "-T Q")
+    script = " && ".join("dapltest " + test[:4] + " -s {sip} -D client" + test[4:] for test in tests)
+    yield Row("dapltest: SEND, WRITE, READ", ["sh", "-c", script], ["dapltest", "-T", "S", "-D", "server"],
+              env={"DAT_OVERRIDE": "{dat}"}, prepare=dat_config, octets=200 * 4 * 2 * 65536, refuse=r"(?i)error|fail|mismatch",
+              expect=r"(?s)(End of Work -- Client Exiting.*){4}", server_expect=r"Exiting", ready=1, seconds=60)
+
+
 def rows():
     yield from ucx()
     yield from mpi()
     yield from libfabric()
     yield from gloo()
+    yield from dapl()
     yield from others()

@@ -12,6 +12,7 @@ import time
 
 import rows_cm
 import rows_libraries
+import rows_machines
 import rows_storage
 import rows_suites
 import rows_tools
@@ -21,7 +22,7 @@ from row import run_row
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 GROUPS = {"tools": rows_tools.rows, "cm": rows_cm.rows, "libraries": rows_libraries.rows, "storage": rows_storage.rows,
-          "suites": rows_suites.rows}
+          "machines": rows_machines.rows, "suites": rows_suites.rows}
 
 
 def arguments():
