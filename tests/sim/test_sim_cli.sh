@@ -267,6 +267,15 @@ restate "$scenarios/one-loss.sim" -s recovery=sr
 restate "$scenarios/parking-lot.sim" -s cc=dcqcn:paper,g=1/19
 restate "$scenarios/spray.sim" -s balance=spray -s recovery=sr
 restate "$scenarios/all-reduce.sim" -s hosts=8 -s cc=swift
+# CC-31: a preset is made to fit the line; what is printed is in force, and not fitted once more.
+restate "$scenarios/line-rates.sim" -s rate=10G
+"$urnic" sim "$scenarios/line-rates.sim" -s rate=10G >"$tmp/out" || fail "line-rates at 10G"
+grep -q 'cc dcqcn:paper,.*timer=220us,.*ai=10M,' "$tmp/out" || fail "dcqcn:paper isn't fitted to 10 Gb/s"
+grep -q '# cc:' "$tmp/out" && fail "a comment on what fits"
+rc=0
+"$urnic" sim "$scenarios/line-rates.sim" -s rate=1G -s scale=0 >"$tmp/out" || rc=$?
+[ $rc = 1 ] && grep -q '# cc: a step of ai=40000000 is 4.0 % of the line' "$tmp/out" ||
+    fail "no comment on steps that are too large: status $rc"
 cat >"$tmp/all.sim" <<'SIM'
 seed 77
 duration 1.234567ms
