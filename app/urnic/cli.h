@@ -26,7 +26,7 @@ struct cli_command {
 
 extern const struct cli_command cmd_info, cmd_stat, cmd_top, cmd_doctor, cmd_perf, cmd_copy,
     cmd_serve, cmd_capture, cmd_link, cmd_lint, cmd_replay, cmd_rules, cmd_rping, cmd_ucmatose,
-    cmd_cc, cmd_sim, cmd_wire, cmd_drill, cmd_run;
+    cmd_cc, cmd_sim, cmd_wire, cmd_drill, cmd_run, cmd_trace;
 
 /* Use the daemon at this socket (`--socket`, before or behind the subcommand). */
 void cli_set_socket(const char *path);

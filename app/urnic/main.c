@@ -12,7 +12,7 @@
 static const struct cli_command *const commands[] = {
     &cmd_info,  &cmd_stat,     &cmd_top,  &cmd_doctor, &cmd_perf,  &cmd_copy,   &cmd_run,
     &cmd_serve, &cmd_capture,  &cmd_link, &cmd_cc,     &cmd_lint,  &cmd_replay, &cmd_rules,
-    &cmd_rping, &cmd_ucmatose, &cmd_sim,  &cmd_wire,   &cmd_drill,
+    &cmd_rping, &cmd_ucmatose, &cmd_sim,  &cmd_wire,   &cmd_drill, &cmd_trace,
 };
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace_calls.h"
 #include "verbs_priv.h"
 
 static void *no_such_call(void)
@@ -33,12 +34,12 @@ static const struct ibv_context_ops context_ops = {
     ._compat_reg_mr = no_such_call,
     ._compat_rereg_mr = no_such_call,
     ._compat_dereg_mr = no_such_call,
-    .alloc_mw = uv_alloc_mw,
-    .bind_mw = uv_bind_mw,
+    .alloc_mw = uv_traced_alloc_mw,
+    .bind_mw = uv_traced_bind_mw,
     .dealloc_mw = uv_dealloc_mw,
     ._compat_create_cq = no_such_call,
-    .poll_cq = uv_poll_cq,
-    .req_notify_cq = uv_req_notify_cq,
+    .poll_cq = uv_traced_poll_cq,
+    .req_notify_cq = uv_traced_req_notify_cq,
     ._compat_cq_event = no_such_call,
     ._compat_resize_cq = no_such_call,
     ._compat_destroy_cq = no_such_call,
@@ -46,13 +47,13 @@ static const struct ibv_context_ops context_ops = {
     ._compat_modify_srq = no_such_call,
     ._compat_query_srq = no_such_call,
     ._compat_destroy_srq = no_such_call,
-    .post_srq_recv = uv_post_srq_recv,
+    .post_srq_recv = uv_traced_post_srq_recv,
     ._compat_create_qp = no_such_call,
     ._compat_query_qp = no_such_call,
     ._compat_modify_qp = no_such_call,
     ._compat_destroy_qp = no_such_call,
-    .post_send = uv_post_send,
-    .post_recv = uv_post_recv,
+    .post_send = uv_traced_post_send,
+    .post_recv = uv_traced_post_recv,
     ._compat_create_ah = no_such_call,
     ._compat_destroy_ah = no_such_call,
     ._compat_attach_mcast = no_such_call,
@@ -70,10 +71,10 @@ static void fill(struct uv_context *ctx, struct ibv_device *dev)
     v->dealloc_td = uv_dealloc_td;
     v->alloc_parent_domain = uv_alloc_parent_domain;
     v->query_rt_values = uv_query_rt_values;
-    v->create_cq_ex = uv_create_cq_ex;
+    v->create_cq_ex = uv_traced_create_cq_ex;
     v->query_device_ex = uv_query_device_ex;
-    v->create_qp_ex = uv_create_qp_ex;
-    v->create_srq_ex = uv_create_srq_ex;
+    v->create_qp_ex = uv_traced_create_qp_ex;
+    v->create_srq_ex = uv_traced_create_srq_ex;
     v->sz = sizeof(*v);
     v->context.device = dev;
     v->context.ops = context_ops;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cq.h"
+#include "trace.h"
 
 #define FLAGS_KNOWN                                                                                \
     ((uint64_t)IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                       \
@@ -26,6 +27,9 @@ static int take(struct uv_cq *cq)
         return uv_errno(n);
     cq->ex.status = (enum ibv_wc_status)cq->wc.status;
     cq->ex.wr_id = cq->wc.wr_id;
+    if (uv_tracing())
+        uv_trace("ibv_next_poll", UV_STATUS, 0, "cq %p, wr_id 0x%llx %s", (const void *)cq,
+                 (unsigned long long)cq->wc.wr_id, ibv_wc_status_str(cq->ex.status));
     return 0;
 }
 

@@ -4,6 +4,7 @@
  * them, or none if any is wrong. From start to complete or abort the queue is the caller's.
  */
 #include "qp_ex.h"
+#include "trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,9 @@ static int wr_complete(struct ibv_qp_ex *ex)
     int err = b->err;
     if (err == 0 && b->n > 0)
         err = urnic_post_send_all(of(ex)->urnic, &((struct entry *)(void *)b->entries)->wr);
+    if (uv_tracing())
+        uv_trace("ibv_wr_complete", UV_STATUS, uv_errno(err), "qp 0x%x, %u requests",
+                 ex->qp_base.qp_num, b->n);
     uv_unlock(&b->lock);
     return uv_errno(err);
 }

@@ -4,10 +4,13 @@
  * order and with its errno. Answers go where the command says, in the program's own memory.
  */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "trace.h"
 #include "ucma.h"
 
 #define BACKLOG_MAX 1024
@@ -19,7 +22,21 @@ struct cmd {
     int fd;
     uint64_t in; /* where its octets are, in the program's memory */
     uint16_t in_len, out_len;
+    char text[96]; /* for a trace: what it is about */
 };
+
+/* What a trace says of the command. */
+static void says(struct cmd *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void says(struct cmd *c, const char *format, ...)
+{
+    if (!uv_tracing())
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->text, sizeof(c->text), format, args);
+    va_end(args);
+}
 
 /* Take its octets into a structure, of which the first `need` must be there. */
 static int take(const struct cmd *c, void *to, size_t size, size_t need)
@@ -58,6 +75,7 @@ static int cmd_create_id(struct cmd *c)
     id->uid = in.uid;
     id->uid_is_set = true;
     const struct rdma_ucm_create_id_resp resp = {.id = id->number};
+    says(c, "%s, id %u", in.ps == RDMA_PS_UDP ? "UDP" : "TCP", id->number);
     err = ANSWER(c, in.response, resp);
     if (err < 0)
         ucma_id_free(id);
@@ -75,6 +93,7 @@ static int cmd_destroy_id(struct cmd *c)
     if (id == NULL)
         return -ENOENT;
     const struct rdma_ucm_destroy_id_resp resp = {.events_reported = id->reported};
+    says(c, "id %u", in.id);
     err = ANSWER(c, in.response, resp);
     if (err == 0)
         ucma_id_free(id);
@@ -109,8 +128,9 @@ static int cmd_migrate_id(struct cmd *c)
 
 /* ---- addresses ---- */
 
-static int id_of(const struct cmd *c, uint32_t number, struct ucma_id **id)
+static int id_of(struct cmd *c, uint32_t number, struct ucma_id **id)
 {
+    says(c, "id %u", number);
     *id = ucma_id_get(c->file, number);
     return *id != NULL ? 0 : -ENOENT;
 }
@@ -614,6 +634,8 @@ static int cmd_get_event(struct cmd *c)
     }
     if (err < 0)
         return err;
+    says(c, "id %u, %s, status %d", ev->resp.id,
+         urnic_cm_event_str((enum urnic_cm_event_type)ev->resp.event), (int)ev->resp.status);
     err = answer(c, in.response, &ev->resp, sizeof(ev->resp), 0);
     ev->id->reported++;
     if (ev->mc != NULL)
@@ -661,6 +683,37 @@ static int run(struct cmd *c, uint32_t number)
     return commands[number] == NULL ? -ENOSYS : commands[number](c);
 }
 
+/* The names of librdmacm's calls, or of the ABI's where there is none. */
+static const char *name_of(uint32_t number)
+{
+    static const char *const names[] = {
+        [RDMA_USER_CM_CMD_CREATE_ID] = "rdma_create_id",
+        [RDMA_USER_CM_CMD_DESTROY_ID] = "rdma_destroy_id",
+        [RDMA_USER_CM_CMD_BIND_IP] = "rdma_bind_addr",
+        [RDMA_USER_CM_CMD_RESOLVE_IP] = "rdma_resolve_addr",
+        [RDMA_USER_CM_CMD_RESOLVE_ROUTE] = "rdma_resolve_route",
+        [RDMA_USER_CM_CMD_QUERY_ROUTE] = "rdma_cm query_route",
+        [RDMA_USER_CM_CMD_CONNECT] = "rdma_connect",
+        [RDMA_USER_CM_CMD_LISTEN] = "rdma_listen",
+        [RDMA_USER_CM_CMD_ACCEPT] = "rdma_accept",
+        [RDMA_USER_CM_CMD_REJECT] = "rdma_reject",
+        [RDMA_USER_CM_CMD_DISCONNECT] = "rdma_disconnect",
+        [RDMA_USER_CM_CMD_INIT_QP_ATTR] = "rdma_init_qp_attr",
+        [RDMA_USER_CM_CMD_GET_EVENT] = "rdma_get_cm_event",
+        [RDMA_USER_CM_CMD_SET_OPTION] = "rdma_set_option",
+        [RDMA_USER_CM_CMD_NOTIFY] = "rdma_notify",
+        [RDMA_USER_CM_CMD_JOIN_IP_MCAST] = "rdma_join_multicast",
+        [RDMA_USER_CM_CMD_LEAVE_MCAST] = "rdma_leave_multicast",
+        [RDMA_USER_CM_CMD_MIGRATE_ID] = "rdma_migrate_id",
+        [RDMA_USER_CM_CMD_QUERY] = "rdma_cm query",
+        [RDMA_USER_CM_CMD_BIND] = "rdma_bind_addr",
+        [RDMA_USER_CM_CMD_RESOLVE_ADDR] = "rdma_resolve_addr",
+        [RDMA_USER_CM_CMD_JOIN_MCAST] = "rdma_join_multicast",
+    };
+    bool known = number < sizeof(names) / sizeof(names[0]) && names[number] != NULL;
+    return known ? names[number] : "rdma_cm unknown";
+}
+
 /* liburnic's errors as the kernel names them. */
 static int errno_of(int err)
 {
@@ -681,6 +734,8 @@ ssize_t ucma_write(struct ucma_file *f, int fd, const void *buf, size_t len)
         ucma_lock();
         err = run(&c, hdr.cmd);
         ucma_unlock();
+        if (uv_tracing() && !(hdr.cmd == RDMA_USER_CM_CMD_GET_EVENT && err == -EAGAIN))
+            uv_trace(name_of(hdr.cmd), UV_STATUS, errno_of(err < 0 ? err : 0), "%s", c.text);
     }
     if (err < 0) {
         errno = errno_of(err);

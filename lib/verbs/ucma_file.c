@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "trace.h"
 #include "ucma.h"
 
 #define OWN_FROM 200 /* our own descriptors stay away from the numbers that programs expect */
@@ -99,6 +100,7 @@ int ucma_file_open(int flags)
 {
     struct ucma_dev *devs[UCMA_DEVICES];
 
+    uv_trace_begin();
     ucma_lock();
     int n = ucma_dev_scan(devs);
     int fd = n < 0 ? n : n == 0 ? -ENOENT : self_socket(flags);

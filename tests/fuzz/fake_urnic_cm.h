@@ -263,6 +263,11 @@ int urnic_get_cm_event(struct urnic_cm_channel *channel, struct urnic_cm_event *
     return 0;
 }
 
+const char *urnic_cm_event_str(enum urnic_cm_event_type event)
+{
+    return event == URNIC_CM_ADDR_RESOLVED ? "address resolved" : "another event";
+}
+
 int urnic_create_id(struct urnic_cm_channel *channel, enum urnic_port_space ps, void *id_context,
                     struct urnic_cm_id **id)
 {

@@ -255,6 +255,18 @@ WRONG = {
         ("--rules . " + SCENARIO, ".: Is a directory"),
         ("--rules file " + SCENARIO, "file:1:1: expected an action"),
     ],
+    "trace": [
+        ("", "want a process id, or '--' and a command"),
+        ("x", "PID: 'x'"),
+        ("0", "PID: 0"),
+        ("1 2", "want a process id"),
+        ("--private", "want a process id"),
+        ("--private 7", "want a process id"),
+        ("--private --", "a command is missing"),
+        ("--private --devices 17 -- true", "--devices: 17"),
+        ("--output", "'--output' requires an argument"),
+        ("--frobnicate -- true", "'--frobnicate'"),
+    ],
     "run": [
         ("", "a command is missing"),
         ("--devices 2 true", "--devices: only with --private"),

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Trace points: a line for each call of a program, to `urnic trace`.
+ */
+#ifndef URNIC_VERBS_TRACE_H
+#define URNIC_VERBS_TRACE_H
+
+#include <stdbool.h>
+
+#include "trace_page.h"
+
+extern struct uv_trace_page *uv_trace_page;
+
+/* One branch, which is not taken. */
+static inline bool uv_tracing(void)
+{
+    return __builtin_expect(atomic_load_explicit(&uv_trace_page->on, memory_order_relaxed) != 0, 0);
+}
+
+/* Make the page; programs come here before anything is made. Again and again is fine. */
+void uv_trace_begin(void);
+
+/* What calls return: 0 or errno's value; 0 or -1 and errno; a pointer or NULL and errno; nothing; a
+ * number or a negative one, whose errno is not said. */
+enum uv_trace_result { UV_STATUS, UV_MINUS, UV_POINTER, UV_NOTHING, UV_NUMBER };
+
+/* A line: time, process and thread, the call, its arguments as formatted, the result. Keeps errno.
+ * From any thread; takes no lock. Lines that the tool is too slow for are lost after a second. */
+void uv_trace(const char *call, enum uv_trace_result kind, int64_t result, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif
