@@ -21,7 +21,7 @@
 #define OWN_FROM 200 /* away from the numbers that programs expect */
 
 static struct uv_trace_page off;
-struct uv_trace_page *uv_trace_page = &off;
+struct uv_trace_page *_Atomic uv_trace_page = &off;
 
 /* ---- the page ---- */
 
@@ -43,7 +43,7 @@ static void make_page(void)
         return;
     }
     page->magic = UV_TRACE_MAGIC;
-    uv_trace_page = page;
+    atomic_store(&uv_trace_page, page);
     if (path != NULL && strlen(path) < sizeof(page->path)) {
         memcpy(page->path, path, strlen(path) + 1);
         atomic_store(&page->on, 1);
@@ -65,7 +65,7 @@ void uv_trace_begin(void)
  * children or threads would share. Who reads ends: then tracing ends. */
 static void send_line(const char *line, size_t len)
 {
-    struct uv_trace_page *page = uv_trace_page;
+    struct uv_trace_page *page = atomic_load(&uv_trace_page);
     uint32_t on = atomic_load(&page->on);
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     const struct timeval patience = {.tv_sec = 1};

@@ -9,12 +9,13 @@
 
 #include "trace_page.h"
 
-extern struct uv_trace_page *uv_trace_page;
+extern struct uv_trace_page *_Atomic uv_trace_page;
 
 /* One branch, which is not taken. */
 static inline bool uv_tracing(void)
 {
-    return __builtin_expect(atomic_load_explicit(&uv_trace_page->on, memory_order_relaxed) != 0, 0);
+    struct uv_trace_page *page = atomic_load_explicit(&uv_trace_page, memory_order_acquire);
+    return __builtin_expect(atomic_load_explicit(&page->on, memory_order_relaxed) != 0, 0);
 }
 
 /* Make the page; programs come here before anything is made. Again and again is fine. */

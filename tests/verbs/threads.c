@@ -4,18 +4,19 @@
  * with two more, while another registers memory and makes QPs: every wr_id once, no message lost or
  * doubled. */
 #include "vt.h"
+#include <stdatomic.h>
 #define PER 400
 static struct vt_end a, b;
-static volatile int stop;
+static _Atomic int stop;
 static unsigned char seen_s[4 * PER], seen_r[4 * PER];
-static volatile int ns, nr;
-static volatile int credits = 48;
+static _Atomic int ns, nr;
+static _Atomic int credits = 48;
 static void *poster(void *x)
 {
     long k = (long)x;
     for (int i = 0; i < PER; i++) {
-        while (__atomic_fetch_sub(&credits, 1, __ATOMIC_SEQ_CST) <= 0) {
-            __atomic_fetch_add(&credits, 1, __ATOMIC_SEQ_CST);
+        while (atomic_fetch_sub(&credits, 1) <= 0) {
+            atomic_fetch_add(&credits, 1);
             sched_yield();
         }
         uint32_t id = k * PER + i;
@@ -40,11 +41,11 @@ static void *poller(void *x)
             WANT(!__atomic_exchange_n(&s[id], 1, __ATOMIC_SEQ_CST), "%s %u completed twice",
                  e == &a ? "send" : "receive", id);
             if (e == &a) {
-                __atomic_fetch_add(&ns, 1, __ATOMIC_SEQ_CST);
-                __atomic_fetch_add(&credits, 1, __ATOMIC_SEQ_CST);
+                atomic_fetch_add(&ns, 1);
+                atomic_fetch_add(&credits, 1);
             } else {
                 OK0(vt_recv(&b, 1, b.buf, 64));
-                __atomic_fetch_add(&nr, 1, __ATOMIC_SEQ_CST);
+                atomic_fetch_add(&nr, 1);
             }
         }
         if (!n)
