@@ -457,7 +457,7 @@ static void control_serve(struct urnicd *d, struct client *c)
     }
     r.daemon = d;
     r.client = c;
-    r.again = false;
+    r.sealings = 0;
     memset(r.in, 0, sizeof(struct ipc_hdr));
     ssize_t n = ipc_recv_all(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
     if (n == -EAGAIN || n == -EINTR)

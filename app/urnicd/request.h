@@ -33,7 +33,7 @@ struct request {
 
     void *prepared;          /* what prepare() made for run() */
     struct memory *unsealed; /* what run() needs sealed: it has returned -EINPROGRESS */
-    bool again;              /* it has waited for that */
+    unsigned sealings;       /* that it has waited for */
     struct memory *unmap;    /* to free on the control thread */
     bool deferred;           /* no answer now: somebody else sends it */
 };

@@ -21,9 +21,14 @@ struct seal {
     struct client *client; /* NULL = gone */
     int fd, news;          /* the slab; what wakes the control thread */
     bool done;
+    unsigned before; /* sealings that the request has waited for */
     size_t len;
     uint8_t msg[];
 };
+
+/* A request names two completion queues and a shared receive queue at most, each in a slab of its
+ * own. What is unsealed after that can't be sealed. */
+#define SEALINGS_MAX 3u
 
 static pthread_mutex_t seal_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct seal *seal_list;
@@ -32,7 +37,7 @@ int seal_mapped(struct request *r, struct memory *m)
 {
     if (!m || m->fd < 0 || memory_is_sealed(m))
         return 0;
-    if (m->len > MEMORY_STALL_MAX && !r->again) {
+    if (m->len > MEMORY_STALL_MAX && r->sealings < SEALINGS_MAX) {
         r->unsealed = m;
         return -EINPROGRESS;
     }
@@ -74,7 +79,8 @@ int seal_wait(struct request *r, size_t size)
     struct seal *s = malloc(sizeof(*s) + size);
     if (!s)
         return -ENOMEM;
-    *s = (struct seal){.client = r->client, .news = r->daemon->seals_fd, .len = size};
+    *s = (struct seal){
+        .client = r->client, .news = r->daemon->seals_fd, .before = r->sealings, .len = size};
     memcpy(s->msg, r->in, size);
     s->fd = fcntl(r->unsealed->fd, F_DUPFD_CLOEXEC, 0);
     if (s->fd < 0) {
@@ -124,7 +130,7 @@ void seal_service(struct urnicd *d)
             r.nfd = 0;
             r.in_len = s->len;
             memcpy(r.in, s->msg, s->len);
-            r.again = true;
+            r.sealings = s->before + 1;
             request_serve(&r);
         }
         free(s);
