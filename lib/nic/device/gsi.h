@@ -49,7 +49,7 @@ struct gsi {
     const struct gsi_ops *ops;
 };
 
-/* Serves nothing: for a device that has nobody to serve its QP1. */
+/* Serves nothing: for a device whose QP1 no part of the program serves. */
 extern struct gsi gsi_none;
 
 #endif

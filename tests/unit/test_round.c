@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rounds of a worker that has no thread: whoever calls worker_round is the worker. Two devices on
+ * one emulated link, whose QP1 no part of the program serves.
+ */
+#include "round.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "clock.h"
+#include "contexts.h"
+#include "device.h"
+#include "memory.h"
+#include "neigh.h"
+#include "stats.h"
+#include "unit.h"
+#include "worker.h"
+
+#define ROUNDS 100000u
+
+static struct worker w;
+static struct config_device conf[2];
+static struct device *dev[2];
+static struct wire_addr ip[2];
+
+static void setup(void)
+{
+    char err[CONFIG_ERR];
+
+    ck_assert_int_eq(memory_init(), 0);
+    ck_assert_int_eq(worker_init(&w, 0, -1, IDLE_AUTO, &context_ops), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        ip[i] = wire_addr_v4(0x0A000001 + i);
+        conf[i] = (struct config_device){
+            .name = {'u', 'r', 'n', (char)('0' + i)}, .port = "mem:rounds", .naddr = 1};
+        conf[i].addr[0] = (struct config_addr){.ip = ip[i], .prefix = 24};
+        cc_conf_init(&conf[i].cc, &cc_none);
+        int rc = device_open(&dev[i], &conf[i], i, &w, i, err);
+        ck_assert_msg(rc == 0, "%s", err);
+    }
+}
+
+static void teardown(void)
+{
+    device_close(dev[0]);
+    device_close(dev[1]);
+    worker_fini(&w);
+}
+
+/* One device finds the other's MAC: frames go in and out, and time passes. */
+START_TEST(any_caller_runs_rounds)
+{
+    uint8_t mac[6];
+    int rc = neigh_lookup(dev[0]->neigh, NULL, &ip[1], mac, clock_now());
+
+    ck_assert_int_eq(rc, -EAGAIN);
+    for (unsigned i = 0; i < ROUNDS && rc == -EAGAIN; i++) {
+        worker_round(&w, clock_now());
+        rc = neigh_lookup(dev[0]->neigh, NULL, &ip[1], mac, clock_now());
+    }
+    ck_assert_int_eq(rc, 0);
+    ck_assert_int_eq(memcmp(mac, dev[1]->mac, 6), 0);
+    ck_assert_uint_gt(dev[1]->stats.slow_path, 0);
+}
+END_TEST
+
+static void set(void *arg, uint64_t now)
+{
+    (void)now;
+    *(bool *)arg = true;
+}
+
+/* A job that waits is something, and the round does it. */
+START_TEST(a_round_does_jobs)
+{
+    bool done = false;
+    struct job job = {.fn = set, .arg = &done};
+    uint64_t now = clock_now();
+
+    jobs_add(&w.jobs, &job);
+    ck_assert(worker_anything(&w, now));
+    ck_assert_uint_gt(worker_round(&w, now), 0);
+    ck_assert(done);
+    job_wait(&job);
+    ck_assert(!jobs_any(&w.jobs));
+}
+END_TEST
+
+/* A worker that has nothing to do blocks for a while, not for ever: it looks after its ports. */
+START_TEST(deadline_is_soon)
+{
+    uint64_t now = clock_now();
+
+    ck_assert_uint_le(worker_deadline(&w, now), now + CLOCK_SEC);
+}
+END_TEST
+
+/* Without the connection manager's table there are no counters of it, and nothing to do for it. */
+START_TEST(nothing_serves_qp1)
+{
+    static struct stats_entry e[STATS_MAX];
+    unsigned n = stats_collect(dev[0], e);
+
+    ck_assert_uint_gt(n, 50);
+    for (unsigned i = 0; i < n; i++)
+        ck_assert_msg(strncmp(e[i].name, "cm_live", 7) != 0, "%s", e[i].name);
+    ck_assert_ptr_eq(dev[0]->gsi, &gsi_none);
+    ck_assert(!gsi_none.ops->busy(&gsi_none) && !gsi_none.ops->tx_ready(&gsi_none));
+    ck_assert_uint_eq(gsi_none.ops->deadline(&gsi_none), UINT64_MAX);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("round");
+    TCase *t = tcase_create("round");
+
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, any_caller_runs_rounds);
+    tcase_add_test(t, a_round_does_jobs);
+    tcase_add_test(t, deadline_is_soon);
+    tcase_add_test(t, nothing_serves_qp1);
+    suite_add_tcase(s, t);
+    return unit_run(s);
+}
