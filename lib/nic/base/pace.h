@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PACE_CALL_NS  300u                /* a system call takes no longer than this, mostly */
+#define PACE_CALL_NS  300ull              /* a system call takes no longer than this, mostly */
 #define PACE_CALL_MAX (10 * PACE_CALL_NS) /* of a slow kernel, not of a debugger */
-#define PACE_LOOK_NS  8000u               /* between two yields of a loop whose looks are cheap */
+#define PACE_LOOK_NS  8000ull             /* between two yields of a loop whose looks are cheap */
 
 struct pace {
     bool never; /* neither yield nor block: the policy `poll` */
