@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Where ids stand and where they are to go. As with the kernel's rdma_cm an id belongs to a device
- * once it has one of its addresses; before, and bound to any address, it listens on all devices. A
- * loopback address stands for the first device's own one, and the program goes on to see the
- * loopback address.
+ * once it has one of its addresses; before, and bound to any address or to a loopback one, it
+ * listens on all devices. A loopback destination is the first device's own address, and the program
+ * goes on to see the loopback address.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -40,6 +40,13 @@ static int bind_all(struct ucma_id *id, const union ucma_addr *addr)
         return -ENOMEM;
     for (int i = 0; i < n && err == 0; i++) {
         uint16_t port = 0;
+        uint8_t gid[16];
+        if (ucma_addr_is_loopback(addr)) {
+            uint16_t wanted = ucma_addr_port(&at);
+            if (ucma_dev_address(devs[i], addr->sa.sa_family, gid) < 0)
+                continue; /* without an address of this family nobody comes to it */
+            ucma_addr_from_gid(&at, gid, wanted);
+        }
         err = ucma_leg_make(&id->legs[id->nlegs], devs[i], id);
         if (err < 0)
             break;
@@ -58,59 +65,34 @@ static int bind_all(struct ucma_id *id, const union ucma_addr *addr)
     return 0;
 }
 
-/* The id belongs to the device, at this address of it; the program sees `shown`. */
-static int bind_on(struct ucma_id *id, struct ucma_dev *d, const union ucma_addr *addr,
-                   const union ucma_addr *shown)
-{
-    uint16_t port;
-    int err = ucma_leg_make(&id->leg, d, id);
-
-    if (err == 0)
-        err = bind_leg(&id->leg, addr, &port);
-    if (err < 0) {
-        ucma_leg_end(&id->leg);
-        return err;
-    }
-    id->src = *shown;
-    ucma_addr_set_port(&id->src, port);
-    return 0;
-}
-
 static int bind_one(struct ucma_id *id, const union ucma_addr *addr)
 {
     struct ucma_dev *devs[UCMA_DEVICES];
     uint8_t gid[16];
+    uint16_t port;
     int n = ucma_dev_scan(devs);
 
     if (n < 0)
         return n;
     ucma_addr_gid(addr, gid);
     struct ucma_dev *d = ucma_dev_by_address(devs, n, gid);
-    return d == NULL ? -EADDRNOTAVAIL : bind_on(id, d, addr, addr);
-}
-
-/* At the first device that has an address of the family, as resolve_loopback() goes to it. */
-static int bind_loopback(struct ucma_id *id, const union ucma_addr *addr)
-{
-    struct ucma_dev *devs[UCMA_DEVICES];
-    union ucma_addr at;
-    uint8_t gid[16];
-    int n = ucma_dev_scan(devs);
-
-    for (int i = 0; i < n; i++) {
-        if (ucma_dev_address(devs[i], addr->sa.sa_family, gid) < 0)
-            continue;
-        ucma_addr_from_gid(&at, gid, ucma_addr_port(addr));
-        return bind_on(id, devs[i], &at, addr);
+    if (d == NULL)
+        return -EADDRNOTAVAIL;
+    int err = ucma_leg_make(&id->leg, d, id);
+    if (err == 0)
+        err = bind_leg(&id->leg, addr, &port);
+    if (err < 0) {
+        ucma_leg_end(&id->leg);
+        return err;
     }
-    return n < 0 ? n : -EADDRNOTAVAIL;
+    id->src = *addr;
+    ucma_addr_set_port(&id->src, port);
+    return 0;
 }
 
 static int bind_halves(struct ucma_id *id, const union ucma_addr *addr)
 {
-    if (ucma_addr_is_zero(addr))
-        return bind_all(id, addr);
-    return ucma_addr_is_loopback(addr) ? bind_loopback(id, addr) : bind_one(id, addr);
+    return of_all_devices(addr) ? bind_all(id, addr) : bind_one(id, addr);
 }
 
 int ucma_bind(struct ucma_id *id, const union ucma_addr *addr)
@@ -166,14 +148,13 @@ static int resolve_on(struct ucma_id *id, struct ucma_dev *d)
 {
     const struct sockaddr *src = NULL;
     union ucma_addr any = {0};
-    bool bound = id->leg.dev == d;
-    int err = bound ? 0 : ucma_leg_make(&id->leg, d, id);
+    int err = id->leg.dev == d ? 0 : ucma_leg_make(&id->leg, d, id);
 
     if (err < 0)
         return err;
     if (id->resolve.src.sa.sa_family != AF_UNSPEC && !of_all_devices(&id->resolve.src)) {
         src = &id->resolve.src.sa;
-    } else if (!bound && ucma_addr_port(&id->src) != 0 && of_all_devices(&id->src)) {
+    } else if (ucma_addr_port(&id->src) != 0 && of_all_devices(&id->src)) {
         any.in.sin_family = AF_INET; /* the port alone */
         ucma_addr_set_port(&any, ucma_addr_port(&id->src));
         err = urnic_bind_addr(id->leg.cm, &any.sa);
