@@ -375,6 +375,7 @@ static int cmd_init_qp_attr(struct cmd *c)
     err = urnic_init_qp_attr(id->leg.cm, &attr, &mask);
     if (err < 0)
         return err;
+    attr.min_rnr_timer = 0; /* CM-11: the kernel's, which programs change if they want another */
     ucma_qp_attr(&resp, &attr, mask);
     return ANSWER(c, in.response, resp);
 }
