@@ -3,6 +3,8 @@
  * Clients that pass descriptors whose close takes for ever, by every socket that they have: nobody
  * else waits for that (SEC-22).
  */
+#include <errno.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include "../lingering.h"
@@ -189,6 +191,84 @@ START_TEST(long_closes)
 }
 END_TEST
 
+static void ask(int s, const void *msg, size_t len, void *answer, size_t size)
+{
+    uint8_t buf[IPC_MSG_MAX];
+    ssize_t n;
+
+    ck_assert_int_eq(ipc_send(s, msg, len, NULL, 0, 0), 0);
+    n = recv(s, buf, sizeof(buf), 0);
+    ck_assert_int_ge(n, (ssize_t)sizeof(struct ipc_hdr));
+    memcpy(answer, buf, (size_t)n < size ? (size_t)n : size);
+    ck_assert_int_eq(((const struct ipc_hdr *)answer)->status, 0);
+}
+
+/* Receive `n` answers; returns how many of them say this. */
+static unsigned answers(int s, unsigned n, int status)
+{
+    uint8_t buf[IPC_MSG_MAX];
+    struct ipc_hdr hdr;
+    unsigned such = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        struct pollfd p = {.fd = s, .events = POLLIN};
+        ck_assert_msg(poll(&p, 1, 10000) == 1, "%u answers", i);
+        ck_assert_int_ge(recv(s, buf, sizeof(buf), 0), (ssize_t)sizeof(hdr));
+        memcpy(&hdr, buf, sizeof(hdr));
+        such += hdr.status == status;
+    }
+    return such;
+}
+
+/* SHM-10 SEC-22: a large slab's seals, which wait for a hole that is being punched, are added by
+ * the thread of the slab's user. Here a descriptor keeps that thread busy. The requests that name
+ * the slab wait for it, few of them at a time; nobody else does, whether the client stays or goes.
+ */
+START_TEST(seals_wait_elsewhere)
+{
+    const unsigned most = 16, more = 4;
+    struct ipc_ctx_open open = {.hdr.type = IPC_CTX_OPEN, .device = "urn0", .worker = -1};
+    struct ipc_slab_alloc alloc = {.hdr.type = IPC_SLAB_ALLOC, .size = 64u << 20};
+    struct ipc_mr_reg reg = {
+        .hdr.type = IPC_MR_REG, .kind = IPC_MR_SLAB, .len = 4096, .access = END_ACCESS};
+    struct ipc_hdr pd_alloc = {.type = IPC_PD_ALLOC}, version = {.type = IPC_VERSION};
+    struct ipc_handle pd;
+    struct ipc_slab slab;
+    struct ipc_hdr opened;
+
+    for (unsigned goes = 0; goes < 2; goes++) {
+        int s = greeted(), other = greeted();
+        ask(s, &open, sizeof(open), &opened, sizeof(opened));
+        ask(s, &pd_alloc, sizeof(pd_alloc), &pd, sizeof(pd));
+        ask(s, &alloc, sizeof(alloc), &slab, sizeof(slab));
+        reg.pd = pd.handle;
+        reg.obj = slab.slab;
+        struct lingering l = lingering_new(LONG);
+        pass_fd(other, &version, sizeof(version), l.fd, 1);
+        for (unsigned i = 0; i < most + more; i++)
+            ck_assert_int_eq(ipc_send(s, &reg, sizeof(reg), NULL, 0, 0), 0);
+        ck_assert_uint_eq(answers(s, more, -EDQUOT), more);
+        struct pollfd p = {.fd = s, .events = POLLIN};
+        ck_assert_int_eq(poll(&p, 1, 200), 0); /* the others wait */
+        end_open(&x, &rig, "urn0", SIZE);
+        end_close(&x);
+        transfer(10);
+        if (goes) {
+            close(s);
+            settle("urn0", "contexts", 1);
+        }
+        close(l.peer); /* the thread is free */
+        if (!goes) {
+            ck_assert_uint_eq(answers(s, most, 0), most);
+            close(s);
+        }
+        close(other);
+        settle("urn0", "contexts", 1);
+        transfer(10);
+    }
+}
+END_TEST
+
 /* A daemon that is told to end doesn't wait for them. */
 START_TEST(end_with_one_open)
 {
@@ -216,6 +296,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, long_closes, 0, sizeof(ways) / sizeof(ways[0]));
+    tcase_add_test(t, seals_wait_elsewhere);
     suite_add_tcase(s, t);
     t = tcase_create("end");
     tcase_set_timeout(t, 60);

@@ -326,6 +326,40 @@ START_TEST(large_queues_come_and_go)
 }
 END_TEST
 
+/* SHM-10: each kind of queue is sealed by the first request that names it, also where its slab is
+ * for it alone, so that no other queue has done it. */
+START_TEST(each_queue_is_sealed)
+{
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 16384}};
+    struct urnic_srq_attr sattr = {.max_wr = 16384, .max_sge = 4};
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1};
+    struct client_slab *s;
+    struct urnic_srq *srq;
+    struct urnic_qp *qp;
+
+    end_open(&x, &rig, "urn0", SIZE);
+    init.send_cq = init.recv_cq = x.cq;
+    init.cap.max_send_sge = 4;
+    ck_assert_int_eq(urnic_create_qp(x.pd, &init, &qp), 0);
+    s = x.ctx->slabs;
+    ck_assert_uint_gt(s->size, IPC_SLAB_SHARED);
+    ck_assert_int_eq(urnic_modify_qp(qp, &attr,
+                                     URNIC_QP_STATE | URNIC_QP_PORT | URNIC_QP_PKEY_INDEX |
+                                         URNIC_QP_ACCESS_FLAGS),
+                     0);
+    ck_sealed(s->addr, s->size);
+    ck_assert_int_eq(urnic_destroy_qp(qp), 0);
+    ck_assert_int_eq(urnic_create_srq(x.pd, &sattr, NULL, &srq), 0);
+    s = x.ctx->slabs;
+    ck_assert_uint_gt(s->size, IPC_SLAB_SHARED);
+    ck_assert_int_eq(urnic_modify_srq_limit(srq, 1), 0);
+    ck_sealed(s->addr, s->size);
+    ck_assert_int_eq(urnic_destroy_srq(srq), 0);
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
 /* SHM-10: an object of another user's that could stall a worker is refused, and copied by nobody.
  */
 static void other_user(void)
@@ -376,6 +410,7 @@ int main(void)
     tcase_add_test(t, killed_owners);
     tcase_add_test(t, holes_are_refused);
     tcase_add_test(t, large_queues_come_and_go);
+    tcase_add_test(t, each_queue_is_sealed);
     tcase_add_test(t, objects_of_others);
     suite_add_tcase(s, t);
     return unit_run(s);

@@ -15,6 +15,10 @@
 #define MALLORY 65500u
 #define PORT    7100u
 
+/* What Mallory is told besides a QPN, which has 24 bits. */
+#define RESET 0x01000000u /* reset the queue pair */
+#define MOVE  0x02000000u /* name the QPN at another address, and change the address afterwards */
+
 static struct urnic_cm_channel *ca, *cb;
 static struct urnic_cm_id *listener, *active, *passive;
 
@@ -92,7 +96,7 @@ struct mallory {
     int tell, hear;
 };
 
-static int name_peer(struct end *e, uint32_t qpn)
+static int name_peer_at(struct end *e, uint32_t qpn, uint8_t host)
 {
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1};
 
@@ -108,11 +112,46 @@ static int name_peer(struct end *e, uint32_t qpn)
     attr.ah_attr.hop_limit = 64;
     attr.ah_attr.dgid[10] = attr.ah_attr.dgid[11] = 0xFF;
     attr.ah_attr.dgid[12] = 10;
-    attr.ah_attr.dgid[15] = 2;
+    attr.ah_attr.dgid[15] = host;
     return urnic_modify_qp(e->qp, &attr,
                            URNIC_QP_STATE | URNIC_QP_AV | URNIC_QP_PATH_MTU | URNIC_QP_DEST_QPN |
                                URNIC_QP_RQ_PSN | URNIC_QP_MAX_DEST_RD_ATOMIC |
                                URNIC_QP_MIN_RNR_TIMER);
+}
+
+static int name_peer(struct end *e, uint32_t qpn)
+{
+    return name_peer_at(e, qpn, 2);
+}
+
+/* To 10.0.0.3 first, where no connection is; then to 10.0.0.2, in a state that allows it. */
+static int move_to_peer(struct end *e, uint32_t qpn)
+{
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_RTS, .timeout = 14, .max_rd_atomic = 1};
+    int rc = name_peer_at(e, qpn, 3);
+
+    if (rc == 0)
+        rc = urnic_modify_qp(e->qp, &attr,
+                             URNIC_QP_STATE | URNIC_QP_TIMEOUT | URNIC_QP_RETRY_CNT |
+                                 URNIC_QP_RNR_RETRY | URNIC_QP_SQ_PSN | URNIC_QP_MAX_QP_RD_ATOMIC);
+    attr.qp_state = URNIC_QPS_SQD;
+    if (rc == 0)
+        rc = urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE);
+    if (rc < 0)
+        return -EPROTO; /* not what this is about */
+    attr.ah_attr.sgid_index = 3;
+    attr.ah_attr.hop_limit = 64;
+    attr.ah_attr.dgid[10] = attr.ah_attr.dgid[11] = 0xFF;
+    attr.ah_attr.dgid[12] = 10;
+    attr.ah_attr.dgid[15] = 2;
+    return urnic_modify_qp(e->qp, &attr, URNIC_QP_AV);
+}
+
+static int reset(struct urnic_qp *qp)
+{
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_RESET};
+
+    return urnic_modify_qp(qp, &attr, URNIC_QP_STATE);
 }
 
 static int state_of(struct urnic_qp *qp)
@@ -123,7 +162,19 @@ static int state_of(struct urnic_qp *qp)
     return rc < 0 ? rc : (int)attr.qp_state;
 }
 
-/* Each number that comes is a QPN to name as a peer, or 0: the state of the queue pair that did. */
+static int obey(struct end *e, uint32_t word)
+{
+    const uint32_t qpn = word & 0xFFFFFF;
+
+    if (word == 0)
+        return state_of(e->qp);
+    if (word == RESET)
+        return reset(e->qp);
+    return word & MOVE ? move_to_peer(e, qpn) : name_peer(e, qpn);
+}
+
+/* Each number that comes is a QPN to name as a peer, with MOVE or without; RESET; or 0: the state
+ * of the queue pair that named the last one. */
 static void serve(int hear, int tell)
 {
     struct end e = {0};
@@ -133,7 +184,7 @@ static void serve(int hear, int tell)
         _exit(2);
     end_open(&e, &rig, "urn0", 65536);
     while (read(hear, &qpn, sizeof(qpn)) == sizeof(qpn)) {
-        int rc = qpn ? name_peer(&e, qpn) : state_of(e.qp);
+        int rc = obey(&e, qpn);
         if (write(tell, &rc, sizeof(rc)) != sizeof(rc))
             break;
     }
@@ -198,6 +249,10 @@ START_TEST(two_claims)
     ck_assert_uint_eq(counter("urn0", "qp_peer_refused"), 0);
     ck_assert_uint_eq(listed(urnic_qp_num(a.qp)).flags, IPC_QP_F_SHARED);
     goes_on();
+    ck_assert_int_eq(mallory_does(&m, RESET), 0); /* it names nobody any more */
+    ck_assert_uint_eq(listed(urnic_qp_num(a.qp)).flags, 0);
+    ck_assert_int_eq(mallory_does(&m, urnic_qp_num(b.qp)), 0);
+    ck_assert_uint_eq(listed(urnic_qp_num(a.qp)).flags, IPC_QP_F_SHARED);
     finish(m.pid);
     settle("urn0", "contexts", 1);
     ck_assert_uint_eq(listed(urnic_qp_num(a.qp)).flags, 0);
@@ -216,6 +271,7 @@ START_TEST(connection_is_its_users)
     ck_assert_int_eq(mallory_does(&m, urnic_qp_num(b.qp)), -EADDRINUSE);
     ck_assert_int_eq(mallory_does(&m, 0), URNIC_QPS_INIT);
     ck_assert_uint_eq(counter("urn0", "qp_peer_refused"), 1);
+    ck_assert_uint_eq(counter("urn0", "cm_challenges"), 1); /* the owner's peer is asked */
     goes_on();
     ck_assert_uint_eq(counter("urn1", "cm_stale_confirmed"), 0);   /* it was asked, and is alive */
     ck_assert_int_eq(mallory_does(&m, urnic_qp_num(b.qp) ^ 1), 0); /* another peer is free */
@@ -248,8 +304,31 @@ START_TEST(squatter_goes)
 }
 END_TEST
 
+/* SEC-33: an address that changes later is a peer that is named, too. */
+START_TEST(squatter_moves)
+{
+    struct ipc_addr_admin add = {.hdr.type = IPC_ADDR_ADD, .device = "urn1", .prefix_len = 24};
+    static const uint8_t ip[16] = {[10] = 0xFF, 0xFF, 10, 0, 0, 3};
+    struct ipc_hdr hdr;
+
+    if (!up())
+        return;
+    memcpy(add.ip, ip, sizeof(ip));
+    ck_assert_int_eq(rig_request(&rig, &add, sizeof(add), -1, &hdr, sizeof(hdr)), 0);
+    ask();
+    accept_it();
+    struct mallory m = mallory();
+    ck_assert_int_eq(mallory_does(&m, MOVE | urnic_qp_num(b.qp)), -EADDRINUSE);
+    ck_assert_uint_eq(counter("urn0", "qp_peer_refused"), 1);
+    ck_assert_int_eq(mallory_does(&m, MOVE | (urnic_qp_num(b.qp) ^ 1)), 0); /* another is free */
+    goes_on();
+    finish(m.pid);
+    down();
+}
+END_TEST
+
 /* Mallory's eyes: status 0 if the daemon shows this user no secret of queue pair `qpn` of urn0. */
-static uint32_t seen_qpn;
+static uint32_t seen_qpn, seen_state;
 static void looks(void)
 {
     struct ipc_qp_filter m = {.hdr.type = IPC_QP_LIST, .device = "urn0"};
@@ -267,7 +346,8 @@ static void looks(void)
     ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, buf, sizeof(buf)), 0);
     const struct ipc_qp_info q = listed(seen_qpn);
     ck_assert_uint_eq(q.flags, IPC_QP_F_HIDDEN);
-    ck_assert_uint_eq(q.state, URNIC_QPS_RTS);
+    ck_assert_uint_eq(q.state, seen_state);
+    ck_assert_uint_eq(q.error[0], 0);
     ck_assert_uint_eq(q.uid, 0);
     ck_assert_uint_gt(q.tx_packets, 0);
     ck_assert_uint_eq(q.dest_qpn | q.epsn | q.msn | q.sq_psn | q.una_psn, 0);
@@ -297,9 +377,19 @@ START_TEST(secrets)
     ck_assert_uint_ne(q.sq_psn, 0);
     ck_assert_uint_ne(q.epsn, 0);
     ck_assert_uint_eq(q.flags, 0);
-    pid_t pid = hostile(looks);
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_int_eq(status, 0);
+    seen_state = URNIC_QPS_RTS;
+    for (unsigned failed = 0; failed < 2; failed++) {
+        pid_t pid = hostile(looks);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        if (failed)
+            break;
+        /* nor why it has failed */
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 8, b.mr->iova, b.mr->rkey ^ 1, 1), 0);
+        end_expect(&a, URNIC_WC_REM_ACCESS_ERR, 1);
+        ck_assert_uint_ne(listed(seen_qpn).error[0], 0);
+        seen_state = URNIC_QPS_ERR;
+    }
     down();
 }
 END_TEST
@@ -313,6 +403,7 @@ int main(void)
     tcase_add_test(t, two_claims);
     tcase_add_test(t, connection_is_its_users);
     tcase_add_test(t, squatter_goes);
+    tcase_add_test(t, squatter_moves);
     tcase_add_test(t, secrets);
     suite_add_tcase(s, t);
     return unit_run(s);

@@ -144,6 +144,44 @@ START_TEST(cm_21_a_forged_req_ends_nothing)
 }
 END_TEST
 
+START_TEST(cm_21_limits_come_first)
+{
+    /* CM-21 CM-34: a REQ for which there is no room isn't answered, and challenges nobody. */
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    for (unsigned i = 0; i < CM_SRC_BUCKETS; i++)
+        b.cm->src_pending[i] = 512; /* half of the listener's backlog */
+    forge_req(0xDEAD);
+    pump();
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 1);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_stale], 0);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_challenges], 0);
+    ck_assert_uint_eq(sent[CM_REJ], 0);
+    ck_assert_uint_eq(sent[CM_DREQ], 0);
+    for (unsigned i = 0; i < CM_SRC_BUCKETS; i++)
+        b.cm->src_pending[i] = 0;
+}
+END_TEST
+
+START_TEST(cm_21_a_reply_waits_as_long_as_ever)
+{
+    /* CM-21: a challenge while a REP waits for its RTU leaves the REP's timer alone. */
+    listen_on_b();
+    start();
+    struct cm_conn *cb = last(&b)->conn;
+    lose[CM_REP] = 1;
+    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
+    pump();
+    ck_assert_str_eq(cm_conn_state_name(cb), "REP_SENT");
+    const uint64_t repeats = cb->deadline;
+    now += SEC / 1000;
+    forge_req(0xDEAD);
+    pump();
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_challenges], 1);
+    ck_assert_uint_eq(cb->deadline, repeats);
+}
+END_TEST
+
 START_TEST(cm_21_only_the_answer_to_the_challenge_counts)
 {
     /* CM-21 SEC-21: a DREP with the ids but not the TID of the challenge, or long after it. */
@@ -372,6 +410,8 @@ int main(void)
     tcase_add_test(t, cm_25_peer_is_gone);
     tcase_add_test(t, cm_21_stale_connection);
     tcase_add_test(t, cm_21_a_forged_req_ends_nothing);
+    tcase_add_test(t, cm_21_limits_come_first);
+    tcase_add_test(t, cm_21_a_reply_waits_as_long_as_ever);
     tcase_add_test(t, cm_21_only_the_answer_to_the_challenge_counts);
     tcase_add_test(t, cm_21_a_challenge_is_repeated);
     tcase_add_test(t, cm_21_another_challenge_later);

@@ -247,6 +247,31 @@ START_TEST(sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind
 }
 END_TEST
 
+static bool nobody_is_there(void *arg, const struct wire_addr *addr)
+{
+    (void)arg;
+    (void)addr;
+    return true;
+}
+
+START_TEST(sec_20_questions_of_made_up_hosts_end_in_seconds)
+{
+    /* SEC-20: the host behind a question is looked for, as it is behind a request. */
+    static const struct wire_addr any;
+    struct cm_listener *l;
+    teardown();
+    setup_with((struct cm_params){0}, (struct cm_params){.silent = nobody_is_there});
+    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
+    ask_often(1, 7000);
+    ck_assert_uint_eq(cm_live(b.cm), 1);
+    ck_assert_uint_eq(cm_deadline(b.cm), now + CM_LOOK_NS);
+    now += CM_LOOK_NS;
+    cm_expire(b.cm, now);
+    ck_assert_uint_eq(cm_live(b.cm), 0);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_silent_peer], 1);
+}
+END_TEST
+
 START_TEST(sec_20_questions_have_half_of_the_places)
 {
     /* SEC-20: what waits for its consumer leaves the other half for those who connect. */
@@ -345,6 +370,7 @@ int main(void)
     tcase_add_test(t, cm_31_a_question_ends_with_its_listener);
     tcase_add_test(t, sec_20_questions_that_nobody_answers_expire);
     tcase_add_test(t, sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind);
+    tcase_add_test(t, sec_20_questions_of_made_up_hosts_end_in_seconds);
     tcase_add_test(t, sec_20_questions_have_half_of_the_places);
     tcase_add_loop_test(t, cm_34_a_source_has_few_questions_pending, 0,
                         sizeof sources / sizeof sources[0]);

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -550,6 +551,31 @@ START_TEST(memory_of_others)
 }
 END_TEST
 
+/* What is unmapped at once, at most: the program's own munmap() comes before the C library's. */
+static atomic_size_t unmapped_most;
+
+int munmap(void *at, size_t len)
+{
+    if (len > atomic_load(&unmapped_most))
+        atomic_store(&unmapped_most, len);
+    return (int)syscall(SYS_munmap, at, len);
+}
+
+/* SHM-11: 64 MiB at a time: page faults of all threads wait meanwhile. */
+START_TEST(memory_freed_in_pieces)
+{
+    const size_t part = 64u << 20;
+    struct memory *m;
+    int fd;
+
+    ck_assert_int_eq(memory_slab("s", 2 * part + 4096, &m, &fd), 0);
+    atomic_store(&unmapped_most, 0);
+    memory_free(m);
+    ck_assert_uint_eq(atomic_load(&unmapped_most), part);
+    ck_assert_uint_eq(memory_count(), 0);
+}
+END_TEST
+
 /* SHM-11: a large slab is freed elsewhere, and counts until then; a small or an empty one at once.
  */
 START_TEST(memory_freed_elsewhere)
@@ -964,6 +990,7 @@ int main(void)
     tcase_add_test(t, memory_sealed);
     tcase_add_test(t, memory_unsealable);
     tcase_add_test(t, memory_of_others);
+    tcase_add_test(t, memory_freed_in_pieces);
     tcase_add_test(t, memory_freed_elsewhere);
     tcase_add_test(t, memory_survives_truncation);
     tcase_add_test(t, memory_bounds);

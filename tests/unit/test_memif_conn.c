@@ -2,6 +2,8 @@
  *
  * The memif handshake against peers that get one thing wrong.
  */
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -304,13 +306,14 @@ END_TEST
 static const struct {
     const char *fact;
     enum memif_msg_type type; /* with which it comes */
-    bool wrapped, second;
+    bool wrapped, second, watched;
 } selves[] = {
-    {"in the place of an event", MEMIF_MSG_ADD_RING, false, false},
-    {"where nothing was asked for", MEMIF_MSG_INIT, false, false},
-    {"in the place of memory", MEMIF_MSG_ADD_REGION, false, false},
-    {"behind another one", MEMIF_MSG_INIT, false, true},
-    {"within another one", MEMIF_MSG_ADD_RING, true, false},
+    {"in the place of an event", MEMIF_MSG_ADD_RING, false, false, false},
+    {"where nothing was asked for", MEMIF_MSG_INIT, false, false, false},
+    {"in the place of memory", MEMIF_MSG_ADD_REGION, false, false, false},
+    {"behind another one", MEMIF_MSG_INIT, false, true, false},
+    {"within another one", MEMIF_MSG_ADD_RING, true, false, false},
+    {"within what may hold others", MEMIF_MSG_ADD_RING, false, false, true},
 };
 
 /* Put a descriptor into a unix socket, of which the other end is closed. Returns the one in which
@@ -324,6 +327,44 @@ static int wrap(int fd)
     ck_assert_int_eq(memif_sock_send(ends[0], &msg, fd), 0);
     close(ends[0]);
     return ends[1];
+}
+
+/* Send a message with an event and, behind it, this descriptor. */
+static bool pass_behind(int sock, const struct memif_msg *msg, int fd)
+{
+    union {
+        struct cmsghdr align;
+        char octets[CMSG_SPACE(2 * sizeof(int))];
+    } control = {0};
+    struct memif_msg copy = *msg;
+    struct iovec iov = {.iov_base = &copy, .iov_len = sizeof(copy)};
+    struct msghdr mh = {.msg_iov = &iov,
+                        .msg_iovlen = 1,
+                        .msg_control = control.octets,
+                        .msg_controllen = sizeof(control.octets)};
+    int both[2] = {eventfd(0, EFD_CLOEXEC), fd};
+    struct cmsghdr *cm = CMSG_FIRSTHDR(&mh);
+
+    cm->cmsg_level = SOL_SOCKET;
+    cm->cmsg_type = SCM_RIGHTS;
+    cm->cmsg_len = CMSG_LEN(sizeof(both));
+    memcpy(CMSG_DATA(cm), both, sizeof(both));
+    bool sent = sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+    close(both[0]);
+    close(both[1]);
+    return sent;
+}
+
+/* An epoll set with a descriptor in it: like a ring of io_uring, it is neither a socket nor an
+ * event. */
+static int watch(int fd)
+{
+    struct epoll_event ev = {.events = EPOLLIN};
+    int set = epoll_create1(0);
+
+    ck_assert_int_ge(set, 0);
+    ck_assert_int_eq(epoll_ctl(set, EPOLL_CTL_ADD, fd, &ev), 0);
+    return set;
 }
 
 /* SEC-22: a client that leaves its own socket behind one whose close takes for ever, and dies, is
@@ -353,10 +394,10 @@ START_TEST(a_peer_leaves_its_own_socket)
         msg = (struct memif_msg){.add_region = {.size = PEER_REGION}};
     if (type == MEMIF_MSG_ADD_RING)
         msg = (struct memif_msg){.add_ring = {.flags = MEMIF_ADD_RING_C2S, .log2_size = 3}};
-    int self = selves[_i].wrapped ? wrap(p.sock) : dup(p.sock);
+    int self = selves[_i].wrapped ? wrap(p.sock) : selves[_i].watched ? watch(p.sock) : dup(p.sock);
     msg.type = (uint16_t)type;
     if (selves[_i].second) {
-        ck_assert(lingering_pass(p.sock, &msg, sizeof(msg), self, 2));
+        ck_assert(pass_behind(p.sock, &msg, self));
         io->ops->service(io, 0);
         self = -1;
     } else {
