@@ -189,6 +189,8 @@ def flap():
         ip(2, "link", "set", "v0", "down")
         time.sleep(down)
         ip(2, "link", "set", "v0", "up")
+        # The kernel's own news of it would come a second after that of the loss.
+        check(soon(lambda: info(2).get("state") == "active", 0.6), f"after {down} s without link it is up at once")
         ms = int(run_inside(1, "ask", "v0", "10.66.0.2"))
         check(ms < 100, f"after {down} s without link the other host answers ARP after {ms} ms")
         survives(p, f"the transfer survives {down} s without link")
@@ -243,6 +245,14 @@ def mtu():
               f"WIRE-36 with MTU {size} path MTU is {path}")
         works(f"and WRITEs fit, MTU {size}")
         told(1, f"MTU {size}", f"carries {size - 4} octets of IP")
+    for n in (1, 2):  # one end only: its connection manager agrees on what fits
+        set_mtu(4200)
+        check(all(soon(lambda h=h: info(h)["path_mtu"] == 4096) for h in (1, 2)), "both have 4200 again")
+        ip(n, "link", "set", "v0", "mtu", "1500")
+        check(soon(lambda n=n: info(n)["path_mtu"] == 1024), f"host {n} alone has MTU 1500")
+        works(f"and WRITEs fit, host {n} alone with MTU 1500")
+    set_mtu(2300)
+    check(all(soon(lambda h=h: info(h)["path_mtu"] == 2048) for h in (1, 2)), "both have 2300 again")
     p = perf("--time", "5")
     check(soon(lambda: info(1).get("qps", 2) > 0), "a connection with path MTU 2048")
     time.sleep(0.7)
