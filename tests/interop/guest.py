@@ -2,7 +2,7 @@
 """A throw-away QEMU guest whose Linux kernel has rdma_rxe: the peer that others wrote.
 
 Two archives make its root file system. One comes from Debian packages (kernel, its modules, busybox,
-rdmacm-utils) and is cached until a package or this file changes; the other holds what the build made
+rdmacm-utils, perftest) and is cached until a package or this file changes; the other holds what the build made
 (agent, peer, urnicd, their libraries) and the guest's init and is packed anew each time. The kernel unpacks both.
 
 The guest has a NIC for control, reachable from inside the namespace only, the NIC of rxe, and two more
@@ -21,7 +21,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "urnic" / "interop"
-PACKAGES = ["busybox-static", "rdmacm-utils"]
+PACKAGES = ["busybox-static", "rdmacm-utils", "perftest"]
+PROGRAMS = ["rping", "ucmatose", "udaddy", "mckey", "rdma_client", "rdma_server", "rstream", "ib_write_bw", "ib_read_bw",
+            "ib_send_lat"]
 MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "rdma_ucm", "rdma_cm", "ib_uverbs"]
 MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000", "8021q", "bonding", "veth"]
 # Programs of this machine that the guest runs as they are, and where. Not busybox's shell: it takes its
@@ -176,7 +178,7 @@ def build_base():
         put(root, busybox, "/bin/busybox")
         for program, place in HOST_PROGRAMS.items():
             put_program(root, program, place)
-        for program in ["rping", "ucmatose", "udaddy", "mckey", "rdma_client", "rdma_server"]:
+        for program in PROGRAMS:
             put_program(root, unpacked / "usr/bin" / program, "/usr/bin/" + program)
         for name in run(busybox, "--list").split():
             link = root / "usr/bin" / name
