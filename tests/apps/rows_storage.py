@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from row import Row
+from row import LOCAL, Row
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -65,7 +65,16 @@ def iser():
               server_ends=False, ready=4)
 
 
+def ceph():
+    """The monitor on one device, the OSD and the clients on the other."""
+    yield Row("Ceph: ceph-mon, ceph-osd, rados", ["sh", os.path.join(HERE, "ceph_cluster.sh"), "{folder}", "{port}", "{sdev}",
+                                                  "{cdev}", "{gid}"],
+              expect=r"(?s)the object is right.*ceph-osd has ended.*ceph-mon has ended", octets=20_000_000, topologies=LOCAL,
+              seconds=120, lint=False)
+
+
 def rows():
     yield from fio()
     yield from rpma()
     yield from iser()
+    yield from ceph()
