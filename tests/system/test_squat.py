@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 URNIC, URNICD = map(os.path.abspath, sys.argv[1:3])
 OWNER, STRANGER = 65510, 65511
@@ -113,6 +114,49 @@ def set_uid():
         check(rc == 1 and tmp not in err, f"nor $XDG_RUNTIME_DIR: {err.strip()!r}")
 
 
+def set_uid_daemon():
+    """It serves where its owner's daemon would, and loads nothing that its starter chose."""
+    clear()
+    with tempfile.TemporaryDirectory(dir="/tmp") as tmp:
+        os.chmod(tmp, 0o755)
+        program = tmp + "/urnicd"
+        shutil.copy(URNICD, program)
+        run = tmp + "/run"
+        os.mkdir(run)
+        os.chown(run, OWNER, OWNER)
+        plugins = tmp + "/plugins"
+        os.mkdir(plugins)
+        for folder in (plugins, tmp):  # named by the environment, and beside the program
+            open(folder + "/liburnic-dpdk.so", "w").close()
+        traps = {"URNIC_SOCKET": run + "/trap.sock", "XDG_RUNTIME_DIR": run}
+        mem, dpdk = (["--foreground", "--port", port] for port in ("mem:squat", "dpdk:net_null0"))
+
+        for set_uid_bit in (False, True):
+            os.chown(program, OWNER, OWNER)
+            os.chmod(program, 0o4755 if set_uid_bit else 0o755)
+            uid = STRANGER if set_uid_bit else OWNER
+            for name, value in traps.items():
+                clear()
+                env = {k: v for k, v in os.environ.items() if k not in traps}
+                p = subprocess.Popen([program] + mem, user=uid, group=uid, extra_groups=[], env={**env, name: value},
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+                end = time.monotonic() + 10
+                served = []
+                while not served and p.poll() is None and time.monotonic() < end:
+                    served = [s for s in (SOCKET, run + "/trap.sock", run + "/urnic/urnicd.sock") if os.path.exists(s)]
+                    time.sleep(0.01)
+                p.send_signal(signal.SIGTERM)
+                p.wait(20)
+                check(bool(served) and (served == [SOCKET]) == set_uid_bit,
+                      f"{name}, {'set-uid' if set_uid_bit else 'the owner'}: the daemon serves at {served}")
+            for folder, env in ((plugins, {"URNIC_PLUGIN_DIR": plugins}), (tmp, {})):
+                _, err = as_user(uid, [program, "--socket", run + "/s.sock"] + dpdk, **env)
+                tried = "could not be loaded: " + folder + "/liburnic-dpdk.so" in err
+                check(tried != set_uid_bit, f"a plugin in {folder}, {'set-uid' if set_uid_bit else 'the owner'}: "
+                      f"{err.strip()[-160:]!r}")
+    clear()
+
+
 def main():
     if os.geteuid() != 0:
         print("this test takes three users: run it as root")
@@ -126,6 +170,7 @@ def main():
         the_daemon()
         the_clients()
         set_uid()
+        set_uid_daemon()
     finally:
         clear()
     return bool(failures)
