@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "../lingering.h"
@@ -220,6 +221,29 @@ static unsigned answers(int s, unsigned n, int status)
     return such;
 }
 
+/* As pass_fd(), but for certain: the daemon has stopped before the message is sent, and has taken
+ * it up when this returns. */
+static void pass_last(int sock, const void *msg, size_t len, int fd)
+{
+    char path[64], text[512] = "", *state;
+    struct ipc_hdr hdr;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)rig.pid);
+    ck_assert_int_eq(kill(rig.pid, SIGSTOP), 0);
+    do {
+        usleep(1000);
+        FILE *f = fopen(path, "re");
+        ck_assert_ptr_nonnull(f);
+        ck_assert_ptr_nonnull(fgets(text, sizeof(text), f));
+        fclose(f);
+        state = strrchr(text, ')');
+    } while (state[2] != 'T');
+    ck_assert_int_eq(ipc_send(sock, msg, len, &fd, 1, 0), 0);
+    close(fd); /* at once: the message holds it */
+    kill(rig.pid, SIGCONT);
+    (void)recv(sock, &hdr, sizeof(hdr), 0);
+}
+
 /* SHM-10 SEC-22: a large slab's seals, which wait for a hole that is being punched, are added by
  * the thread of the slab's user. Here a descriptor keeps that thread busy. The requests that name
  * the slab wait for it, few of them at a time; nobody else does, whether the client stays or goes.
@@ -244,7 +268,7 @@ START_TEST(seals_wait_elsewhere)
         reg.pd = pd.handle;
         reg.obj = slab.slab;
         struct lingering l = lingering_new(LONG);
-        pass_fd(other, &version, sizeof(version), l.fd, 1);
+        pass_last(other, &version, sizeof(version), l.fd);
         for (unsigned i = 0; i < most + more; i++)
             ck_assert_int_eq(ipc_send(s, &reg, sizeof(reg), NULL, 0, 0), 0);
         ck_assert_uint_eq(answers(s, more, -EDQUOT), more);
