@@ -33,8 +33,13 @@ class Host:
         self.rig, self.name, self.netns = rig, name, netns
         self.socket = os.path.join(rig.folder, name + ".sock")
         self.log = open(os.path.join(rig.folder, name + ".log"), "w+", encoding="utf-8", errors="replace")
+        self.ports = ports
+        self.revive()
+
+    def revive(self):
+        """Start the daemon, the first time or again."""
         self.daemon = subprocess.Popen(
-            self.inside([rig.urnicd, "--foreground", "--log-level", "warn", "--socket", self.socket, *ports]),
+            self.inside([self.rig.urnicd, "--foreground", "--log-level", "warn", "--socket", self.socket, *self.ports]),
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         for _ in range(600):
             if self.daemon.poll() is not None:
@@ -42,7 +47,12 @@ class Host:
             if os.path.exists(self.socket) and self.urnic("info").returncode == 0:
                 return
             time.sleep(0.05)
-        raise RigError(f"{name}: urnicd does not serve: {self.said()}")
+        raise RigError(f"{self.name}: urnicd does not serve: {self.said()}")
+
+    def kill(self):
+        """The daemon, without a chance to tidy up."""
+        self.daemon.kill()
+        self.daemon.wait()
 
     def said(self):
         self.log.flush()

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One row of the table: a program, how it is called, and what must be true of the run."""
 import dataclasses
+import os
 import re
+import signal
+import subprocess
 import time
 
 from rig import TOPOLOGIES, end
@@ -32,6 +35,7 @@ class Row:
     check: object = None      # a function of (rig, result) that returns what is wrong, or ""
     prepare: object = None    # a function of (rig) called first; what it returns joins the names
     lint: bool = True         # a capture of the run breaks no rule
+    kill: str = ""            # "server", "client" or "daemon": killed after two seconds; who is left ends in `seconds`
 
 
 @dataclasses.dataclass
@@ -96,7 +100,42 @@ def judge(rig, row, before, out, server_out):
     return wrong
 
 
+def kill_row(rig, row):
+    """One of them is killed; the others must end by themselves, and a new program must run afterwards."""
+    known, began, wrong = names(rig, row), time.monotonic(), []
+    server = rig.server.start(fill(row.server, known))
+    time.sleep(row.ready)
+    client = rig.client.start(fill(row.client, known))
+    time.sleep(2)
+    for who, process in (("server", server), ("client", client)):
+        if process.poll() is not None:
+            wrong.append(f"the {who} has ended before anything was killed, with status {process.returncode}")
+    killed = {"server": server, "client": client}.get(row.kill)
+    if killed:
+        os.killpg(killed.pid, signal.SIGKILL)
+    else:
+        rig.client.kill()
+    texts = {}
+    for who, process in (("server", server), ("client", client)):
+        try:
+            texts[who] = process.communicate(timeout=row.seconds)[0]
+            if process is not killed and process.returncode == 0 and row.kill == "daemon":
+                wrong.append(f"the {who} ended with status 0 though its daemon was killed")
+        except subprocess.TimeoutExpired:
+            wrong.append(f"the {who} has not ended {row.seconds} s after the {row.kill} was killed")
+            texts[who] = end(process)[0]
+    if not killed:
+        rig.client.revive()
+    again = rig.client.start(["ibv_devinfo", "-d", rig.client_dev])
+    said = again.communicate(timeout=20)[0]
+    if again.returncode != 0 or "PORT_ACTIVE" not in said:
+        wrong.append(f"no new program runs: {said}")
+    return Result(row, rig.topology, wrong, time.monotonic() - began, texts["client"], texts["server"])
+
+
 def run_row(rig, row):
+    if row.kill:
+        return kill_row(rig, row)
     known = names(rig, row)
     env = dict(zip(row.env, fill(row.env.values(), known)))
     before = rig.counters()

@@ -11,6 +11,7 @@ import sys
 import time
 
 import rows_cm
+import rows_kill
 import rows_libraries
 import rows_machines
 import rows_storage
@@ -22,7 +23,8 @@ from row import run_row
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 GROUPS = {"tools": rows_tools.rows, "cm": rows_cm.rows, "libraries": rows_libraries.rows, "storage": rows_storage.rows,
-          "machines": rows_machines.rows, "suites": rows_suites.rows}
+          "machines": rows_machines.rows, "suites": rows_suites.rows,
+          "kill": rows_kill.rows}
 
 
 def arguments():
