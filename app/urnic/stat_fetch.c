@@ -102,6 +102,10 @@ const char *stat_qp_type(unsigned type)
         return "UC";
     case URNIC_QPT_UD:
         return "UD";
+    case URNIC_QPT_XRC_SEND:
+        return "XRC_INI";
+    case URNIC_QPT_XRC_RECV:
+        return "XRC_TGT";
     default:
         return "GSI";
     }

@@ -31,19 +31,26 @@ static int qp_objects(struct request *r, const struct ipc_qp_create *in, struct 
     qp->send_cq = handle_get(t, HANDLE_CQ, in->send_cq);
     qp->recv_cq = handle_get(t, HANDLE_CQ, in->recv_cq);
     qp->srq = handle_get(t, HANDLE_SRQ, in->srq);
-    if (!qp->pd || !qp->send_cq || !qp->recv_cq || (in->srq != 0 && !qp->srq))
+    /* The engine says which of them a queue pair of its type has. */
+    if (!qp->pd || (in->send_cq != 0 && !qp->send_cq) || (in->recv_cq != 0 && !qp->recv_cq) ||
+        (in->srq != 0 && !qp->srq))
         return -EINVAL;
-    int rc = seal_mapped_place(r, &qp->send_cq->place);
-    if (rc == 0)
+    int rc = qp->send_cq ? seal_mapped_place(r, &qp->send_cq->place) : 0;
+    if (rc == 0 && qp->recv_cq)
         rc = seal_mapped_place(r, &qp->recv_cq->place);
     if (rc == 0 && qp->srq)
         rc = seal_mapped_place(r, &qp->srq->rq.place);
     return rc;
 }
 
+static bool qp_is_xrc(uint32_t type)
+{
+    return type == QP_XRC_INI || type == QP_XRC_TGT;
+}
+
 static int qp_limits(const struct ipc_qp_create *in)
 {
-    if (in->type != QP_RC && in->type != QP_UC && in->type != QP_UD)
+    if (in->type != QP_RC && in->type != QP_UC && in->type != QP_UD && !qp_is_xrc(in->type))
         return -EINVAL;
     if (in->max_send_wr > LIMIT_QP_WR || in->max_recv_wr > LIMIT_QP_WR ||
         in->max_send_sge > LIMIT_SGE || in->max_recv_sge > LIMIT_SGE ||
@@ -71,8 +78,8 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
         .arg = qp,
         .type = qp->type,
         .pd = qp->pd,
-        .send_cq = qp->send_cq->cq,
-        .recv_cq = qp->recv_cq->cq,
+        .send_cq = qp->send_cq ? qp->send_cq->cq : NULL,
+        .recv_cq = qp->recv_cq ? qp->recv_cq->cq : NULL,
         .srq = qp->srq ? qp->srq->srq : NULL,
         .max_send_wr = in->max_send_wr ? in->max_send_wr : 1,
         .max_recv_wr = qp->srq           ? 0
@@ -102,12 +109,14 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
 static int qp_queues(struct request *r, struct client_qp *qp, const struct engine_qp_params *p,
                      struct ipc_qp *out)
 {
+    const bool xrc = qp_is_xrc(qp->type);
+    const uint32_t units =
+        ipc_sqe_units_max(p->max_send_sge, p->max_inline, qp->type == QP_UD || xrc);
     qp->sq.qp = qp->rq.qp = qp;
-    int rc = queue_create(r, &qp->sq, QUEUE_SEND,
-                          p->max_send_wr *
-                              ipc_sqe_units_max(p->max_send_sge, p->max_inline, qp->type == QP_UD),
-                          IPC_UNIT, qp->type == QP_UD, &out->sq);
-    if (rc == 0 && !qp->srq)
+    int rc = queue_create(r, &qp->sq, QUEUE_SEND, p->max_send_wr * units, IPC_UNIT,
+                          qp->type == QP_UD, &out->sq);
+    qp->sq.ring.xrc = qp->type == QP_XRC_INI;
+    if (rc == 0 && !qp->srq && !xrc)
         rc = queue_create(r, &qp->rq, QUEUE_RECV, p->max_recv_wr, ipc_rq_stride(p->max_recv_sge),
                           false, &out->rq);
     return rc;

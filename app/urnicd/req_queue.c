@@ -247,6 +247,22 @@ static int req_cq_modify(struct request *r)
 
 /* ---- shared receive queues ---- */
 
+/* Of XRC: its domain, and where its receives complete. */
+static int srq_domain(struct request *r, const struct ipc_srq_create *in,
+                      struct engine_srq_params *p)
+{
+    const struct handle_table *t = &r->client->handles;
+    const struct client_cq *cq = handle_get(t, HANDLE_CQ, in->cq);
+
+    if (in->xrcd == 0 && in->cq == 0)
+        return 0;
+    p->xrcd = (uint32_t)(uintptr_t)handle_get(t, HANDLE_PD, in->xrcd);
+    if (!p->xrcd || !cq)
+        return -EINVAL;
+    p->cq = cq->cq;
+    return seal_mapped_place(r, &cq->place);
+}
+
 static int req_srq_create(struct request *r)
 {
     const struct ipc_srq_create *in = request_in(r, struct ipc_srq_create);
@@ -264,12 +280,14 @@ static int req_srq_create(struct request *r)
     srq->pd = (uint32_t)pd;
     srq->max_sge = in->max_sge ? in->max_sge : 1;
     srq->rq.srq = srq;
-    const struct engine_srq_params p = {.arg = srq,
-                                        .pd = srq->pd,
-                                        .max_wr = in->max_wr,
-                                        .max_sge = srq->max_sge,
-                                        .limit = in->limit};
-    int rc = queue_create(r, &srq->rq, QUEUE_SHARED, in->max_wr, ipc_rq_stride(srq->max_sge), false,
+    struct engine_srq_params p = {.arg = srq,
+                                  .pd = srq->pd,
+                                  .max_wr = in->max_wr,
+                                  .max_sge = srq->max_sge,
+                                  .limit = in->limit};
+    int rc = srq_domain(r, in, &p);
+    if (rc == 0)
+        rc = queue_create(r, &srq->rq, QUEUE_SHARED, in->max_wr, ipc_rq_stride(srq->max_sge), false,
                           &out->ring);
     if (rc == 0) {
         rc = engine_srq_create(r->device->engine, &p, &srq->srq);
@@ -287,7 +305,7 @@ static int req_srq_create(struct request *r)
         free(srq);
         return rc;
     }
-    out->srqn = out->srq;
+    out->srqn = p.cq ? engine_srq_num(srq->srq) : out->srq;
     out->max_wr = in->max_wr;
     out->max_sge = srq->max_sge;
     return 0;
@@ -356,7 +374,7 @@ const struct request_type request_queue[IPC_TYPE_MAX] = {
     [IPC_CQ_RESIZE] = {REQ_CONTEXT, false, WHOLE(ipc_cq_resize), .run = req_cq_resize, .fds = true},
     [IPC_CQ_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_cq_modify), .run = req_cq_modify},
     [IPC_CQ_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cq_destroy},
-    [IPC_SRQ_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_srq_create), .run = req_srq_create,
+    [IPC_SRQ_CREATE] = {REQ_CONTEXT, false, SINCE(ipc_srq_create, xrcd), .run = req_srq_create,
                         .fds = true},
     [IPC_SRQ_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_srq_modify), .run = req_srq_modify},
     [IPC_SRQ_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_srq_query},

@@ -209,6 +209,7 @@ struct urnic_srq {
     struct urnic_context *ctx;
     struct client_rq rq;
     uint32_t handle;
+    uint32_t number; /* of XRC: its peers' name for it; 0 = none */
     void *user;
 };
 

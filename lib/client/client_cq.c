@@ -179,6 +179,15 @@ void *urnic_cq_context(const struct urnic_cq *cq)
     return cq->user;
 }
 
+/* The shared queue that a receive of XRC is of, NULL = it is gone, or this is none of XRC. */
+static struct urnic_srq *srq_of(struct urnic_cq *cq, const struct ipc_cqe *e)
+{
+    if (__builtin_expect(e->srq_ref == 0, 1) || e->kind != IPC_CQE_RECV)
+        return NULL;
+    struct client_obj *obj = client_ref_get(&cq->ctx->refs, e->srq_ref);
+    return obj != NULL && obj->kind == CLIENT_SRQ ? (struct urnic_srq *)obj : NULL;
+}
+
 /* What a completion frees: the request itself, and all before it that asked for none. */
 static void retire_entry(struct urnic_qp *qp, const struct ipc_cqe *e)
 {
@@ -216,8 +225,15 @@ static int poll_locked(struct urnic_cq *cq, int n, struct urnic_wc *wc)
         const struct ipc_cqe *e = ipc_cq_peek(&cq->view);
         if (e == NULL)
             break;
+        struct urnic_srq *srq = srq_of(cq, e);
+        if (__builtin_expect(srq != NULL, 0)) { /* its queue pair may be gone */
+            fill_wc(&wc[got++], NULL, e);
+            atomic_fetch_add_explicit(&srq->rq.retired, 1, memory_order_release);
+            __atomic_store_n(&cq->view.index, cq->view.index + 1, __ATOMIC_RELAXED);
+            continue;
+        }
         struct client_obj *obj = client_ref_get(&cq->ctx->refs, e->qp_ref);
-        if (obj != NULL && obj->kind == CLIENT_QP) {
+        if (obj != NULL && obj->kind == CLIENT_QP && e->srq_ref == 0) {
             struct urnic_qp *qp = (struct urnic_qp *)obj;
             fill_wc(&wc[got++], qp, e);
             retire_entry(qp, e);
@@ -302,7 +318,7 @@ void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp)
     uint32_t to = look.index;
     for (uint32_t from = to; from != first;) {
         const struct ipc_cqe *e = &look.base[--from & (look.entries - 1)];
-        if (e->qp_ref != qp->obj.ref) {
+        if (e->qp_ref != qp->obj.ref || srq_of(cq, e) != NULL) {
             if (--to != from)
                 move_entry(&look, to, from);
         } else if (e->kind == IPC_CQE_RECV && qp->srq != NULL) {

@@ -29,6 +29,13 @@ static const uint8_t opcode_types[] = {
     [URNIC_WR_REG_MR] = RC | UC,
 };
 
+static unsigned type_bit(const struct urnic_qp *qp)
+{
+    return qp->type == URNIC_QPT_XRC_SEND   ? RC
+           : qp->type == URNIC_QPT_XRC_RECV ? 0
+                                            : 1u << qp->type;
+}
+
 /* Octets of the data of an inline request, or -EINVAL. */
 static int64_t inline_length(const struct urnic_qp *qp, const struct urnic_send_wr *wr)
 {
@@ -110,6 +117,16 @@ static void put_segments(uint8_t *at, const struct urnic_send_wr *wr)
     }
 }
 
+_Static_assert(offsetof(struct urnic_wr_xrc, srqn) >=
+                   offsetof(struct urnic_wr_atomic, rkey) + sizeof(uint32_t),
+               "it is said beside the others");
+
+/* Does it go to no peer? */
+static bool is_local(enum urnic_wr_opcode op)
+{
+    return op == URNIC_WR_LOCAL_INV || op == URNIC_WR_BIND_MW || op == URNIC_WR_REG_MR;
+}
+
 static bool has_remote(enum urnic_wr_opcode op)
 {
     return op == URNIC_WR_RDMA_WRITE || op == URNIC_WR_RDMA_WRITE_WITH_IMM ||
@@ -142,10 +159,16 @@ static int build_send(uint8_t *at, const struct urnic_qp *qp, const struct urnic
         e->rkey = wr->rdma.rkey;
     }
     at += sizeof(*e);
-    if (ext != 0) {
+    if (ext > (qp->sq.xrc ? sizeof(struct ipc_sqe_xrc) : 0)) {
         int err = put_ext(at, qp, wr);
         if (err < 0)
             return err;
+    }
+    if (qp->sq.xrc) {
+        struct ipc_sqe_xrc xrc = {.srqn = is_local(wr->opcode) ? 0 : wr->xrc.srqn};
+        if (xrc.srqn > QPN_MAX)
+            return -EINVAL;
+        memcpy(at + ext - sizeof(xrc), &xrc, sizeof(xrc));
     }
     if (inl)
         put_inline(at + ext, wr);
@@ -166,10 +189,10 @@ _Static_assert((int)URNIC_WR_REG_MR + 1 == (int)IPC_WR_OPCODE_MAX, "and so are o
 /* Append one request; the caller publishes. */
 static int append_send(struct urnic_qp *qp, const struct urnic_send_wr *wr)
 {
-    if ((unsigned)wr->opcode > URNIC_WR_REG_MR || !(opcode_types[wr->opcode] & 1u << qp->type) ||
+    if ((unsigned)wr->opcode > URNIC_WR_REG_MR || !(opcode_types[wr->opcode] & type_bit(qp)) ||
         (wr->send_flags & ~IPC_WR_F_ALL) != 0 || (unsigned)wr->num_sge > qp->max_send_sge)
         return -EINVAL;
-    uint32_t ext = ipc_sqe_ext(wr->opcode, qp->sq.ud);
+    uint32_t ext = ipc_ring_ext(&qp->sq, wr->opcode);
     int64_t data = (int64_t)wr->num_sge * (int64_t)sizeof(struct ipc_sge);
     uint32_t inline_len = 0;
     if (wr->send_flags & URNIC_SEND_INLINE) {
@@ -312,7 +335,7 @@ static int post_recv(struct urnic_context *ctx, struct client_rq *rq, bool state
 int urnic_post_recv(struct urnic_qp *qp, const struct urnic_recv_wr *wr,
                     const struct urnic_recv_wr **bad_wr)
 {
-    bool ok = qp->srq == NULL &&
+    bool ok = qp->srq == NULL && qp->rq.ring.q != NULL &&
               atomic_load_explicit(&qp->state, memory_order_relaxed) != URNIC_QPS_RESET;
     return post_recv(qp->ctx, &qp->rq, ok, wr, bad_wr);
 }

@@ -24,6 +24,12 @@ static int rq_init(struct client_rq *rq, void *at, const struct ipc_where *w, ui
 
 /* ---- queue pairs ---- */
 
+/* Has it a receive queue of its own? */
+static bool has_rq(const struct urnic_qp *qp)
+{
+    return qp->srq == NULL && qp->type != URNIC_QPT_XRC_SEND && qp->type != URNIC_QPT_XRC_RECV;
+}
+
 /* Lay the private views over the queues that the daemon has made. */
 static int qp_map(struct urnic_qp *qp, const struct ipc_qp *r, int *fds, unsigned nfds,
                   unsigned *used)
@@ -33,8 +39,9 @@ static int qp_map(struct urnic_qp *qp, const struct ipc_qp *r, int *fds, unsigne
     if (sq == NULL)
         return -errno;
     ipc_ring_init(&qp->sq, sq, r->sq.entries, IPC_UNIT, qp->type == URNIC_QPT_UD);
+    qp->sq.xrc = qp->type == URNIC_QPT_XRC_SEND;
     qp->sq_doorbell = r->sq.doorbell;
-    if (qp->srq == NULL) {
+    if (has_rq(qp)) {
         void *rq = client_where(qp->ctx, &r->rq, ipc_queue_size(r->rq.entries, r->rq.stride), fds,
                                 nfds, used);
         int err = rq_init(&qp->rq, rq, &r->rq, r->max_recv_wr, r->max_recv_sge);
@@ -108,8 +115,11 @@ static int qp_make(struct urnic_qp *qp, struct ipc_qp_create *req, struct ipc_qp
 /* Are they all objects of this context, and does the congestion control's text fit a request? */
 static bool attr_fits(const struct urnic_context *ctx, const struct urnic_qp_init_attr *attr)
 {
-    return attr->send_cq != NULL && attr->recv_cq != NULL && attr->send_cq->ctx == ctx &&
-           attr->recv_cq->ctx == ctx && (attr->srq == NULL || attr->srq->ctx == ctx) &&
+    const bool sends = attr->qp_type != URNIC_QPT_XRC_RECV;
+    const bool receives = sends && attr->qp_type != URNIC_QPT_XRC_SEND;
+    return (attr->send_cq != NULL) == sends && (attr->recv_cq != NULL) == receives &&
+           (!sends || attr->send_cq->ctx == ctx) && (!receives || attr->recv_cq->ctx == ctx) &&
+           (attr->srq == NULL || (receives && attr->srq->ctx == ctx)) &&
            (attr->cc == NULL || strlen(attr->cc) < sizeof((struct ipc_qp_create){0}.cc_spec));
 }
 
@@ -123,8 +133,8 @@ static struct ipc_qp_create create_request(const struct urnic_pd *pd,
         .hdr.type = IPC_QP_CREATE,
         .pd = pd->handle,
         .type = attr->qp_type,
-        .send_cq = attr->send_cq->handle,
-        .recv_cq = attr->recv_cq->handle,
+        .send_cq = attr->send_cq != NULL ? attr->send_cq->handle : 0,
+        .recv_cq = attr->recv_cq != NULL ? attr->recv_cq->handle : 0,
         .srq = attr->srq != NULL ? attr->srq->handle : 0,
         .max_send_wr = attr->cap.max_send_wr,
         .max_recv_wr = attr->srq != NULL ? 0 : attr->cap.max_recv_wr,
@@ -179,17 +189,24 @@ int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, struct
     return client_qp_create(pd, attr, 0, out);
 }
 
+/* What has completed for it and has not been polled is dropped. */
+static void purge(struct urnic_qp *qp)
+{
+    if (qp->send_cq != NULL)
+        client_cq_purge(qp->send_cq, qp);
+    if (qp->recv_cq != NULL && qp->recv_cq != qp->send_cq)
+        client_cq_purge(qp->recv_cq, qp);
+}
+
 /* Both rings and all counts back to the beginning, as the daemon has done on its side. */
 static void qp_reset(struct urnic_qp *qp)
 {
-    client_cq_purge(qp->send_cq, qp);
-    if (qp->recv_cq != qp->send_cq)
-        client_cq_purge(qp->recv_cq, qp);
+    purge(qp);
     client_lock(&qp->sq_lock);
     qp->sq.index = qp->sq_cons = qp->sq_posted = 0;
     atomic_store_explicit(&qp->sq_retired, 0, memory_order_relaxed);
     client_unlock(&qp->sq_lock);
-    if (qp->srq == NULL) {
+    if (has_rq(qp)) {
         client_lock(&qp->rq.lock);
         qp->rq.ring.index = qp->rq.posted = 0;
         atomic_store_explicit(&qp->rq.retired, 0, memory_order_relaxed);
@@ -314,14 +331,12 @@ int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id)
     int err = client_destroyed(qp->ctx, client_tell(qp->ctx, &req, sizeof(req)));
     if (err < 0)
         return err;
-    client_cq_purge(qp->send_cq, qp);
-    if (qp->recv_cq != qp->send_cq)
-        client_cq_purge(qp->recv_cq, qp);
+    purge(qp);
     client_cm_part(qp);
     client_obj_retire(qp->ctx, &qp->obj);
     client_count(qp->ctx, -1);
     client_unmap(qp->ctx, qp->sq.q);
-    if (qp->srq == NULL)
+    if (has_rq(qp))
         client_unmap(qp->ctx, qp->rq.ring.q);
     free(qp->wr_id);
     free(qp);
@@ -362,8 +377,9 @@ int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16])
 
 /* ---- shared receive queues ---- */
 
-int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq_context,
-                     struct urnic_srq **out)
+/* xrcd and cq: of XRC, or NULL. */
+static int srq_create(struct urnic_pd *pd, struct urnic_pd *xrcd, struct urnic_cq *cq,
+                      struct urnic_srq_attr *attr, void *srq_context, struct urnic_srq **out)
 {
     struct urnic_context *ctx = pd->ctx;
     struct ipc_srq reply;
@@ -388,6 +404,8 @@ int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq
         .max_sge = attr->max_sge,
         .limit = attr->srq_limit,
         .ref = srq->obj.ref,
+        .xrcd = xrcd != NULL ? xrcd->handle : 0,
+        .cq = cq != NULL ? cq->handle : 0,
     };
     pthread_mutex_lock(&ctx->making);
     err = client_make(ctx, &req, sizeof(req), IPC_SRQ_DESTROY, &reply, sizeof(reply), fds, &nfds);
@@ -404,14 +422,34 @@ int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq
     if (err < 0) {
         client_obj_retire(ctx, &srq->obj);
         free(srq);
-        return err;
+        return err == -E2BIG ? -ENOTSUP : err; /* a daemon that knows no XRC */
     }
     srq->handle = reply.srq;
+    srq->number = cq != NULL ? reply.srqn : 0;
     attr->max_wr = reply.max_wr;
     attr->max_sge = reply.max_sge;
     client_count(ctx, 1);
     *out = srq;
     return 0;
+}
+
+int urnic_create_xrc_srq(struct urnic_pd *pd, struct urnic_pd *xrcd, struct urnic_cq *cq,
+                         struct urnic_srq_attr *attr, void *srq_context, struct urnic_srq **out)
+{
+    if (xrcd->ctx != pd->ctx || cq->ctx != pd->ctx)
+        return -EINVAL;
+    return srq_create(pd, xrcd, cq, attr, srq_context, out);
+}
+
+int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq_context,
+                     struct urnic_srq **out)
+{
+    return srq_create(pd, NULL, NULL, attr, srq_context, out);
+}
+
+uint32_t urnic_srq_num(const struct urnic_srq *srq)
+{
+    return srq->number;
 }
 
 int urnic_modify_srq_limit(struct urnic_srq *srq, uint32_t limit)

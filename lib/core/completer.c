@@ -278,8 +278,8 @@ static bool read_middle(struct rx *rx, struct qp *qp)
 {
     struct req *r = &qp->req;
     struct record *rec = rx_shared(rx, qp, REC_COMP);
-    if (!rec || rx->pkt.opcode != WIRE_OPCODE(WIRE_RC, WIRE_READ_RESP_MIDDLE) ||
-        rx->pkt.psn != r->una.v || rx->pkt.payload_len != qp_mtu(qp))
+    if (!rec || rx->pkt.opcode != qp_opcode(qp, WIRE_READ_RESP_MIDDLE) || rx->pkt.psn != r->una.v ||
+        rx->pkt.payload_len != qp_mtu(qp))
         return false;
     const struct swqe *w = req_wqe(qp, r->rd_first);
     uint32_t k = psn_ahead(r->una, w->first);

@@ -88,10 +88,11 @@ void engine_destroy(struct engine *e)
         free(e->linger);
         e->linger = next;
     }
-    while (e->cqs)
-        engine_cq_destroy(e, e->cqs);
     while (e->srqs)
         engine_srq_destroy(e, e->srqs);
+    while (e->cqs)
+        engine_cq_destroy(e, e->cqs);
+    free(e->xrc_srqs);
     record_pool_free(&e->records);
     mem_destroy(e->mem);
     free(e->guess);

@@ -177,6 +177,7 @@ struct engine_wc {
     uint8_t solicited;   /* CQ-07 */
     uint32_t vendor_err; /* ours: AREA number of the rule, for the flight recorder; 0 = none */
     uint64_t qp_arg;     /* engine_qp_params.arg of the queue pair */
+    uint64_t srq_arg;    /* engine_srq_params.arg of an XRC queue's receive; 0 = of none */
 };
 
 /* What the engine calls back, always from inside one of its own functions, on the caller's thread.
@@ -270,6 +271,10 @@ struct engine_srq_params {
     void *arg;
     uint32_t pd;
     uint32_t max_wr, max_sge, limit;
+    /* Of XRC (XRC-02): the domain, a protection domain like any other, whose queue pairs may name
+     * this queue by its number, and where its receives complete. NULL = of no domain. */
+    struct cq *cq;
+    uint32_t xrcd;
 };
 /* `limit` arms SRQ_LIMIT_REACHED at once. -EINVAL (domain, sizes), -ENOSPC (max_srq), -ENOMEM. */
 int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struct srq **out);
@@ -279,7 +284,9 @@ int engine_srq_modify(struct engine *e, struct srq *srq, uint32_t max_wr, uint32
                       unsigned mask);
 /* *out as created, with size and limit as they are now. Always 0. */
 int engine_srq_query(const struct srq *srq, struct engine_srq_params *out);
-/* -EBUSY: queue pairs use it. */
+/* The number by which the peers of XRC queue pairs name it, 24 bits; 0 = it is of no domain. */
+uint32_t engine_srq_num(const struct srq *srq);
+/* -EBUSY: queue pairs use it, or the message under way on one of XRC has a receive of it. */
 int engine_srq_destroy(struct engine *e, struct srq *srq);
 
 /* ---- queue pairs ---- */
@@ -287,9 +294,9 @@ int engine_srq_destroy(struct engine *e, struct srq *srq);
 struct engine_qp_params {
     void *arg; /* comes back in events and completions */
     enum qp_type type;
-    uint32_t pd;
-    struct cq *send_cq, *recv_cq;
-    struct srq *srq;                   /* NULL = own receive queue */
+    uint32_t pd; /* XRC_TGT: its XRC domain; rights to memory are those of the SRQ that is named */
+    struct cq *send_cq, *recv_cq;      /* XRC_INI has no recv_cq, XRC_TGT has none at all */
+    struct srq *srq;                   /* NULL = own receive queue; XRC: NULL */
     uint32_t max_send_wr, max_recv_wr; /* in: wanted, out: granted (QP-16) */
     uint32_t max_send_sge, max_recv_sge;
     uint32_t max_inline;
@@ -393,6 +400,7 @@ struct engine_send_wr {
     uint64_t compare_add, swap;
     struct engine_av av;  /* UD */
     uint32_t rqpn, rqkey; /* UD */
+    uint32_t xrc_srqn;    /* XRC_INI: the peer's shared receive queue, 24 bits */
     uint16_t pkey_index;  /* GSI */
     const struct engine_sge *sge;
     const uint8_t *inline_data;

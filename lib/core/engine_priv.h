@@ -74,6 +74,9 @@ struct engine {
     struct guess *guess;
     struct limiter_conf *cc_confs, *cc_conf; /* all in use; the device's */
     uint32_t ncqs, nsrqs;
+    struct srq **xrc_srqs; /* XRC-02: by number; xrc_size places, a power of two or 0 */
+    uint32_t xrc_size, nxrc_srqs;
+    uint32_t xrc_last; /* the number that was given last */
     struct ud_group *groups;
     uint32_t gsi_psn;
 } __attribute__((aligned(64)));

@@ -83,6 +83,17 @@ static void rx_gsi(struct rx *rx)
 static const uint8_t qp_service[] = {
     [QP_GSI] = WIRE_UD, [QP_RC] = WIRE_RC, [QP_UC] = WIRE_UC, [QP_UD] = WIRE_UD};
 
+/* OPC-02, XRC-01: does a queue pair of this type get such packets at all? */
+static bool type_takes(const struct qp *qp, const struct wire_opcode_info *op)
+{
+    if (op->flags & WIRE_F_CNP)
+        return true;
+    if (!qp->xrc)
+        return op->service == qp_service[qp->type];
+    return op->service == WIRE_XRC &&
+           op->flags & (qp->xrc == XRC_INI ? WIRE_F_RESPONSE : WIRE_F_REQUEST);
+}
+
 /* VAL-04: the states in which a queue pair of this type takes requests, or responses. */
 static unsigned states_that_take(const struct qp *qp, uint16_t op_flags)
 {
@@ -125,9 +136,8 @@ static bool key_fits(struct rx *rx, const struct qp *qp)
 static bool qp_takes(struct rx *rx, struct qp *qp)
 {
     const struct wire_pkt *p = &rx->pkt;
-    bool cnp = rx->op->flags & WIRE_F_CNP;
 
-    if (!cnp && rx->op->service != qp_service[qp->type]) {
+    if (!type_takes(qp, rx->op)) {
         rx_drop(rx, ENGINE_C_rx_qp_type_mismatch);
         return false;
     }

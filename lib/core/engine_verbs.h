@@ -82,7 +82,14 @@ enum engine_event {
 
 /* ---- queue pairs ---- */
 
-enum qp_type { QP_RC = 2, QP_UC = 3, QP_UD = 4, QP_GSI = 1 }; /* GSI is internal */
+enum qp_type {
+    QP_GSI = 1, /* internal */
+    QP_RC = 2,
+    QP_UC = 3,
+    QP_UD = 4,
+    QP_XRC_INI = 9,  /* sends only (XRC-01) */
+    QP_XRC_TGT = 10, /* receives only */
+};
 enum qp_state { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR };
 extern const char *const qp_state_names[];
 

@@ -146,7 +146,7 @@ static int to_rtr(struct engine *e, struct qp *qp, const struct engine_qp_attr *
         sr_free(e, qp);
         return err;
     }
-    qp->credits = qp->type == QP_RC && a->e2e_credits;
+    qp->credits = qp->type == QP_RC && !qp->xrc && a->e2e_credits;
     resp_start(qp, psn(qp->attr.rq_psn));
     enter(e, qp, QPS_RTR);
     return 0;
@@ -239,7 +239,7 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
     if (caps) {
         *caps = (struct engine_qp_params){
             .arg = qp->arg,
-            .type = qp->type,
+            .type = qp_type_of(qp),
             .pd = qp->pd,
             .send_cq = qp->send_cq,
             .recv_cq = qp->recv_cq,
@@ -343,10 +343,20 @@ void engine_qp_each(struct engine *e, bool (*fn)(void *arg, struct qp *qp), void
 
 /* ---- create, destroy ---- */
 
+/* XRC-01: what a half that is missing would complete into is missing, too. */
+static bool good_halves(const struct engine_qp_params *p)
+{
+    if (p->type == QP_XRC_INI)
+        return p->send_cq && !p->recv_cq && !p->srq;
+    if (p->type == QP_XRC_TGT)
+        return !p->send_cq && !p->recv_cq && !p->srq;
+    return (p->type == QP_RC || p->type == QP_UC || p->type == QP_UD || p->type == QP_GSI) &&
+           p->send_cq && p->recv_cq;
+}
+
 static bool good_params(const struct engine_qp_params *p)
 {
-    return (p->type == QP_RC || p->type == QP_UC || p->type == QP_UD || p->type == QP_GSI) &&
-           p->send_cq && p->recv_cq && p->max_send_wr <= MAX_WR && p->max_recv_wr <= MAX_WR &&
+    return good_halves(p) && p->max_send_wr <= MAX_WR && p->max_recv_wr <= MAX_WR &&
            p->max_send_sge <= ENGINE_SGE_MAX && p->max_recv_sge <= ENGINE_SGE_MAX &&
            p->max_inline <= ENGINE_INLINE_MAX;
 }
@@ -360,8 +370,16 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
     struct qp *qp = aligned_alloc(64, sizeof(*qp));
     if (!qp)
         return -ENOMEM;
+    bool ini = p->type == QP_XRC_INI, tgt = p->type == QP_XRC_TGT;
+    if (ini || tgt)
+        p->max_recv_wr = p->max_recv_sge = 0;
+    if (tgt)
+        p->max_send_wr = p->max_send_sge = p->max_inline = 0;
     *qp = (struct qp){
-        .type = (uint8_t)p->type,
+        .type = (uint8_t)(ini || tgt ? QP_RC : p->type),
+        .xrc = ini   ? XRC_INI
+               : tgt ? XRC_TGT
+                     : XRC_NOT,
         .state = QPS_RESET,
         .pd = p->pd,
         .send_cq = p->send_cq,
@@ -389,8 +407,10 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
     qp->max_inline = p->max_inline;
     qp->cc_conf = e->cc_conf;
     qp->cc_conf->users++;
-    qp->send_cq->users++;
-    qp->recv_cq->users++;
+    if (qp->send_cq)
+        qp->send_cq->users++;
+    if (qp->recv_cq)
+        qp->recv_cq->users++;
     e->nqps++;
     *out = qp;
     return 0;
@@ -420,8 +440,10 @@ void qp_free(struct engine *e, struct qp *qp)
     limiter_free(qp);
     limiter_conf_drop(e, qp);
     sr_free(e, qp);
-    qp->send_cq->users--;
-    qp->recv_cq->users--;
+    if (qp->send_cq)
+        qp->send_cq->users--;
+    if (qp->recv_cq)
+        qp->recv_cq->users--;
     mem_pd_drop(e->mem, qp->pd);
     free(qp->error);
     e->nqps--;

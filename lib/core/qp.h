@@ -21,6 +21,9 @@ struct cq {
     struct cq *next, **pprev; /* all of the engine */
 };
 
+/* XRC-01: a queue pair of XRC is one of RC that lacks a half, and names a shared queue. */
+enum qp_xrc { XRC_NOT, XRC_INI, XRC_TGT };
+
 struct qp_stats {
     uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes;
     uint32_t retransmits, timeouts, naks, rnr_naks;
@@ -35,6 +38,7 @@ struct qp {
     uint8_t dead;      /* destroyed; lives on for its records */
     uint8_t access;    /* MEM_REMOTE_* that requests may use */
     uint8_t credits;   /* end-to-end credits are honoured and given (ACK-13) */
+    uint8_t xrc;       /* enum qp_xrc: of type RC, but only one half of it */
     uint16_t pkey;     /* of the table, by pkey_index */
     uint16_t nrecords;
     uint32_t pd;
@@ -70,6 +74,8 @@ struct qp {
     uint32_t max_send_wr, max_recv_wr;
     struct engine_qp_attr attr;
     char *error; /* set by recorder_error */
+    struct srq *xsrq; /* XRC: the shared queue that the packet at hand names, or NULL */
+    uint32_t xsrqn;   /* ... its number in the packets of the message under way */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct qp, req) <= 128, "what every packet reads stays within two lines");
 _Static_assert(offsetof(struct qp, stats) / 64 == offsetof(struct qp, rec.n) / 64,
@@ -85,6 +91,20 @@ static inline uint32_t qp_mtu(const struct qp *qp)
 static inline bool qp_connected(const struct qp *qp)
 {
     return qp->type == QP_RC || qp->type == QP_UC;
+}
+
+/* Its type as its owner knows it. */
+static inline enum qp_type qp_type_of(const struct qp *qp)
+{
+    return qp->xrc == XRC_NOT   ? (enum qp_type)qp->type
+           : qp->xrc == XRC_INI ? QP_XRC_INI
+                                : QP_XRC_TGT;
+}
+
+/* The opcode of a reliable queue pair's packet. */
+static inline uint8_t qp_opcode(const struct qp *qp, unsigned op)
+{
+    return qp->xrc ? WIRE_OPCODE(WIRE_XRC, op) : WIRE_OPCODE(WIRE_RC, op);
 }
 
 /* A work request of the send queue. */

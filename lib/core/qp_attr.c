@@ -74,8 +74,15 @@ static const struct need *need_of(const struct transition *t, enum qp_type type)
 }
 
 /* Is `mask` what the transition asks for? */
-static int check_mask(enum qp_type type, unsigned from, unsigned to, unsigned mask)
+static int check_mask(const struct qp *qp, unsigned to, unsigned mask)
 {
+    const unsigned from = qp->state;
+    /* XRC-01: what is about the half that such a queue pair lacks. */
+    const unsigned lacks = qp->xrc == XRC_INI ? QPA_MIN_RNR_TIMER | QPA_MAX_DEST_RD_ATOMIC
+                           : qp->xrc == XRC_TGT
+                               ? QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC
+                               : 0;
+
     mask &= ~QPA_STATE;
     if (to == QPS_RESET || (to == QPS_ERR && from != QPS_RESET))
         return mask ? -EINVAL : 0;
@@ -83,9 +90,9 @@ static int check_mask(enum qp_type type, unsigned from, unsigned to, unsigned ma
         const struct transition *t = &transitions[i];
         if (t->from != from || t->to != to)
             continue;
-        const struct need *n = need_of(t, type);
-        if (n->required & QPA_CAP || (mask & n->required) != n->required ||
-            mask & ~(n->required | n->optional))
+        const struct need *n = need_of(t, (enum qp_type)qp->type);
+        unsigned required = n->required & ~lacks, optional = n->optional & ~lacks;
+        if (required & QPA_CAP || (mask & required) != required || mask & ~(required | optional))
             return -EINVAL;
         return mask & PATH ? -EOPNOTSUPP : 0; /* QP-17 */
     }
@@ -133,7 +140,7 @@ static bool good_values(struct engine *e, const struct qp *qp, const struct engi
 int qp_attr_check(struct engine *e, const struct qp *qp, enum qp_state to,
                   const struct engine_qp_attr *a, unsigned mask)
 {
-    int err = check_mask(qp->type, qp->state, to, mask);
+    int err = check_mask(qp, to, mask);
     if (!err && !good_values(e, qp, a, mask))
         err = -EINVAL;
     return err;

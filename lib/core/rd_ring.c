@@ -217,8 +217,8 @@ static bool insert_part(struct rx *rx, struct qp *qp, struct rd_res *res,
                         const struct rd_part *part)
 {
     if (part->octets == res->len || res->nmore == RD_MORE ||
-        mem_check(rx->e->mem, qp->pd, qp->qpn, res->rkey, res->va, res->len, MEM_REMOTE_READ, false,
-                  &res->ref))
+        mem_check(rx->e->mem, resp_pd(qp), qp->qpn, res->rkey, res->va, res->len, MEM_REMOTE_READ,
+                  false, &res->ref))
         return false;
     res->ref_off = 0;
     res->more[res->nmore++] = res->tx;
@@ -255,8 +255,8 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
     /* What is under way for the first time has to get to its end; a replay as far as asked. */
     uint32_t octets = answered ? (uint32_t)off + p->dma_len : res->len;
     uint32_t len = octets - (uint32_t)off;
-    if (len > 0 &&
-        mem_check(e->mem, qp->pd, qp->qpn, p->rkey, p->va, len, MEM_REMOTE_READ, false, &res->ref))
+    if (len > 0 && mem_check(e->mem, resp_pd(qp), qp->qpn, p->rkey, p->va, len, MEM_REMOTE_READ,
+                             false, &res->ref))
         return REFUSE_REPLAY;
     res->ref_off = off;
     res->tx = (struct rd_part){first, first, first + psn_count(len, qp->mtu_shift), octets};

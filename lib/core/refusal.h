@@ -17,6 +17,8 @@
       "RSP-06 opcode doesn't fit the message under way")                                           \
     X(DISABLED, WIRE_SYN_NAK_INV, WC_REM_INV_REQ_ERR, EVT_QP_REQ_ERR, 8,                           \
       "RSP-08 request isn't enabled on the queue pair")                                            \
+    X(XRC_SRQ, WIRE_SYN_NAK_INV, WC_REM_INV_REQ_ERR, EVT_QP_REQ_ERR, 2,                            \
+      "XRC-02 no shared receive queue of this number in the queue pair's domain")                  \
     X(RESOURCES, WIRE_SYN_NAK_INV, WC_REM_INV_REQ_ERR, EVT_QP_REQ_ERR, 3,                          \
       "RD-03 more READs and ATOMICs than max_dest_rd_atomic")                                      \
     X(PACKET_LEN, WIRE_SYN_NAK_INV, WC_LOC_LEN_ERR, EVT_QP_REQ_ERR, 10,                            \

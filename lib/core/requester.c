@@ -145,10 +145,10 @@ static bool describe(struct engine *e, struct qp *qp, struct swqe *w, struct wir
         if (w->nsge && !gather(e, qp, w, off, v->payload_len, slot))
             return false;
     }
-    v->opcode = WIRE_OPCODE(qp->type == QP_RC   ? WIRE_RC
-                            : qp->type == QP_UC ? WIRE_UC
-                                                : WIRE_UD,
-                            op);
+    v->opcode = qp->type == QP_RC ? qp_opcode(qp, op)
+                                  : WIRE_OPCODE(qp->type == QP_UC ? WIRE_UC : WIRE_UD, op);
+    if (qp->xrc)
+        v->xrc_srqn = swqe_xrc(w)->srqn;
     if (qp->sr && qp->sr->agreed)
         sr_describe(qp, v, (uint32_t)w->compare_add, r->pkt);
     return true;
@@ -263,7 +263,7 @@ static unsigned middles(const struct qp *qp, const struct swqe *w)
 {
     const struct req *r = &qp->req;
     _Static_assert(ENGINE_INLINE_MAX <= 256, "the smallest MTU");
-    if (qp->type != QP_RC || qp->sr || !psn_eq(r->nxt, r->max) ||
+    if (qp->type != QP_RC || qp->xrc || qp->sr || !psn_eq(r->nxt, r->max) ||
         wr_infos[w->opcode].kind != WR_MESSAGE)
         return 0;
     uint32_t out = psn_ahead(r->max, r->una);

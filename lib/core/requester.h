@@ -38,15 +38,19 @@ struct swqe_dest { /* UD: where to */
     uint16_t pkey_index;
 } __attribute__((aligned(8))); /* SGEs follow */
 
+struct swqe_xrc { /* XRC: the queue that the peer takes receives from */
+    uint32_t srqn, zero;
+};
+
 struct swqe_bind {
     uint64_t va, len;
     uint32_t rkey, new_rkey, lkey, access;
 };
 
 /* A work request, the engine's private copy, kept until it has completed. Behind it, in the same
- * ring slot: swqe_dest for datagram queue pairs; then SGEs, or inline data, or swqe_bind, or
- * REG_MR's segments. Of REG_MR the rest is in rkey (its key), va, swap (its length) and imm (its
- * rights). */
+ * ring slot: swqe_dest for datagram queue pairs, swqe_xrc for those of XRC; then SGEs, or inline
+ * data, or swqe_bind, or REG_MR's segments. Of REG_MR the rest is in rkey (its key), va, swap (its
+ * length) and imm (its rights). */
 struct swqe {
     uint64_t wr_id;
     uint64_t va;

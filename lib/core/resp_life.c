@@ -37,16 +37,9 @@ int resp_init(struct qp *qp, struct engine_qp_params *p)
 static void drop_work(struct qp *qp)
 {
     struct resp *r = &qp->resp;
-    struct rq *q = qp->srq ? &qp->srq->rq : r->rq;
-    while (r->taken) {
-        struct rwqe *w = r->taken;
-        r->taken = w->next;
-        rq_give(q, w);
-    }
-    r->taken_tail = &r->taken;
-    r->wqe = NULL;
-    for (struct rwqe *w; !qp->srq && (w = rq_take(q));)
-        rq_give(q, w);
+    resp_drop_taken(qp);
+    for (struct rwqe *w; !qp->srq && (w = rq_take(r->rq));)
+        rq_give(r->rq, w);
 }
 
 void resp_free(struct qp *qp)

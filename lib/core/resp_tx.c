@@ -13,7 +13,7 @@
 /* ACK-12..ACK-14. */
 static uint8_t ack_syndrome(struct qp *qp)
 {
-    if (!qp->credits || qp->srq)
+    if (!qp->credits || qp->srq || qp->xrc)
         return WIRE_SYN_ACK;
     return (uint8_t)wire_credit_code(resp_receives(qp));
 }
@@ -22,7 +22,7 @@ static void emit_ack(struct engine *e, struct qp *qp, struct engine_slot *slot)
 {
     struct resp *r = &qp->resp;
     struct wire_var v = {
-        .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),
+        .opcode = qp_opcode(qp, WIRE_ACKNOWLEDGE),
         .psn = r->ack_psn.v,
         .msn = r->done_msn,
         .syndrome = ack_syndrome(qp),
@@ -67,7 +67,7 @@ static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
             r->quiet = 1; /* ACK-08: this is the gap's NAK */
     }
     struct wire_var v = {
-        .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),
+        .opcode = qp_opcode(qp, WIRE_ACKNOWLEDGE),
         .psn = r->nak_psn.v,
         .msn = r->done_msn,
         .syndrome = r->nak_owed,
@@ -87,7 +87,7 @@ static void emit_atomic(struct engine *e, struct qp *qp, struct rd_res *res,
                         struct engine_slot *slot)
 {
     struct wire_var v = {
-        .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ATOMIC_ACK),
+        .opcode = qp_opcode(qp, WIRE_ATOMIC_ACK),
         .psn = res->psn.v,
         .msn = qp->resp.done_msn,
         .syndrome = ack_syndrome(qp),
@@ -121,7 +121,7 @@ static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struc
             return false;
     }
     struct wire_var v = {
-        .opcode = WIRE_OPCODE(WIRE_RC, read_opcode(res)),
+        .opcode = qp_opcode(qp, read_opcode(res)),
         .psn = psn_add(res->psn, res->tx.next).v,
         .msn = qp->resp.done_msn,
         .syndrome = ack_syndrome(qp),
@@ -143,7 +143,7 @@ static unsigned emit_read_middles(struct engine *e, struct qp *qp, struct rd_res
 {
     struct rd_part *t = &res->tx;
     const uint32_t mtu = qp_mtu(qp);
-    struct wire_var v = {.opcode = WIRE_OPCODE(WIRE_RC, WIRE_READ_RESP_MIDDLE), .payload_len = mtu};
+    struct wire_var v = {.opcode = qp_opcode(qp, WIRE_READ_RESP_MIDDLE), .payload_len = mtu};
     struct slot_run run;
     struct mem_piece all;
     unsigned m = t->next != t->first && t->next != t->end ? t->end - t->next - 1 : 0;

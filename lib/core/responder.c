@@ -2,7 +2,7 @@
  *
  * The RC responder: judge a request against what has been accepted so far, and put what it does
  * into records, which commit in order (resp_commit.c).
- * Rules: RSP, RNR-01..03, ACK-08, RD-01, RD-03, ATM-03, ATM-04.
+ * Rules: RSP, RNR-01..03, ACK-08, RD-01, RD-03, ATM-03, ATM-04, XRC-02.
  */
 #include "responder.h"
 
@@ -91,7 +91,7 @@ static void duplicate(struct rx *rx, struct qp *qp)
     engine_count(e, ENGINE_C_duplicate_request);
     recorder_note(e, qp, NOTE_RX_DUP, psn(rx->pkt.psn), r->epsn.v);
     if (rx->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC)) {
-        enum refusal why = rd_duplicate(rx, qp);
+        enum refusal why = qp->xrc && !qp->xsrq ? REFUSE_XRC_SRQ : rd_duplicate(rx, qp);
         if (why != REFUSE_NONE)
             resp_refuse(rx, qp, why);
         else if (resp_tx_ready(qp))
@@ -120,6 +120,16 @@ static enum refusal check_sequence(const struct resp *r, unsigned flags)
         return flags & WIRE_F_START ? REFUSE_NONE : REFUSE_SEQUENCE;
     unsigned want = r->in_msg == MSG_SEND ? WIRE_F_SEND : WIRE_F_WRITE;
     return flags & want && !(flags & WIRE_F_START) ? REFUSE_NONE : REFUSE_SEQUENCE;
+}
+
+/* XRC-02: each packet of a message names one queue, which is there and in the domain. */
+static enum refusal check_srq(struct rx *rx, struct qp *qp)
+{
+    if (!qp->xrc)
+        return REFUSE_NONE;
+    if (rx->op->flags & WIRE_F_START)
+        qp->xsrqn = rx->pkt.xrc_srqn;
+    return qp->xsrq && qp->xsrqn == rx->pkt.xrc_srqn ? REFUSE_NONE : REFUSE_XRC_SRQ;
 }
 
 /* RSP-08. FLUSH and ATOMIC WRITE are in no class and never enabled (OPC-07). */
@@ -184,7 +194,7 @@ enum refusal resp_write(struct rx *rx, struct qp *qp, struct record **last)
     if (rx->op->flags & WIRE_F_END ? end != r->msg_len : end > r->msg_len)
         return REFUSE_WRITE_SUM;
     if (rx->op->flags & WIRE_F_START && r->msg_len > 0 && /* RSP-18: nothing to check for nothing */
-        mem_check(rx->e->mem, qp->pd, qp->qpn, rx->pkt.rkey, rx->pkt.va, r->msg_len,
+        mem_check(rx->e->mem, resp_pd(qp), qp->qpn, rx->pkt.rkey, rx->pkt.va, r->msg_len,
                   MEM_REMOTE_WRITE, false, &r->wref))
         return REFUSE_RKEY;
     if (place_write(rx, qp, &r->wref, r->msg_off, last))
@@ -219,7 +229,7 @@ void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
         if (flags & WIRE_F_INV) { /* at once: what comes behind may not use the key any more */
             rec->arg |= ACT_F_INV;
             rec->imm = rx->pkt.rkey;
-            if (mem_invalidate(rx->e->mem, qp->pd, qp->qpn, rx->pkt.rkey, true)) {
+            if (mem_invalidate(rx->e->mem, resp_pd(qp), qp->qpn, rx->pkt.rkey, true)) {
                 rec->arg |= ACT_F_INV_BAD;
                 r->fatal = FATAL_DECIDED;
             } else if (r->rd) {
@@ -275,7 +285,7 @@ static enum refusal read_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
         return why;
     if (p->dma_len > WIRE_MSG_MAX)
         return REFUSE_MSG_LEN;
-    if (p->dma_len > 0 && mem_check(rx->e->mem, qp->pd, qp->qpn, p->rkey, p->va, p->dma_len,
+    if (p->dma_len > 0 && mem_check(rx->e->mem, resp_pd(qp), qp->qpn, p->rkey, p->va, p->dma_len,
                                     MEM_REMOTE_READ, false, &ref))
         return REFUSE_RKEY;
     *npsn = psn_count(p->dma_len, qp->mtu_shift);
@@ -295,7 +305,8 @@ static enum refusal atomic_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
         return why;
     if (p->va & 7)
         return REFUSE_ALIGN;
-    if (mem_check(rx->e->mem, qp->pd, qp->qpn, p->rkey, p->va, 8, MEM_REMOTE_ATOMIC, false, &ref))
+    if (mem_check(rx->e->mem, resp_pd(qp), qp->qpn, p->rkey, p->va, 8, MEM_REMOTE_ATOMIC, false,
+                  &ref))
         return REFUSE_RKEY;
     /* Octets that lie in two places, or askew in memory, can't be swapped at once. */
     if (mem_pieces(rx->e->mem, &ref, 0, 8, &piece, 1) != 1 || piece.off & 7)
@@ -320,6 +331,8 @@ void resp_expected(struct rx *rx, struct qp *qp)
     uint32_t npsn = 1;
     r->quiet = 0;
     enum refusal why = check_sequence(r, flags);
+    if (why == REFUSE_NONE)
+        why = check_srq(rx, qp);
     if (why == REFUSE_NONE)
         why = check_enabled(qp, flags);
     if (why == REFUSE_NONE)
@@ -392,6 +405,8 @@ void resp_rx(struct rx *rx, struct qp *qp)
         uc_rx(rx, qp);
         return;
     }
+    if (__builtin_expect(qp->xrc, 0))
+        qp->xsrq = srq_named(rx->e, qp, rx->pkt.xrc_srqn);
     if (qp->sr && qp->sr->nearly) /* some may have waited for records */
         sr_drain(rx->e, qp, rx->now);
     int32_t d = psn_diff(psn(rx->pkt.psn), r->epsn); /* PSN-04 */

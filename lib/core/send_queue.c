@@ -56,9 +56,7 @@ int req_init(struct engine *e, struct qp *qp, struct engine_qp_params *p)
         room = p->max_inline;
     if (qp_connected(qp) && room < sizeof(struct swqe_bind))
         room = sizeof(struct swqe_bind);
-    size_t stride = sizeof(struct swqe) + room;
-    if (!qp_connected(qp))
-        stride += sizeof(struct swqe_dest);
+    size_t stride = sizeof(struct swqe) + swqe_head(qp) + room;
     stride = (stride + 63) & ~(size_t)63;
     uint32_t n = 1;
     while (n < p->max_send_wr)
@@ -193,6 +191,8 @@ static void fill(struct qp *qp, struct swqe *w, const struct engine_send_wr *wr,
     }
     if (!qp_connected(qp))
         *swqe_dest(w) = (struct swqe_dest){wr->av, wr->rqpn, wr->rqkey, wr->pkey_index};
+    else if (qp->xrc)
+        *swqe_xrc(w) = (struct swqe_xrc){.srqn = wr->xrc_srqn & WIRE_QPN_MASK};
     switch (wr_infos[wr->opcode].kind) {
     case WR_LOCAL:
         w->len = 0;
@@ -224,7 +224,7 @@ static void fill(struct qp *qp, struct swqe *w, const struct engine_send_wr *wr,
 int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr)
 {
     struct req *r = &qp->req;
-    if (qp->state < QPS_RTS)
+    if (qp->state < QPS_RTS || qp->xrc == XRC_TGT)
         return -EINVAL;
     if (r->tail - r->head >= r->depth) {
         r->full = 1;

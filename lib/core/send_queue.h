@@ -21,15 +21,28 @@ struct wr_info {
 /* By enum engine_wr_opcode. */
 extern const struct wr_info wr_infos[WR_OPCODE_MAX];
 
+/* Octets between a work request and its body. */
+static inline size_t swqe_head(const struct qp *qp)
+{
+    if (qp_connected(qp))
+        return qp->xrc ? sizeof(struct swqe_xrc) : 0;
+    return sizeof(struct swqe_dest);
+}
+
 /* What is behind a work request in its slot of the ring. */
 static inline uint8_t *swqe_body(const struct qp *qp, struct swqe *w)
 {
-    return (uint8_t *)(w + 1) + (qp_connected(qp) ? 0 : sizeof(struct swqe_dest));
+    return (uint8_t *)(w + 1) + swqe_head(qp);
 }
 
 static inline struct swqe_dest *swqe_dest(struct swqe *w)
 {
     return (struct swqe_dest *)(void *)(w + 1);
+}
+
+static inline struct swqe_xrc *swqe_xrc(struct swqe *w)
+{
+    return (struct swqe_xrc *)(void *)(w + 1);
 }
 
 enum sq_begin { SQ_OK, SQ_WAIT, SQ_FAILED };

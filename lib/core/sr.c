@@ -26,7 +26,7 @@ int sr_start(struct engine *e, struct qp *qp)
     if (mode == RECOVER_DEFAULT)
         mode = (unsigned)qp->cc_conf->conf.v[CC_P_recovery];
     sr_free(e, qp);
-    if (qp->type != QP_RC || mode <= RECOVER_GBN)
+    if (qp->type != QP_RC || qp->xrc || mode <= RECOVER_GBN)
         return 0;
     qp->sr = calloc(1, sizeof(*qp->sr));
     if (!qp->sr)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Receive work requests and shared receive queues. Rules: SRQ-01..SRQ-08, RSP-09, QP-05, QP-12,
- * QP-13, ACK-16.
+ * Receive work requests and shared receive queues. Rules: SRQ-01..SRQ-08, XRC-02, RSP-09, QP-05,
+ * QP-12, QP-13, ACK-16.
  */
 #include "srq.h"
 
@@ -67,6 +67,7 @@ static int rq_post(struct rq *q, const struct engine_recv_wr *wr)
     w->next = NULL;
     w->wr_id = wr->wr_id;
     w->room = 0;
+    w->srq = NULL;
     w->malformed = wr->nsge > q->max_sge;
     w->nsge = w->malformed ? 0 : wr->nsge;
     for (unsigned i = 0; i < w->nsge; i++) {
@@ -101,14 +102,27 @@ void rq_give(struct rq *q, struct rwqe *w)
 
 /* ---- a queue pair's receive work ---- */
 
-static struct rq *rq_of(const struct qp *qp)
+/* The shared queue that a message takes its receive from, NULL = the queue pair's own. */
+static struct srq *srq_of(const struct qp *qp)
 {
-    return qp->srq ? &qp->srq->rq : qp->resp.rq;
+    return qp->xrc ? qp->xsrq : qp->srq;
+}
+
+/* The queue that a taken work request goes back to. */
+static struct rq *home(const struct qp *qp, const struct rwqe *w)
+{
+    return w->srq ? &w->srq->rq : qp->srq ? &qp->srq->rq : qp->resp.rq;
 }
 
 uint32_t resp_recv_pd(const struct qp *qp)
 {
-    return qp->srq ? qp->srq->pd : qp->pd;
+    const struct srq *srq = srq_of(qp);
+    return srq ? srq->pd : qp->pd;
+}
+
+uint32_t resp_pd(const struct qp *qp)
+{
+    return qp->xrc ? qp->xsrq->pd : qp->pd;
 }
 
 /* SRQ-03: once, when the posted work falls below the limit. */
@@ -121,31 +135,56 @@ static void check_limit(struct engine *e, struct srq *srq)
 }
 
 /* What its owner has queued counts as posted (UC-05, UD-06). */
-static bool fetch(const struct engine *e, const struct qp *qp)
+static bool fetch(const struct engine *e, const struct qp *qp, const struct srq *srq)
 {
     return e->p.hooks.recv_wanted &&
-           e->p.hooks.recv_wanted(e->p.hook_arg, qp->arg, qp->srq ? qp->srq->arg : NULL);
+           e->p.hooks.recv_wanted(e->p.hook_arg, qp->arg, srq ? srq->arg : NULL);
 }
 
 struct rwqe *resp_take(struct engine *e, struct qp *qp)
 {
     struct resp *r = &qp->resp;
-    if (qp->srq && qp->srq->error)
+    struct srq *srq = srq_of(qp);
+    struct rq *q = srq ? &srq->rq : r->rq;
+    if (srq && srq->error)
         return NULL; /* SRQ-07: as an empty one */
-    struct rwqe *w = rq_take(rq_of(qp));
-    if (!w && fetch(e, qp))
-        w = rq_take(rq_of(qp));
+    struct rwqe *w = rq_take(q);
+    if (!w && fetch(e, qp, srq))
+        w = rq_take(q);
     if (!w)
         return NULL;
     *r->taken_tail = w;
     r->taken_tail = &w->next;
-    if (qp->srq)
-        check_limit(e, qp->srq);
-    if (qp->srq && w->malformed) {
-        qp->srq->error = true;
-        engine_event(e, EVT_SRQ_ERR, qp->srq->arg);
+    if (qp->xrc) { /* the next message may name another queue */
+        w->srq = srq;
+        srq->users++;
+    }
+    if (srq)
+        check_limit(e, srq);
+    if (srq && w->malformed) {
+        srq->error = true;
+        engine_event(e, EVT_SRQ_ERR, srq->arg);
     }
     return w;
+}
+
+static void give_back(const struct qp *qp, struct rwqe *w)
+{
+    if (w->srq)
+        w->srq->users--;
+    rq_give(home(qp, w), w);
+}
+
+void resp_drop_taken(struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    while (r->taken) {
+        struct rwqe *w = r->taken;
+        r->taken = w->next;
+        give_back(qp, w);
+    }
+    r->taken_tail = &r->taken;
+    r->wqe = NULL;
 }
 
 /* Unlink the oldest taken work request, give it back, and return its wr_id. */
@@ -159,25 +198,43 @@ static uint64_t retire(struct qp *qp)
         r->taken_tail = &r->taken;
     if (r->wqe == w)
         r->wqe = NULL;
-    rq_give(rq_of(qp), w);
+    give_back(qp, w);
     r->rq_head++;
     return wr_id;
 }
 
+/* The oldest taken one completes where receives of its queue do. */
+static bool push_taken(struct engine *e, struct qp *qp, struct engine_wc *wc, uint64_t now)
+{
+    const struct srq *srq = qp->resp.taken->srq;
+    struct cq *cq = srq ? srq->cq : qp->recv_cq;
+    wc->srq_arg = srq ? (uint64_t)(uintptr_t)srq->arg : 0;
+    wc->wr_id = retire(qp);
+    return cq_push(e, qp, cq, wc, now);
+}
+
+static void flush_taken(struct engine *e, struct qp *qp)
+{
+    while (qp->resp.taken) {
+        struct engine_wc wc = {.status = WC_WR_FLUSH_ERR, .opcode = WC_RECV};
+        engine_count(e, ENGINE_C_resp_cqe_flush_error);
+        push_taken(e, qp, &wc, e->now);
+    }
+}
+
 bool resp_complete(struct engine *e, struct qp *qp, struct engine_wc *wc, uint64_t now)
 {
-    wc->wr_id = retire(qp);
     if (wc->status != WC_SUCCESS)
         engine_count(e, ENGINE_C_resp_cqe_error);
     if (wc->status == WC_LOC_LEN_ERR)
         engine_count(e, ENGINE_C_resp_local_length_error);
-    return cq_push(e, qp, qp->recv_cq, wc, now);
+    return push_taken(e, qp, wc, now);
 }
 
 void resp_return(struct engine *e, struct qp *qp)
 {
-    while (qp->srq && qp->resp.taken)
-        cq_flush(e, qp, qp->recv_cq, retire(qp), WC_RECV);
+    if (qp->srq || qp->xrc)
+        flush_taken(e, qp);
 }
 
 void resp_flush(struct engine *e, struct qp *qp)
@@ -186,8 +243,9 @@ void resp_flush(struct engine *e, struct qp *qp)
     if (r->flushed)
         return;
     r->flushed = 1;
-    while (r->taken)
-        cq_flush(e, qp, qp->recv_cq, retire(qp), WC_RECV);
+    flush_taken(e, qp);
+    if (qp->xrc) /* it may yet be that others use the queues: SRQ-06 is not for it */
+        return;
     if (qp->srq) {
         engine_event(e, EVT_QP_LAST_WQE_REACHED, qp->arg); /* SRQ-06 */
         return;
@@ -222,7 +280,7 @@ static void offer_credits(struct engine *e, struct qp *qp)
 int resp_post(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr)
 {
     struct resp *r = &qp->resp;
-    if (qp->srq || qp->state == QPS_RESET)
+    if (qp->srq || qp->xrc || qp->state == QPS_RESET)
         return -EINVAL;
     if (qp->state == QPS_ERR && r->flushed) { /* QP-13 */
         cq_flush(e, qp, qp->recv_cq, wr->wr_id, WC_RECV);
@@ -243,6 +301,85 @@ uint32_t engine_rq_room(const struct qp *qp)
 
 /* ---- shared receive queues ---- */
 
+/* XRC-02: shared queues of XRC by number: the low bits are the place. */
+static struct srq **place_of(const struct engine *e, uint32_t number)
+{
+    return &e->xrc_srqs[number & (e->xrc_size - 1)];
+}
+
+struct srq *srq_named(struct engine *e, const struct qp *qp, uint32_t number)
+{
+    struct srq *srq = e->xrc_size ? *place_of(e, number) : NULL;
+    return srq && srq->number == number && srq->xrcd == qp->pd ? srq : NULL;
+}
+
+/* Twice as many places; all numbers keep theirs apart. 0, -ENOMEM. */
+static int more_places(struct engine *e)
+{
+    uint32_t size = e->xrc_size ? e->xrc_size * 2 : 16;
+    struct srq **old = e->xrc_srqs;
+    struct srq **places = size <= WIRE_QPN_MASK ? calloc(size, sizeof(struct srq *)) : NULL;
+    if (!places)
+        return -ENOMEM;
+    e->xrc_srqs = places;
+    uint32_t n = e->xrc_size;
+    e->xrc_size = size;
+    for (uint32_t i = 0; i < n; i++)
+        if (old[i])
+            *place_of(e, old[i]->number) = old[i];
+    free(old);
+    return 0;
+}
+
+/* A number that comes back as late as it can. 0, -ENOMEM. */
+static int take_srq_number(struct engine *e, struct srq *srq)
+{
+    if (e->nxrc_srqs == e->xrc_size / 2) {
+        int err = more_places(e);
+        if (err)
+            return err;
+    }
+    do {
+        e->xrc_last = (e->xrc_last + 1) & WIRE_QPN_MASK;
+    } while (!e->xrc_last || *place_of(e, e->xrc_last));
+    srq->number = e->xrc_last;
+    *place_of(e, srq->number) = srq;
+    e->nxrc_srqs++;
+    return 0;
+}
+
+/* What makes it one of XRC. 0, -EINVAL, -ENOMEM. */
+static int join_domain(struct engine *e, struct srq *srq, const struct engine_srq_params *p)
+{
+    int err = mem_pd_hold(e->mem, p->xrcd);
+    if (err)
+        return err;
+    err = take_srq_number(e, srq);
+    if (err) {
+        mem_pd_drop(e->mem, p->xrcd);
+        return err;
+    }
+    srq->xrcd = p->xrcd;
+    srq->cq = p->cq;
+    srq->cq->users++;
+    return 0;
+}
+
+static void leave_domain(struct engine *e, struct srq *srq)
+{
+    if (!srq->number)
+        return;
+    *place_of(e, srq->number) = NULL;
+    e->nxrc_srqs--;
+    srq->cq->users--;
+    mem_pd_drop(e->mem, srq->xrcd);
+}
+
+uint32_t engine_srq_num(const struct srq *srq)
+{
+    return srq->number;
+}
+
 int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struct srq **out)
 {
     if (p->max_wr == 0 || p->max_sge > ENGINE_SGE_MAX || p->limit > p->max_wr)
@@ -261,7 +398,10 @@ int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struc
     srq->pd = p->pd;
     srq->limit = p->limit;
     err = rq_init(&srq->rq, p->max_wr, p->max_sge ? p->max_sge : 1);
+    if (!err && p->cq)
+        err = join_domain(e, srq, p);
     if (err) {
+        rq_destroy(&srq->rq);
         mem_pd_drop(e->mem, p->pd);
         free(srq);
         return err;
@@ -303,6 +443,8 @@ int engine_srq_query(const struct srq *srq, struct engine_srq_params *out)
         .max_wr = srq->rq.depth,
         .max_sge = srq->rq.max_sge,
         .limit = srq->limit,
+        .cq = srq->cq,
+        .xrcd = srq->xrcd,
     };
     return 0;
 }
@@ -311,6 +453,7 @@ int engine_srq_destroy(struct engine *e, struct srq *srq)
 {
     if (srq->users)
         return -EBUSY;
+    leave_domain(e, srq);
     rq_destroy(&srq->rq);
     mem_pd_drop(e->mem, srq->pd);
     *srq->pprev = srq->next;

@@ -13,6 +13,7 @@ struct rwqe {
     struct rwqe *next; /* posted, taken or free list */
     uint64_t wr_id;
     uint64_t room; /* octets of all SGEs */
+    struct srq *srq; /* XRC, taken: the queue that it is of */
     uint8_t nsge;
     bool malformed; /* more SGEs than allowed: completes with LOC_QP_OP_ERR when used (RSP-13) */
     struct engine_sge sge[];
@@ -45,6 +46,9 @@ struct srq {
     uint32_t limit;            /* 0 = not armed (SRQ-03) */
     uint32_t users;            /* queue pairs */
     bool error;                /* SRQ-07: no more work is taken from it */
+    uint32_t number;           /* XRC-02; 0 = none */
+    uint32_t xrcd;             /* ... its domain */
+    struct cq *cq; /* ... where its receives complete; NULL = where the queue pair's do */
     struct srq *next, **pprev; /* all of the engine */
 };
 
@@ -53,6 +57,9 @@ struct record;
 
 /* The next receive work request for a message on qp, at the end of resp.taken; NULL = none. */
 struct rwqe *resp_take(struct engine *e, struct qp *qp);
+/* XRC-02: the shared receive queue that a packet for qp names, NULL = there is none in the domain
+ * of the queue pair. */
+struct srq *srq_named(struct engine *e, const struct qp *qp, uint32_t number);
 /* The oldest taken one is done: completes with *wc (wr_id is filled in). False: no room, see
  * cq_push. */
 bool resp_complete(struct engine *e, struct qp *qp, struct engine_wc *wc, uint64_t now);
@@ -61,5 +68,10 @@ bool resp_complete(struct engine *e, struct qp *qp, struct engine_wc *wc, uint64
 uint32_t resp_receives(const struct qp *qp);
 /* The protection domain of receive buffers (SRQ-02). */
 uint32_t resp_recv_pd(const struct qp *qp);
+/* The protection domain of R_Keys: the queue pair's; of XRC that of the queue that the packet names
+ * (XRC-02). */
+uint32_t resp_pd(const struct qp *qp);
+/* Give all that it has taken back, without completions. */
+void resp_drop_taken(struct qp *qp);
 
 #endif

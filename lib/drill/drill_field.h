@@ -28,7 +28,7 @@ enum drill_type {
 };
 
 /* What the name of an object is worth in a number. */
-enum drill_role { ROLE_VALUE, ROLE_VA, ROLE_RKEY, ROLE_LKEY, ROLE_QPN, ROLE_PSN };
+enum drill_role { ROLE_VALUE, ROLE_VA, ROLE_RKEY, ROLE_LKEY, ROLE_QPN, ROLE_PSN, ROLE_SRQN };
 
 struct drill_word {
     const char *name; /* NULL ends the table */
@@ -138,7 +138,17 @@ enum {
 };
 extern const struct drill_field drill_device_fields[];
 
-enum { OBJ_SIZE = 1, OBJ_ACCESS, OBJ_PD, OBJ_VA, OBJ_LIMIT, OBJ_MAX_WR, OBJ_RKEY };
+enum {
+    OBJ_SIZE = 1,
+    OBJ_ACCESS,
+    OBJ_PD,
+    OBJ_VA,
+    OBJ_LIMIT,
+    OBJ_MAX_WR,
+    OBJ_RKEY,
+    OBJ_CQ,
+    OBJ_XRCD
+};
 extern const struct drill_field drill_object_fields[];
 
 enum {
@@ -165,7 +175,8 @@ enum {
     WR_RQPN,
     WR_PKEY_INDEX,
     WR_DIP,
-    WR_MR
+    WR_MR,
+    WR_SRQN
 };
 extern const struct drill_field drill_post_fields[];
 

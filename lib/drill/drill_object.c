@@ -177,8 +177,15 @@ static bool make_srq(struct drill_run *run, const struct drill_stmt *st)
         return false;
     struct engine_srq_params p = {
         .arg = o, .pd = o->pd, .max_wr = (uint32_t)max_wr, .max_sge = 4, .limit = (uint32_t)limit};
+    const struct drill_arg *a = drill_arg(st, OBJ_CQ);
+    struct drill_object *cq = a ? drill_need(run, st, a->v.name, KIND_CQ) : NULL;
+    if ((a && !cq) || !drill_pd_of(run, st, OBJ_XRCD, &p.xrcd))
+        return false;
+    p.cq = cq ? cq->cq : NULL;
     int rc = engine_srq_create(run->e, &p, &o->srq);
     o->dead = rc != 0;
+    if (rc == 0)
+        o->qpn = engine_srq_num(o->srq);
     return drill_returned(run, st, rc, &go);
 }
 

@@ -55,16 +55,17 @@ static void defaults(const struct drill_object *qp, struct engine_qp_attr *a)
 
 unsigned drill_step_mask(enum qp_type type, enum qp_state to)
 {
-    bool rc = type == QP_RC, ud = type == QP_UD;
+    bool ini = type == QP_RC || type == QP_XRC_INI, ud = type == QP_UD;
+    bool tgt = type == QP_RC || type == QP_XRC_TGT;
     if (to == QPS_INIT)
         return QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | (ud ? QPA_QKEY : QPA_ACCESS_FLAGS);
     if (to == QPS_RTR)
         return ud ? QPA_STATE
                   : QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
-                        (rc ? QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER : 0);
+                        (tgt ? QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER : 0);
     if (to == QPS_RTS)
-        return QPA_STATE | QPA_SQ_PSN |
-               (rc ? QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC : 0);
+        return QPA_STATE | QPA_SQ_PSN | (ini || tgt ? QPA_TIMEOUT : 0) |
+               (ini ? QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC : 0);
     return QPA_STATE;
 }
 
@@ -174,8 +175,8 @@ static bool queues_of(struct drill_run *run, const struct drill_stmt *st,
     struct drill_object *s = srq ? drill_need(run, st, srq->v.name, KIND_SRQ) : NULL;
     if (!recv || (srq && !s))
         return false;
-    p->send_cq = send->cq;
-    p->recv_cq = recv->cq;
+    p->send_cq = p->type == QP_XRC_TGT ? NULL : send->cq;
+    p->recv_cq = p->type == QP_XRC_TGT || p->type == QP_XRC_INI ? NULL : recv->cq;
     p->srq = s ? s->srq : NULL;
     return true;
 }

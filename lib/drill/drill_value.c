@@ -80,6 +80,8 @@ static bool worth(const struct drill_object *o, enum drill_role role, uint64_t *
         *out = o->value;
     else if (role == ROLE_QPN && o->kind == KIND_QP)
         *out = o->qpn;
+    else if (role == ROLE_SRQN && o->kind == KIND_SRQ)
+        *out = o->qpn;
     else if (role == ROLE_VA && is_memory(o))
         *out = o->va;
     else if (role == ROLE_RKEY && is_memory(o))

@@ -8,10 +8,8 @@
 #include "engine.h"
 
 static const struct drill_word qp_types[] = {
-    {"rc", QP_RC},
-    {"uc", QP_UC},
-    {"ud", QP_UD},
-    {0},
+    {"rc", QP_RC},           {"uc", QP_UC},           {"ud", QP_UD},
+    {"xrc_ini", QP_XRC_INI}, {"xrc_tgt", QP_XRC_TGT}, {0},
 };
 static const struct drill_word wr_opcodes[] = {
     {"write", WR_RDMA_WRITE},

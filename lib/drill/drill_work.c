@@ -172,6 +172,12 @@ static bool post_send(struct drill_run *run, const struct drill_stmt *st)
                              drill_arg(st, datagrams[i])->field->name, qp->name);
     if (drill_arg(st, WR_LEN) && wr.opcode != WR_BIND_MW && !drill_arg(st, WR_INLINE))
         return drill_end(run, DRILL_WRONG, st, "'len' is of 'inline': memory has its own");
+    uint64_t srqn;
+    if (!drill_number(run, st, WR_SRQN, 0, &srqn))
+        return false;
+    if (qp->type != QP_XRC_INI && drill_arg(st, WR_SRQN))
+        return drill_end(run, DRILL_WRONG, st, "'srqn' is for XRC, '%s' is none", qp->name);
+    wr.xrc_srqn = (uint32_t)srqn;
     if (qp->type == QP_UD && !datagram(run, st, qp, &wr))
         return false;
     if (wr.opcode == WR_BIND_MW && !bind_window(run, st, &wr, &mw))

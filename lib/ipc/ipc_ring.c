@@ -53,7 +53,7 @@ int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out)
                   r->base + (size_t)((r->index + i) & mask) * IPC_UNIT, IPC_UNIT);
     r->index += units;
 
-    uint32_t ext = ipc_sqe_ext(out->wr.opcode, r->ud);
+    uint32_t ext = ipc_ring_ext(r, out->wr.opcode);
     const uint8_t *at = out->raw + sizeof(out->wr);
     out->sge = NULL;
     out->inline_data = NULL;
@@ -70,8 +70,10 @@ int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out)
         memcpy(&out->bind, at, sizeof(out->bind));
     else if (out->wr.opcode == IPC_WR_REG_MR)
         memcpy(&out->reg, at, sizeof(out->reg));
-    else if (ext != 0)
+    else if (ipc_sqe_ext(out->wr.opcode, false) != 0)
         memcpy(&out->atomic, at, sizeof(out->atomic));
+    if (r->xrc)
+        memcpy(&out->xrc, at + ext - sizeof(out->xrc), sizeof(out->xrc));
     if (out->wr.flags & IPC_WR_F_INLINE)
         out->inline_data = at + ext;
     else

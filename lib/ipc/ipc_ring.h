@@ -130,7 +130,7 @@ enum ipc_wr_opcode {
 #define IPC_WR_F_ALL       (IPC_WR_F_FENCE | IPC_WR_F_SIGNALED | IPC_WR_F_SOLICITED | IPC_WR_F_INLINE)
 
 /* An entry of a send queue: this, then by opcode and queue pair type one of the extensions below,
- * then nsge ipc_sge or inline_len octets. */
+ * of XRC then an ipc_sqe_xrc, then nsge ipc_sge or inline_len octets. */
 struct ipc_sqe {
     uint8_t opcode; /* enum ipc_wr_opcode */
     uint8_t flags;  /* IPC_WR_F_* */
@@ -157,6 +157,11 @@ struct ipc_sqe_ud { /* every entry of a UD queue pair */
 struct ipc_sqe_bind { /* BIND_MW */
     uint32_t mw_rkey, new_rkey, mr_lkey, access;
     uint64_t va, len;
+};
+
+struct ipc_sqe_xrc { /* every entry of a queue pair of XRC */
+    uint32_t srqn;   /* the peer's shared receive queue */
+    uint32_t zero;
 };
 
 /* REG_MR; its SGEs are the segments: va counts from the beginning of what the region was made for
@@ -190,7 +195,7 @@ struct ipc_cqe {
     uint8_t sl;
     uint16_t pkey_index, zero;
     uint32_t vendor_err;
-    uint32_t spare;
+    uint32_t srq_ref;   /* receives of XRC: ipc_srq_create.ref; 0 = what the queue pair has */
     uint64_t timestamp; /* ns of the worker's clock */
     uint32_t spare2;
     _Atomic uint32_t phase; /* written last: ipc_cq_phase(index) = valid */
@@ -209,6 +214,7 @@ IPC_RING_CHECK(sizeof(struct ipc_sqe_atomic) == 16);
 IPC_RING_CHECK(sizeof(struct ipc_sqe_ud) == 48);
 IPC_RING_CHECK(sizeof(struct ipc_sqe_bind) == 32);
 IPC_RING_CHECK(sizeof(struct ipc_sqe_reg) == 32);
+IPC_RING_CHECK(sizeof(struct ipc_sqe_xrc) == 8);
 IPC_RING_CHECK(sizeof(struct ipc_rqe) == 16);
 IPC_RING_CHECK(sizeof(struct ipc_cqe) == 64);
 IPC_RING_CHECK(sizeof(struct ipc_sqe) + sizeof(struct ipc_sqe_ud) + IPC_INLINE_MAX <=
@@ -242,7 +248,8 @@ static inline uint32_t ipc_sqe_ext(unsigned opcode, bool ud)
     return 0;
 }
 
-/* Units of the longest send request within these limits. */
+/* Units of the longest send request within these limits; of XRC ask as for `ud`, whose extension is
+ * longer. */
 static inline uint32_t ipc_sqe_units_max(uint32_t max_sge, uint32_t max_inline, bool ud)
 {
     uint32_t sge = max_sge * (uint32_t)sizeof(struct ipc_sge);
@@ -259,6 +266,7 @@ struct ipc_ring {
     uint32_t stride;
     uint32_t index; /* own index: the client's prod, the daemon's cons */
     bool ud;        /* send queues: of a UD queue pair */
+    bool xrc;       /* ... of one of XRC: the owner sets it after ipc_ring_init */
 };
 
 struct ipc_cq_view {
@@ -284,6 +292,13 @@ static inline void ipc_ring_init(struct ipc_ring *r, void *at, uint32_t entries,
     r->stride = stride;
     r->index = 0;
     r->ud = ud;
+    r->xrc = false;
+}
+
+/* Octets of all extensions behind an ipc_sqe of this queue. */
+static inline uint32_t ipc_ring_ext(const struct ipc_ring *r, unsigned opcode)
+{
+    return ipc_sqe_ext(opcode, r->ud) + (r->xrc ? (uint32_t)sizeof(struct ipc_sqe_xrc) : 0);
 }
 
 /* A view of the completion queue at `at`, empty. */
@@ -378,6 +393,7 @@ struct ipc_send {
     struct ipc_sqe_bind bind;
     struct ipc_sqe_reg reg;
     struct ipc_sqe_ud ud;
+    struct ipc_sqe_xrc xrc;
     const struct ipc_sge *sge;  /* wr.nsge of them, inside raw */
     const uint8_t *inline_data; /* wr.inline_len octets inside raw, or NULL without F_INLINE */
 };

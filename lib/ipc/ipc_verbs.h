@@ -239,12 +239,15 @@ struct ipc_srq_create {
     uint32_t max_wr, max_sge, limit;
     uint32_t ref;
     uint32_t zero;
+    /* minor 13: of XRC; 0, 0 = it is not */
+    uint32_t xrcd; /* the domain, which IPC_PD_ALLOC made */
+    uint32_t cq;   /* where its receives complete */
 };
 
 struct ipc_srq {
     struct ipc_hdr hdr;
     uint32_t srq; /* handle */
-    uint32_t srqn;
+    uint32_t srqn;            /* of XRC: by which peers name it; otherwise any number */
     uint32_t max_wr, max_sge; /* granted */
     struct ipc_where ring;
 };
@@ -285,7 +288,9 @@ struct ipc_srq_attr {
 struct ipc_qp_create {
     struct ipc_hdr hdr;
     uint32_t pd;
-    uint32_t type; /* 2 RC, 3 UC, 4 UD */
+    /* 2 RC, 3 UC, 4 UD; since minor 13: 9 XRC, sends only, without recv_cq and srq; 10 XRC,
+     * receives only, with neither of the CQs and no srq, its pd being the XRC domain */
+    uint32_t type;
     uint32_t send_cq, recv_cq;
     uint32_t srq; /* 0 = own receive queue */
     uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;

@@ -31,8 +31,8 @@ static void fill_device(const struct uv_context *ctx, struct ibv_device_attr *a)
         .max_qp = (int)u->max_qp,
         .max_qp_wr = (int)u->max_qp_wr,
         .device_cap_flags =
-            IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_SRQ_RESIZE |
-            IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+            IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_XRC | IBV_DEVICE_BAD_QKEY_CNTR |
+            IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
             IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
             IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
         .max_sge = (int)(u->max_send_sge < u->max_recv_sge ? u->max_send_sge : u->max_recv_sge),

@@ -9,6 +9,7 @@
 
 #include "trace_calls.h"
 #include "verbs_priv.h"
+#include "xrc.h"
 
 static void *no_such_call(void)
 {
@@ -75,6 +76,10 @@ static void fill(struct uv_context *ctx, struct ibv_device *dev)
     v->query_device_ex = uv_query_device_ex;
     v->create_qp_ex = uv_traced_create_qp_ex;
     v->create_srq_ex = uv_traced_create_srq_ex;
+    v->open_xrcd = uv_open_xrcd;
+    v->close_xrcd = uv_close_xrcd;
+    v->get_srq_num = uv_get_srq_num;
+    v->open_qp = uv_open_qp;
     v->sz = sizeof(*v);
     v->context.device = dev;
     v->context.ops = context_ops;

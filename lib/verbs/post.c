@@ -21,7 +21,7 @@ _Static_assert((int)URNIC_WR_SEND_WITH_INV == (int)IBV_WR_SEND_WITH_INV &&
                    URNIC_SEND_INLINE == IBV_SEND_INLINE,
                "so are opcodes and flags");
 
-int uv_send_from(struct urnic_send_wr *to, const struct ibv_send_wr *wr, bool ud)
+int uv_send_from(struct urnic_send_wr *to, const struct ibv_send_wr *wr, enum ibv_qp_type type)
 {
     to->wr_id = wr->wr_id;
     to->next = NULL;
@@ -30,7 +30,9 @@ int uv_send_from(struct urnic_send_wr *to, const struct ibv_send_wr *wr, bool ud
     to->opcode = (enum urnic_wr_opcode)wr->opcode;
     to->send_flags = wr->send_flags;
     to->imm_data = wr->imm_data;
-    if (ud) {
+    if (type == IBV_QPT_XRC_SEND) /* behind what the other types' programs fill in */
+        to->xrc.srqn = wr->qp_type.xrc.remote_srqn;
+    if (type == IBV_QPT_UD) {
         to->ud.ah = wr->wr.ud.ah != NULL ? ((struct uv_ah *)wr->wr.ud.ah)->urnic : NULL;
         to->ud.remote_qpn = wr->wr.ud.remote_qpn;
         to->ud.remote_qkey = wr->wr.ud.remote_qkey;
@@ -84,7 +86,6 @@ int uv_bind_from(struct urnic_send_wr *to, const struct ibv_mw *mw, uint32_t rke
 int uv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
     struct uv_qp *qp = uv_qp(ibqp);
-    bool ud = ibqp->qp_type == IBV_QPT_UD;
     int err = 0;
     while (wr != NULL && err == 0) {
         struct urnic_send_wr out[CHUNK];
@@ -92,7 +93,7 @@ int uv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr
         struct ibv_send_wr *at = wr;
         int n = 0;
         for (; at != NULL && n < CHUNK; at = at->next) {
-            err = uv_send_from(&out[n], at, ud);
+            err = uv_send_from(&out[n], at, ibqp->qp_type);
             if (err < 0)
                 break;
             if (n > 0)

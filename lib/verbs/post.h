@@ -7,9 +7,9 @@
 
 #include "verbs_priv.h"
 
-/* One request, without its successor; of a datagram queue pair or not. Segments stay the caller's.
+/* One request, without its successor; of a queue pair of this type. Segments stay the caller's.
  * -EINVAL: no such opcode here, or a bind without a window. */
-int uv_send_from(struct urnic_send_wr *to, const struct ibv_send_wr *wr, bool ud);
+int uv_send_from(struct urnic_send_wr *to, const struct ibv_send_wr *wr, enum ibv_qp_type type);
 
 /* What a request to bind a window has beside the rest. -EINVAL: no window, or a length without a
  * region. */

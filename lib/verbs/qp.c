@@ -7,6 +7,7 @@
 #include "ah.h"
 #include "qp_ex.h"
 #include "verbs_priv.h"
+#include "xrc.h"
 
 #define PSN_MASK    0xFFFFFFu
 #define SHORT_QUEUE 64u
@@ -14,6 +15,7 @@
 _Static_assert((int)URNIC_QP_DEST_QPN == (int)IBV_QP_DEST_QPN &&
                    (int)URNIC_QP_RATE_LIMIT == (int)IBV_QP_RATE_LIMIT &&
                    (int)URNIC_QPS_ERR == (int)IBV_QPS_ERR && (int)URNIC_QPT_UD == (int)IBV_QPT_UD &&
+                   (int)URNIC_QPT_XRC_RECV == (int)IBV_QPT_XRC_RECV &&
                    (int)URNIC_MTU_4096 == (int)IBV_MTU_4096,
                "masks and numbers are passed on as they are");
 
@@ -42,10 +44,10 @@ static int check_type(enum ibv_qp_type type)
     case IBV_QPT_RC:
     case IBV_QPT_UC:
     case IBV_QPT_UD:
-        return 0;
-    case IBV_QPT_RAW_PACKET:
     case IBV_QPT_XRC_SEND:
     case IBV_QPT_XRC_RECV:
+        return 0;
+    case IBV_QPT_RAW_PACKET:
     case IBV_QPT_DRIVER:
         return -EOPNOTSUPP;
     default:
@@ -67,11 +69,12 @@ static uint32_t send_depth(struct ibv_context *context, uint32_t asked)
 }
 
 /* What programs see of a queue pair. */
-static void show(struct uv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr)
+static void show(struct uv_qp *qp, struct ibv_context *context,
+                 const struct ibv_qp_init_attr_ex *attr)
 {
-    qp->qp.context = pd->context;
+    qp->qp.context = context;
     qp->qp.qp_context = attr->qp_context;
-    qp->qp.pd = pd;
+    qp->qp.pd = attr->qp_type == IBV_QPT_XRC_RECV ? NULL : attr->pd;
     qp->qp.send_cq = attr->send_cq;
     qp->qp.recv_cq = attr->recv_cq;
     qp->qp.srq = attr->srq;
@@ -82,18 +85,55 @@ static void show(struct uv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_a
     pthread_cond_init(&qp->qp.cond, NULL);
 }
 
+/* Has the program given the objects that a queue pair of its type needs? Others are let be. */
+static bool has_objects(const struct ibv_qp_init_attr_ex *attr)
+{
+    if (attr->qp_type == IBV_QPT_XRC_RECV)
+        return (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) && attr->xrcd != NULL;
+    return (attr->comp_mask & IBV_QP_INIT_ATTR_PD) && attr->pd != NULL && attr->send_cq != NULL &&
+           (attr->qp_type == IBV_QPT_XRC_SEND || attr->recv_cq != NULL);
+}
+
+static struct urnic_pd *domain_of(const struct ibv_qp_init_attr_ex *attr)
+{
+    return attr->qp_type == IBV_QPT_XRC_RECV ? ((struct uv_xrcd *)attr->xrcd)->urnic
+                                             : uv_pd(attr->pd)->urnic;
+}
+
+static struct urnic_qp_init_attr init_attr(struct uv_qp *qp, struct ibv_qp_init_attr_ex *attr)
+{
+    struct urnic_qp_init_attr u = {
+        .qp_context = qp,
+        .cap = cap_to(&attr->cap),
+        .qp_type = (enum urnic_qp_type)attr->qp_type,
+        .sq_sig_all = attr->sq_sig_all,
+    };
+    if (attr->qp_type == IBV_QPT_XRC_RECV) { /* as the kernel: what doesn't fit isn't looked at */
+        attr->send_cq = attr->recv_cq = NULL;
+        attr->srq = NULL;
+        u.cap = (struct urnic_qp_cap){0};
+    } else if (attr->qp_type == IBV_QPT_XRC_SEND) {
+        attr->recv_cq = NULL;
+        attr->srq = NULL;
+        u.cap.max_recv_wr = u.cap.max_recv_sge = 0;
+    }
+    u.send_cq = attr->send_cq != NULL ? uv_cq(attr->send_cq)->urnic : NULL;
+    u.recv_cq = attr->recv_cq != NULL ? uv_cq(attr->recv_cq)->urnic : NULL;
+    u.srq = attr->srq != NULL ? uv_srq(attr->srq)->urnic : NULL;
+    return u;
+}
+
 struct ibv_qp *uv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-    const uint32_t known =
-        IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+                           IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_XRCD;
     bool with_ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     int err = check_type(attr->qp_type);
     if (err == 0 && (attr->comp_mask & ~known) != 0)
         err = -EOPNOTSUPP;
     if (err == 0 && (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags != 0)
         err = -EOPNOTSUPP;
-    if (err == 0 && (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd == NULL ||
-                     attr->send_cq == NULL || attr->recv_cq == NULL))
+    if (err == 0 && !has_objects(attr))
         err = -EINVAL;
     if (err == 0 && with_ops)
         err = uv_ops_check(attr->qp_type, attr->send_ops_flags);
@@ -102,24 +142,18 @@ struct ibv_qp *uv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
         err = -ENOMEM;
     if (err < 0)
         return uv_null(err);
-    struct urnic_qp_init_attr u = {
-        .qp_context = qp,
-        .send_cq = uv_cq(attr->send_cq)->urnic,
-        .recv_cq = uv_cq(attr->recv_cq)->urnic,
-        .srq = attr->srq != NULL ? uv_srq(attr->srq)->urnic : NULL,
-        .cap = cap_to(&attr->cap),
-        .qp_type = (enum urnic_qp_type)attr->qp_type,
-        .sq_sig_all = attr->sq_sig_all,
-    };
+    struct urnic_qp_init_attr u = init_attr(qp, attr);
     u.cap.max_send_wr = send_depth(context, u.cap.max_send_wr);
-    err = urnic_create_qp(uv_pd(attr->pd)->urnic, &u, &qp->urnic);
+    err = urnic_create_qp(domain_of(attr), &u, &qp->urnic);
     if (err < 0) {
         free(qp);
         return uv_null(err);
     }
     qp->cap = u.cap;
     qp->sig_all = attr->sq_sig_all != 0;
-    show(qp, attr->pd, attr);
+    show(qp, context, attr);
+    if (attr->qp_type == IBV_QPT_XRC_RECV)
+        uv_target_add(qp, attr->xrcd);
     if (with_ops && (err = uv_ops_fill(qp)) < 0) {
         ibv_destroy_qp(&qp->qp);
         return uv_null(err);
@@ -235,6 +269,8 @@ int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 int ibv_destroy_qp(struct ibv_qp *ibqp)
 {
     struct uv_qp *qp = uv_qp(ibqp);
+    if (qp->real != NULL)
+        return uv_errno(uv_target_drop(qp));
     int err = urnic_destroy_qp(qp->urnic);
     if (err < 0)
         return uv_errno(err);

@@ -62,6 +62,7 @@ static struct urnic_send_wr *add(struct ibv_qp_ex *ex, enum urnic_wr_opcode opco
     e->wr.next = NULL;
     e->wr.sg_list = e->sge;
     e->wr.num_sge = 0;
+    e->wr.xrc.srqn = 0;
     e->wr.opcode = opcode;
     e->wr.send_flags = ex->wr_flags & ~(unsigned)IBV_SEND_INLINE;
     return &e->wr;
@@ -138,6 +139,11 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn
         (struct urnic_wr_ud){.ah = ah != NULL ? ((struct uv_ah *)ah)->urnic : NULL,
                              .remote_qpn = qpn,
                              .remote_qkey = qkey};
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+    of(ex)->batch->last->wr.xrc.srqn = remote_srqn;
 }
 
 /* ---- data ---- */
@@ -224,7 +230,11 @@ static void wr_abort(struct ibv_qp_ex *ex)
 
 int uv_ops_check(enum ibv_qp_type type, uint64_t ops)
 {
-    uint64_t known = type == IBV_QPT_RC ? OPS_RC : type == IBV_QPT_UC ? OPS_UC : OPS_UD;
+    bool rc = type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
+    uint64_t known = rc                         ? OPS_RC
+                     : type == IBV_QPT_UC       ? OPS_UC
+                     : type == IBV_QPT_XRC_RECV ? 0
+                                                : OPS_UD;
     return (ops & ~known) != 0 ? -EOPNOTSUPP : 0;
 }
 
@@ -261,6 +271,7 @@ int uv_ops_fill(struct uv_qp *qp)
     ex->wr_local_inv = wr_local_inv;
     ex->wr_bind_mw = wr_bind_mw;
     ex->wr_set_ud_addr = wr_set_ud_addr;
+    ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
     ex->wr_set_sge = wr_set_sge;
     ex->wr_set_sge_list = wr_set_sge_list;
     ex->wr_set_inline_data = wr_set_inline_data;

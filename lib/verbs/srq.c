@@ -5,13 +5,21 @@
 #include <stdlib.h>
 
 #include "verbs_priv.h"
+#include "xrc.h"
 
-static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr)
+/* xrcd and cq: of XRC, or NULL. */
+static struct ibv_srq *create(struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv_cq *cq,
+                              void *srq_context, struct ibv_srq_attr *attr)
 {
     static _Atomic uint32_t handles;
     struct urnic_srq_attr want = {.max_wr = attr->max_wr, .max_sge = attr->max_sge};
     struct uv_srq *srq = calloc(1, sizeof(*srq));
-    int err = srq == NULL ? -ENOMEM : urnic_create_srq(uv_pd(pd)->urnic, &want, srq, &srq->urnic);
+    int err = -ENOMEM;
+    if (srq != NULL && xrcd != NULL)
+        err = urnic_create_xrc_srq(uv_pd(pd)->urnic, ((struct uv_xrcd *)xrcd)->urnic,
+                                   uv_cq(cq)->urnic, &want, srq, &srq->urnic);
+    else if (srq != NULL)
+        err = urnic_create_srq(uv_pd(pd)->urnic, &want, srq, &srq->urnic);
     if (err < 0) {
         free(srq);
         return uv_null(err);
@@ -29,20 +37,28 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, struct ibv_s
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-    return create(pd, attr->srq_context, &attr->attr);
+    return create(pd, NULL, NULL, attr->srq_context, &attr->attr);
 }
 
 struct ibv_srq *uv_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-    const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+    const uint32_t of_xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | of_xrc;
+    enum ibv_srq_type type =
+        attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
     (void)context;
-    if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type != IBV_SRQT_BASIC)
-        return uv_null(attr->srq_type <= IBV_SRQT_TM ? -EOPNOTSUPP : -EINVAL);
+    if (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC)
+        return uv_null(type <= IBV_SRQT_TM ? -EOPNOTSUPP : -EINVAL);
     if ((attr->comp_mask & ~known) != 0)
         return uv_null(-EOPNOTSUPP);
+    if (type == IBV_SRQT_XRC &&
+        ((attr->comp_mask & of_xrc) != of_xrc || attr->xrcd == NULL || attr->cq == NULL))
+        return uv_null(-EINVAL);
     if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || attr->pd == NULL)
         return uv_null(-EINVAL);
-    return create(attr->pd, attr->srq_context, &attr->attr);
+    bool xrc = type == IBV_SRQT_XRC;
+    return create(attr->pd, xrc ? attr->xrcd : NULL, xrc ? attr->cq : NULL, attr->srq_context,
+                  &attr->attr);
 }
 
 int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)

@@ -140,6 +140,11 @@ struct uv_qp {
     struct urnic_qp_cap cap;
     bool sig_all;
     struct uv_batch *batch; /* of ibv_wr_*; NULL: made without SEND_OPS_FLAGS */
+    /* of XRC, receiving (xrc.c) */
+    struct uv_qp *real; /* the handle that it was made as: xrcd, handles and next are there */
+    struct ibv_xrcd *xrcd;
+    unsigned handles;
+    struct uv_qp *next;
 };
 
 #define UV_OF(type, member, ptr) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))

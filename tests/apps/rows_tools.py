@@ -14,11 +14,11 @@ def devices():
     yield Row("ibv_asyncwatch", ["timeout", "1", "ibv_asyncwatch"], status=124, topologies=("one",), lint=False)
 
 
-def pingpong(kind, extra, name, octets=1000 * 4096, gid="{gid}", **more):
+def pingpong(kind, extra, name, octets=1000 * 4096, gid="{gid}", options=True, **more):
     program = f"ibv_{kind}_pingpong"
-    common = ["-p", "{port}", "-c", *extra]
+    common = ["-p", "{port}", *(["-c"] if options else []), *extra]
     return Row(f"{program} {name}".strip(), [program, "-d", "{cdev}", "-g", gid, *common, "{oob}"],
-               [program, "-d", "{sdev}", "-g", gid, *common], expect=r"iters in .* seconds", octets=octets, **more)
+               [program, "-d", "{sdev}", "-g", gid, *common], expect=r"iters in .* seconds" if options else r"^success", octets=octets, **more)
 
 
 def pingpongs():
@@ -30,6 +30,9 @@ def pingpongs():
         yield pingpong(kind, size, "IPv6", octets, gid="{gid6}", topologies=LOCAL)
         if kind != "ud":
             yield pingpong(kind, ["-s", "100000", "-n", "100"], "-s 100000", 100 * 100000)
+    # One client: with more, its server sends by queue pairs of one process to the queues of another.
+    yield pingpong("xsrq", ["-n", "500"], "", 500 * 4096, quick=True, options=False)
+    yield pingpong("xsrq", ["-n", "500", "-e"], "-e", 500 * 4096, options=False)
     yield pingpong("rc", ["-N"], "-N", quick=True)
     yield pingpong("rc", ["-m", "1024"], "-m 1024")
 

@@ -48,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t n = size - 9 < ENTRIES * IPC_UNIT ? size - 9 : ENTRIES * IPC_UNIT;
     memcpy(mem + sizeof(struct ipc_queue), data + 9, n);
     ipc_ring_init(&r, mem, ENTRIES, IPC_UNIT, data[0] & 1);
+    r.xrc = (data[0] & 3) == 2;
     r.index = index;
     atomic_store(&r.q->prod, prod);
 

@@ -25,7 +25,7 @@ static const struct {
     {"< ack psn", 1, 10, "expected a number, LOW..HIGH, * or ?NAME, found the end of the line"},
     {"< ack psn ]", 1, 11, "found ']'"},
     {"< ack !psn 3", 1, 8, "'psn' is no flag"},
-    {"qp A xy", 1, 6, "one of rc, uc, ud, found"},
+    {"qp A xy", 1, 6, "one of rc, uc, ud, xrc_ini, xrc_tgt, found"},
     {"qp A rc path_mtu 1000", 1, 18, "one of 256, 512, 1024, 2048, 4096"},
     {"mr M 12q", 1, 6, "unknown unit"},
     {"mr M 99999999999999999999", 1, 6, "at most 64 bits"},

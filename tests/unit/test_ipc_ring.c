@@ -248,6 +248,38 @@ START_TEST(shm_03_datagram_fields)
 }
 END_TEST
 
+START_TEST(shm_03_xrc_fields)
+{
+    /* SHM-03 XRC-03 the shared queue's number stands behind the others' extension, before the data
+     */
+    static const unsigned opcodes[] = {IPC_WR_SEND, IPC_WR_FETCH_ADD, IPC_WR_BIND_MW};
+    for (unsigned i = 0; i < 3; i++) {
+        struct queue q = {0};
+        struct ipc_ring client, daemon;
+        struct ipc_send got;
+        uint32_t ext = ipc_sqe_ext(opcodes[i], false);
+        struct entry e = {.head = {.opcode = (uint8_t)opcodes[i], .units = 2, .nsge = 1}};
+        struct ipc_sqe_atomic atomic = {.compare_add = 77};
+        struct ipc_sqe_xrc xrc = {.srqn = 0xABCDEF};
+        struct ipc_sge sge = {.va = 0x1000, .len = 100, .lkey = 5};
+        if (opcodes[i] == IPC_WR_FETCH_ADD)
+            memcpy(e.rest, &atomic, sizeof(atomic));
+        memcpy(e.rest + ext, &xrc, sizeof(xrc));
+        memcpy(e.rest + ext + sizeof(xrc), &sge, sizeof(sge));
+        ipc_ring_init(&client, &q, ENTRIES, IPC_UNIT, false);
+        client.xrc = true;
+        daemon = client;
+        put(&client, &e, 2);
+        ck_assert_int_eq(ipc_sq_fetch(&daemon, &got), 1);
+        ck_assert_uint_eq(got.wr.opcode, opcodes[i]);
+        ck_assert_uint_eq(got.xrc.srqn, 0xABCDEF);
+        ck_assert_int_eq(memcmp(got.sge, &sge, sizeof(sge)), 0);
+        if (opcodes[i] == IPC_WR_FETCH_ADD)
+            ck_assert_uint_eq(got.atomic.compare_add, 77);
+    }
+}
+END_TEST
+
 START_TEST(shm_03_receive_entries)
 {
     /* SHM-03 nsge beyond the stride is malformed, never read */
@@ -431,5 +463,6 @@ END_TEST
 
 UNIT_MAIN("ipc ring", shm_03_send_entry_shapes, shm_02_indices, shm_02_entry_longer_than_published,
           shm_01_entry_wraps_and_is_copied, shm_03_datagram_fields, shm_03_receive_entries,
+          shm_03_xrc_fields,
           shm_03_more_sges_than_there_may_be, shm_03_units_of_the_longest_request,
           cq_05_full_ring_refuses_and_keeps, cq_phase_across_laps, cq_06_arming, shm_06_doorbells)

@@ -23,7 +23,7 @@ START_TEST(requests)
                                               IBV_WR_RDMA_READ};
     for (unsigned i = 0; i < 3; i++) {
         wr.opcode = rdma[i];
-        ck_assert_int_eq(uv_send_from(&out, &wr, false), 0);
+        ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_RC), 0);
         ck_assert_int_eq((int)out.opcode, (int)rdma[i]);
         ck_assert_uint_eq(out.wr_id, 77);
         ck_assert_uint_eq(out.send_flags, 0xF);
@@ -40,17 +40,17 @@ START_TEST(requests)
     wr.wr.atomic.compare_add = 10;
     wr.wr.atomic.swap = 11;
     wr.wr.atomic.rkey = 12;
-    ck_assert_int_eq(uv_send_from(&out, &wr, false), 0);
+    ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_RC), 0);
     ck_assert_uint_eq(out.atomic.remote_addr, 8);
     ck_assert_uint_eq(out.atomic.compare_add, 10);
     ck_assert_uint_eq(out.atomic.swap, 11);
     ck_assert_uint_eq(out.atomic.rkey, 12);
     wr.opcode = IBV_WR_SEND_WITH_INV;
     wr.invalidate_rkey = 13;
-    ck_assert_int_eq(uv_send_from(&out, &wr, false), 0);
+    ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_RC), 0);
     ck_assert_uint_eq(out.imm_data, 13);
     wr.opcode = IBV_WR_LOCAL_INV;
-    ck_assert_int_eq(uv_send_from(&out, &wr, false), 0);
+    ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_RC), 0);
     ck_assert_int_eq(out.num_sge, 0);
 }
 END_TEST
@@ -61,8 +61,8 @@ START_TEST(foreign_opcodes)
     struct urnic_send_wr out;
     for (int op = IBV_WR_SEND_WITH_INV + 1; op < 20; op++) {
         struct ibv_send_wr wr = {.opcode = (enum ibv_wr_opcode)op};
-        ck_assert_int_eq(uv_send_from(&out, &wr, false), -EINVAL);
-        ck_assert_int_eq(uv_send_from(&out, &wr, true), -EINVAL);
+        ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_RC), -EINVAL);
+        ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_UD), -EINVAL);
     }
 }
 END_TEST
@@ -75,12 +75,12 @@ START_TEST(datagrams)
     wr.wr.ud.ah = &ah.ah;
     wr.wr.ud.remote_qpn = 5;
     wr.wr.ud.remote_qkey = 6;
-    ck_assert_int_eq(uv_send_from(&out, &wr, true), 0);
+    ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_UD), 0);
     ck_assert_ptr_eq(out.ud.ah, ah.urnic);
     ck_assert_uint_eq(out.ud.remote_qpn, 5);
     ck_assert_uint_eq(out.ud.remote_qkey, 6);
     wr.wr.ud.ah = NULL;
-    ck_assert_int_eq(uv_send_from(&out, &wr, true), 0);
+    ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_UD), 0);
     ck_assert_ptr_null(out.ud.ah); /* which posting refuses */
 }
 END_TEST

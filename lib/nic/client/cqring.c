@@ -33,8 +33,9 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
     struct client_cq *cq = cq_arg;
     struct client_qp *qp = (struct client_qp *)(uintptr_t)wc->qp_arg;
+    struct client_srq *srq = (struct client_srq *)(uintptr_t)wc->srq_arg; /* of XRC */
     if (__builtin_expect(wc->status == WC_WR_FLUSH_ERR, 0) && qp && qp->going &&
-        !(qp->srq && wc->opcode >= WC_RECV))
+        !((qp->srq || srq) && wc->opcode >= WC_RECV))
         return true; /* but for those that give the shared queue its places back */
     struct ipc_cqe cqe = {
         .cookie = wc->wr_id,
@@ -50,6 +51,7 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
         .sl = wc->sl,
         .pkey_index = wc->pkey_index,
         .vendor_err = wc->vendor_err,
+        .srq_ref = srq ? srq->ref : 0,
         .timestamp = cq->ctx->worker->now,
     };
 
@@ -64,7 +66,7 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     cq->ctx->news = true;
     /* A receive has left the engine: entries that waited for room can follow. */
     if (qp && cqe.kind == IPC_CQE_RECV) {
-        struct queue *q = qp->srq ? &qp->srq->rq : &qp->rq;
+        struct queue *q = srq ? &srq->rq : qp->srq ? &qp->srq->rq : &qp->rq;
         if (q->starved)
             context_activate(cq->ctx, q);
     }

@@ -127,6 +127,11 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
     wr->sge = (const struct engine_sge *)s->sge;
     wr->inline_data = s->inline_data;
     wr->pkey_index = s->wr.pkey_index;
+    if (qp->type == QP_XRC_INI && s->wr.opcode != IPC_WR_MALFORMED) {
+        wr->xrc_srqn = s->xrc.srqn;
+        if (wr->xrc_srqn > WIRE_QPN_MASK)
+            wr->opcode = WR_OPCODE_MAX;
+    }
     if (qp->type == QP_UD && s->wr.opcode != IPC_WR_MALFORMED) {
         wr->rqpn = s->ud.qpn;
         wr->rqkey = s->ud.qkey;

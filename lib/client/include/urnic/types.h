@@ -106,7 +106,13 @@ struct urnic_mw {
 
 /* ---- queue pairs ---- */
 
-enum urnic_qp_type { URNIC_QPT_RC = 2, URNIC_QPT_UC = 3, URNIC_QPT_UD = 4 };
+enum urnic_qp_type {
+    URNIC_QPT_RC = 2,
+    URNIC_QPT_UC = 3,
+    URNIC_QPT_UD = 4,
+    URNIC_QPT_XRC_SEND = 9,  /* recv_cq and srq are NULL */
+    URNIC_QPT_XRC_RECV = 10, /* both CQs and srq are NULL; its domain is one of XRC */
+};
 enum urnic_qp_state {
     URNIC_QPS_RESET,
     URNIC_QPS_INIT,
@@ -243,6 +249,12 @@ struct urnic_wr_reg_mr {
     uint32_t key, access; /* key: mr->rkey with a variant octet of yours (urnic_inc_rkey) */
 };
 
+/* XRC_SEND, beside what rdma or atomic say, behind which it lies. */
+struct urnic_wr_xrc {
+    uint32_t beside[7];
+    uint32_t srqn; /* urnic_srq_num of the peer's queue */
+};
+
 struct urnic_send_wr {
     uint64_t wr_id;
     struct urnic_send_wr *next;
@@ -257,6 +269,7 @@ struct urnic_send_wr {
         struct urnic_wr_ud ud;
         struct urnic_wr_bind_mw bind_mw;
         struct urnic_wr_reg_mr reg_mr;
+        struct urnic_wr_xrc xrc;
     };
 };
 
