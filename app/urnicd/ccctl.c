@@ -19,7 +19,7 @@ struct cc_job {
     bool set, list, paged;
     struct cc_conf conf;
     uint32_t qpn; /* 0 = the device */
-    uint32_t first, seen;
+    uint32_t at; /* where the list goes on; 0 = at its end */
     json_t *out;
     int rc;
 };
@@ -29,16 +29,10 @@ static json_t *rate_json(uint64_t rate)
     return rate == CC_UNLIMITED ? json_null() : json_integer((json_int_t)rate);
 }
 
-/* Is there room for one more? No data waits for a list that would be too long. */
-static bool have_room(struct cc_job *job)
+/* Is there room for one more? */
+static bool have_room(const struct cc_job *job)
 {
-    if (json_array_size(json_object_get(job->out, "qps")) < (job->paged ? PAGE : AT_ONCE))
-        return true;
-    if (job->paged)
-        json_object_set_new(job->out, "next", json_integer(job->seen - 1));
-    else
-        job->rc = -EMSGSIZE;
-    return false;
+    return json_array_size(json_object_get(job->out, "qps")) < (job->paged ? PAGE : AT_ONCE);
 }
 
 static bool qp_visit(void *arg, struct qp *qp)
@@ -46,13 +40,9 @@ static bool qp_visit(void *arg, struct qp *qp)
     struct cc_job *job = arg;
     struct engine_qp_info info;
 
-    if (job->seen++ < job->first)
-        return true;
-    engine_qp_info(job->device->engine, qp, &info);
-    if ((job->qpn && info.qpn != job->qpn) || info.type == QP_GSI)
-        return true;
     if (!have_room(job))
         return false;
+    engine_qp_info(job->device->engine, qp, &info);
     json_array_append_new(
         json_object_get(job->out, "qps"),
         json_pack("{s:i,s:s,s:o,s:o,s:f,s:s,s:b}", "qpn", (int)info.qpn, "cc", info.cc->type->name,
@@ -85,10 +75,30 @@ static void cc_run_job(void *arg, uint64_t now)
     }
     cc_conf_format(conf, text, sizeof(text));
     json_object_set_new(job->out, "cc", json_string(text));
-    if (job->list || qp) {
+    if (job->list || qp)
         json_object_set_new(job->out, "qps", json_array());
-        engine_qp_each(e, qp_visit, job);
-    }
+    if (qp && qp != engine_qp_find(e, WIRE_QPN_GSI))
+        qp_visit(job, qp);
+}
+
+/* SHM-12: the worker looks at a bounded number of queue pairs at a time. */
+static void cc_list_job(void *arg, uint64_t now)
+{
+    struct cc_job *job = arg;
+
+    (void)now;
+    job->at = device_list(job->device, job->at, qp_visit, job);
+}
+
+static void cc_list(struct cc_job *job)
+{
+    do {
+        worker_call(job->device->worker, cc_list_job, job);
+    } while (job->at && !job->paged && have_room(job));
+    if (job->at && job->paged)
+        json_object_set_new(job->out, "next", json_integer(job->at));
+    else if (job->at)
+        job->rc = -EMSGSIZE; /* no data waits for a list that would be too long */
 }
 
 /* All parameters of a congestion control that is switched on. Those of none at all are no news. */
@@ -147,7 +157,7 @@ static int first_of(const json_t *in, struct cc_job *job)
     if (!json_is_integer(first) || n < 0 || n > LIMIT_QP || !json_object_get(in, "device"))
         return -EINVAL;
     job->paged = true;
-    job->first = (uint32_t)n;
+    job->at = (uint32_t)n;
     return 0;
 }
 
@@ -178,6 +188,8 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
         job.out = json_pack("{s:s}", "device", job.device->name);
         job.rc = 0;
         worker_call(job.device->worker, cc_run_job, &job);
+        if (job.rc == 0 && job.list && !job.qpn)
+            cc_list(&job);
         if (job.rc == -ENOENT && !device) { /* it may be another one's */
             json_decref(job.out);
             continue;

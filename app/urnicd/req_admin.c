@@ -49,7 +49,7 @@ struct qp_walk {
     struct device *device;
     const struct client *client; /* that asks */
     struct ipc_qp_list *out;
-    uint32_t seen, max;
+    uint32_t max;
 };
 
 /* What of a queue pair is for its user and for administrators only: who knows its peer's number and
@@ -129,12 +129,8 @@ static bool qp_visit(void *arg, struct qp *qp)
         (f->states != 0 && !(f->states & (1u << info.state))) ||
         (f->types != 0 && !(f->types & (1u << info.type))))
         return true;
-    if (w->seen++ < f->first)
-        return true;
-    if (w->out->count == w->max) {
-        w->out->next = f->first + w->max;
-        return false;
-    }
+    if (w->out->count == w->max)
+        return false; /* it is the first one of the next answer */
     struct ipc_qp_info *q = &w->out->qp[w->out->count++];
     qp_fill(w->device, cqp, &info, q);
     if (!qp_is_for(w->client, cqp))
@@ -152,7 +148,14 @@ static int req_qp_list(struct request *r)
                         .out = out,
                         .max = max};
 
-    engine_qp_each(r->device->engine, qp_visit, &w);
+    /* SHM-12: an answer looks at a bounded number of queue pairs, and may hold none. */
+    if (w.filter->qpn) {
+        struct qp *qp = engine_qp_find(r->device->engine, w.filter->qpn);
+        if (qp)
+            qp_visit(&w, qp);
+    } else {
+        out->next = device_list(r->device, w.filter->first, qp_visit, &w);
+    }
     r->out_len = sizeof(*out) + out->count * sizeof(struct ipc_qp_info);
     return 0;
 }

@@ -4,6 +4,7 @@
  * engine_tx.c.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
     e->mem = mem_create(&e->p.mem);
     if (!e->p.cc.type)
         cc_conf_init(&e->p.cc, &cc_none);
-    e->cc_conf = limiter_conf_hold(e, &e->p.cc);
+    e->cc_conf = limiter_conf_new(e, &e->p.cc);
     e->cnp = calloc(1, sizeof(*e->cnp));
     e->guess = calloc(1, sizeof(*e->guess));
     if (!e->mem || !e->cc_conf || !e->cnp || !e->guess ||
@@ -82,9 +83,11 @@ void engine_destroy(struct engine *e)
     if (!e)
         return;
     e->p.hooks = (struct engine_hooks){0};
-    engine_qp_each(e, free_qp, e);
+    engine_qp_walk(e, 0, UINT_MAX, free_qp, e);
+    if (e->gsi)
+        qp_free(e, e->gsi);
     while (e->linger) {
-        struct qp *next = e->linger->next;
+        struct qp *next = e->linger->active_next;
         free(e->linger);
         e->linger = next;
     }
@@ -98,6 +101,7 @@ void engine_destroy(struct engine *e)
     free(e->guess);
     free(e->cnp);
     free(e->cc_conf); /* the last one: all queue pairs are gone */
+    free(e->cc_confs);
     free(e->table);
     free(e->life);
     free(e->free_fifo);

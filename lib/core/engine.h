@@ -360,24 +360,35 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
 void engine_qp_destroy(struct engine *e, struct qp *qp);
 /* Does it owe its peer an acknowledgement? */
 bool engine_qp_owes(const struct qp *qp);
-/* The port has another MAC (WIRE-36): queue pairs send from it, those to ourselves also to it. Walks
- * all queue pairs. */
+/* The port has another MAC (WIRE-36): queue pairs send from it, those to ourselves also to it. They
+ * follow by engine_follow. */
 void engine_set_mac(struct engine *e, const uint8_t mac[6]);
 /* The port's largest path MTU is another one, enum 1..5 (WIRE-36): for queue pairs that are given
- * theirs, or made, from now on. Walks all queue pairs; returns how many keep a larger one. */
-unsigned engine_set_mtu(struct engine *e, unsigned mtu);
+ * theirs, or made, from now on. A pass of engine_follow counts those with a larger one. */
+void engine_set_mtu(struct engine *e, unsigned mtu);
+/* Queue pairs follow what the three calls of this section change (MAC, MTU, congestion control) in
+ * passes over all of them, since no call may take longer the more there are (SHM-12): each of the
+ * three begins a pass anew and goes through the first ENGINE_FOLLOW slots itself. */
+#define ENGINE_FOLLOW 256u
+/* Is there more of the pass to do? */
+bool engine_follows(const struct engine *e);
+/* Go on with it for `budget` slots. True: there is more. */
+bool engine_follow(struct engine *e, unsigned budget, uint64_t now);
+/* How many queue pairs have a larger path MTU than the port: of the last pass that has ended. */
+unsigned engine_larger_mtu(const struct engine *e);
 /* The neighbour's MAC changed (WIRE-07). */
 void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
 /* Its local address has gone, or is back (GID-04): a muted queue pair sends nothing and its timers
  * stand still, whatever happens to it but a move to RESET, or to another address (QPA_AV). */
 void engine_qp_mute(struct engine *e, struct qp *qp, bool mute);
+bool engine_qp_is_mute(const struct qp *qp);
 /* To ERR with QP_FATAL (QP-10); `why` begins with the rule's id. */
 void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now);
 /* Choose the congestion control of a queue pair (CC-24); NULL = the device's. *conf is copied. At
  * any time: a live queue pair begins anew, at line rate. 0, -ENOMEM (nothing changes). */
 int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf, uint64_t now);
-/* Choose that of the device: all queue pairs without one of their own follow at once (CC-25). 0,
- * -ENOMEM: not all have. */
+/* Choose that of the device: all queue pairs without one of their own follow (CC-25), by
+ * engine_follow. One that finds no memory for it keeps what it has. 0; -ENOMEM: nothing changes. */
 int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now);
 /* The device's; valid until it is changed. */
 const struct cc_conf *engine_cc(const struct engine *e);
@@ -460,8 +471,14 @@ struct engine_qp_info {
 };
 /* Its state now. */
 void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_qp_info *out);
-/* All queue pairs, in no particular order: calls fn until it returns false. */
-void engine_qp_each(struct engine *e, bool (*fn)(void *arg, struct qp *qp), void *arg);
+/* Walk over all queue pairs but QP1 in pieces: call fn for each, from the place `at` (0 = the
+ * first), until it returns false, which leaves that queue pair for the next call, or `budget` places
+ * were looked at. Returns where to go on, 0 = these were all. Queue pairs that come or go between two
+ * calls are met once or not at all; no other is left out or met twice. */
+uint32_t engine_qp_walk(struct engine *e, uint32_t at, unsigned budget,
+                        bool (*fn)(void *arg, struct qp *qp), void *arg);
+/* Places that all walks have looked at so far. */
+uint64_t engine_qp_looks(const struct engine *e);
 /* The flight recorder as text lines, newest last, as many of the oldest as fit; a NUL behind them.
  * Returns octets written, without that. */
 size_t engine_qp_history(const struct engine *e, const struct qp *qp, char *buf, size_t size);

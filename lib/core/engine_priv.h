@@ -38,12 +38,21 @@ enum slot_kind {
 
 struct ud_group; /* mcast.c */
 
+/* Queue pairs that follow a change of their device (follow.c). */
+struct engine_follow {
+    bool on;
+    uint32_t at;         /* where the pass is */
+    unsigned larger;     /* queue pairs with a larger path MTU, in this pass so far */
+    unsigned larger_all; /* ... in the last one that has ended */
+    uint8_t old_mac[6];
+};
+
 struct engine {
     /* What every packet reads: two cache lines, and the first ones of wheel, counters and p. A
      * simulation has a thousand engines, and each packet finds its own out of cache. */
     uint64_t now;        /* of the call under way */
     struct qp **table;   /* by slot */
-    uint32_t table_size; /* entries allocated */
+    uint32_t table_size; /* entries that may be used so far */
     uint32_t naddrs;
     struct qpn_map qpns;
     uint32_t nsr;            /* queue pairs that may do selective repeat */
@@ -63,7 +72,8 @@ struct engine {
 
     uint32_t nqps, nlinger;
     uint32_t *life;      /* of each slot */
-    uint32_t *free_fifo; /* free slots, reused oldest first: a ring of table_size entries */
+    uint32_t fresh;      /* slots from here on were never used */
+    uint32_t *free_fifo; /* free ones before them, reused oldest first: a ring of max_qp entries */
     uint32_t free_head;  /* the oldest */
     uint32_t nfree;
     struct qp *linger; /* destroyed, records pending */
@@ -72,7 +82,10 @@ struct engine {
     struct cq *cqs;
     struct srq *srqs;
     struct guess *guess;
-    struct limiter_conf *cc_confs, *cc_conf; /* all in use; the device's */
+    struct limiter_confs *cc_confs; /* all in use */
+    struct limiter_conf *cc_conf;   /* the device's */
+    struct engine_follow follow;
+    uint64_t qp_looks; /* slots that engine_qp_walk has looked at */
     uint32_t ncqs, nsrqs;
     struct srq **xrc_srqs; /* XRC-02: by number; xrc_size places, a power of two or 0 */
     uint32_t xrc_size, nxrc_srqs;

@@ -84,7 +84,9 @@ static void active_pop(struct engine *e)
 {
     struct qp *qp = e->active;
     e->active = qp->active_next;
-    if (!e->active)
+    if (e->active)
+        e->active->active_at = &e->active;
+    else
         e->active_tail = &e->active;
     qp->active_next = NULL;
     qp->is_active = 0;
@@ -96,6 +98,7 @@ void qp_activate(struct engine *e, struct qp *qp)
         return;
     qp->is_active = 1;
     qp->active_next = NULL;
+    qp->active_at = e->active_tail;
     *e->active_tail = qp;
     e->active_tail = &qp->active_next;
 }
@@ -104,14 +107,13 @@ void engine_deactivate(struct engine *e, struct qp *qp)
 {
     if (!qp->is_active)
         return;
-    struct qp **pp = &e->active;
-    while (*pp != qp)
-        pp = &(*pp)->active_next;
     if (e->active == qp)
         e->quantum_left = 0;
-    *pp = qp->active_next;
-    if (!*pp)
-        e->active_tail = pp;
+    *qp->active_at = qp->active_next;
+    if (qp->active_next)
+        qp->active_next->active_at = qp->active_at;
+    else
+        e->active_tail = qp->active_at;
     qp->active_next = NULL;
     qp->is_active = 0;
 }

@@ -16,45 +16,85 @@
 #include "engine_priv.h"
 
 #define NS_BITS      8000000000ull /* ns in a second, times bits in an octet */
-#define CNP_LEFT_MAX 4096u         /* packets that may be on their way, marked: many windows */
+#define CONF_LISTS   4096u
+#define CNP_LEFT_MAX 4096u /* packets that may be on their way, marked: many windows */
 
 /* ---- parameters ---- */
 
-struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *conf)
+/* Parameters that no other queue pair shares yet, made to fit the line. */
+struct limiter_conf *limiter_conf_new(struct engine *e, const struct cc_conf *conf)
 {
-    struct limiter_conf *c;
-    struct cc_conf fit = *conf;
-    cc_conf_fit(&fit, e->p.line_rate);
-    conf = &fit;
-    for (c = e->cc_confs; c; c = c->next)
-        if (c->conf.type == conf->type && !memcmp(c->conf.v, conf->v, sizeof(conf->v)))
-            break;
-    if (!c) {
-        c = calloc(1, sizeof(*c));
-        if (!c)
-            return NULL;
-        c->conf = *conf;
-        c->next = e->cc_confs;
-        e->cc_confs = c;
-    }
-    c->users++;
+    struct limiter_conf *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->conf = *conf;
+    cc_conf_fit(&c->conf, e->p.line_rate);
+    c->users = 1;
     return c;
 }
 
-static void conf_drop(struct engine *e, struct limiter_conf *c)
+static bool same_conf(const struct cc_conf *a, const struct cc_conf *b)
+{
+    return a->type == b->type && !memcmp(a->v, b->v, sizeof(a->v));
+}
+
+/* The list that such parameters are in: each queue pair may have its own, so there are many lists.
+ * NULL = out of memory. */
+static struct limiter_confs *confs_of(struct engine *e, const struct cc_conf *conf)
+{
+    uint64_t h = 0;
+
+    if (!e->cc_confs)
+        e->cc_confs = calloc(CONF_LISTS, sizeof(*e->cc_confs));
+    if (!e->cc_confs)
+        return NULL;
+    for (unsigned i = 0; i < CC_PARAM_MAX; i++) {
+        h = (h ^ conf->v[i]) * 0x9E3779B97F4A7C15ull;
+        h ^= h >> 32;
+    }
+    return &e->cc_confs[h % CONF_LISTS];
+}
+
+struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *conf)
+{
+    struct cc_conf fit = *conf;
+    struct limiter_confs *list;
+    struct limiter_conf *c = e->cc_conf;
+
+    cc_conf_fit(&fit, e->p.line_rate);
+    if (same_conf(&c->conf, &fit)) {
+        c->users++;
+        return c;
+    }
+    list = confs_of(e, &fit);
+    if (!list)
+        return NULL;
+    LIST_FOREACH(c, list, next)
+    if (same_conf(&c->conf, &fit)) {
+        c->users++;
+        return c;
+    }
+    c = limiter_conf_new(e, &fit);
+    if (c) {
+        c->listed = true;
+        LIST_INSERT_HEAD(list, c, next);
+    }
+    return c;
+}
+
+void limiter_conf_let_go(struct limiter_conf *c)
 {
     if (!c || --c->users)
         return;
-    struct limiter_conf **pp = &e->cc_confs;
-    while (*pp != c)
-        pp = &(*pp)->next;
-    *pp = c->next;
+    if (c->listed)
+        LIST_REMOVE(c, next);
     free(c);
 }
 
-void limiter_conf_drop(struct engine *e, struct qp *qp)
+void limiter_conf_drop(struct qp *qp)
 {
-    conf_drop(e, qp->cc_conf);
+    limiter_conf_let_go(qp->cc_conf);
     qp->cc_conf = NULL;
 }
 
@@ -104,38 +144,12 @@ int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf
     int err = qp->state == QPS_RESET ? 0 : limiter_begin(e, qp, now);
     if (err) {
         qp->cc_conf = before;
-        conf_drop(e, c);
+        limiter_conf_let_go(c);
         return err;
     }
-    conf_drop(e, before);
+    limiter_conf_let_go(before);
     qp->cc_own = conf != NULL;
     return 0;
-}
-
-struct switch_all {
-    struct engine *e;
-    uint64_t now;
-    int rc;
-};
-
-static bool follow_device(void *arg, struct qp *qp)
-{
-    struct switch_all *s = arg;
-    if (!qp->cc_own && engine_qp_set_cc(s->e, qp, NULL, s->now))
-        s->rc = -ENOMEM;
-    return true;
-}
-
-int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now)
-{
-    struct switch_all s = {.e = e, .now = now};
-    struct limiter_conf *c = limiter_conf_hold(e, conf), *old = e->cc_conf;
-    if (!c)
-        return -ENOMEM;
-    e->cc_conf = c;
-    engine_qp_each(e, follow_device, &s);
-    conf_drop(e, old);
-    return s.rc;
 }
 
 const struct cc_conf *engine_cc(const struct engine *e)

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "cc.h"
 #include "engine.h"
@@ -23,8 +24,11 @@ struct qp;
 struct limiter_conf {
     struct cc_conf conf;
     uint32_t users;
-    struct limiter_conf *next;
+    bool listed; /* in the list of its hash: not the device's */
+    LIST_ENTRY(limiter_conf) next;
 };
+
+LIST_HEAD(limiter_confs, limiter_conf);
 
 struct limiter {
     /* what every packet reads: one cache line, with the first part of cc */
@@ -42,9 +46,14 @@ _Static_assert(offsetof(struct limiter, cc.line) <= 64, "one cache line");
 int limiter_begin(struct engine *e, struct qp *qp, uint64_t now);
 void limiter_free(struct qp *qp);
 /* The queue pair goes: let go of its parameters. */
-void limiter_conf_drop(struct engine *e, struct qp *qp);
-/* Find or make an entry of the engine's list, held once more. NULL = out of memory. */
+void limiter_conf_drop(struct qp *qp);
+/* New ones, held once: the device's. NULL = out of memory. */
+struct limiter_conf *limiter_conf_new(struct engine *e, const struct cc_conf *conf);
+/* Those of the device or of another queue pair if they are equal, or new ones; held once more. NULL
+ * = out of memory. */
 struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *conf);
+/* Held once less; harmless with NULL. */
+void limiter_conf_let_go(struct limiter_conf *c);
 
 /* May a packet of data go now? If not, the timer is armed. */
 bool limiter_check(struct engine *e, struct qp *qp, uint64_t now);

@@ -257,39 +257,30 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
 
 /* ---- numbers ---- */
 
-/* When no slot is free. 0, -ENOMEM. */
+/* When no slot is free: begin to use more of the table. Its arrays have their full size from the
+ * start, of which only what is used takes memory: nothing is copied, however many queue pairs there
+ * are (SHM-12). 0, -ENOMEM, -ENOSPC. */
 static int grow_table(struct engine *e)
 {
-    uint32_t part = e->p.max_qp / TABLE_PART;
-    uint32_t size = e->table_size ? e->table_size * 2 : part < TABLE_FIRST ? TABLE_FIRST : part;
-    if (size > e->p.max_qp)
-        size = e->p.max_qp;
-    struct qp **table = realloc(e->table, size * sizeof(struct qp *));
-    if (table)
-        e->table = table;
-    uint32_t *life = realloc(e->life, size * sizeof(*life));
-    if (life)
-        e->life = life;
-    uint32_t *fifo = calloc(size, sizeof(*fifo));
-    if (!table || !life || !fifo) {
-        free(fifo);
+    uint32_t most = e->p.max_qp, part = most / TABLE_PART;
+
+    if (e->table_size == most)
+        return -ENOSPC;
+    if (!e->table)
+        e->table = calloc(most, sizeof(struct qp *));
+    if (!e->life)
+        e->life = calloc(most, sizeof(*e->life));
+    if (!e->free_fifo)
+        e->free_fifo = calloc(most, sizeof(*e->free_fifo));
+    if (!e->table || !e->life || !e->free_fifo)
         return -ENOMEM;
-    }
-    for (uint32_t i = e->table_size; i < size; i++) {
-        e->table[i] = NULL;
-        e->life[i] = 0;
-        fifo[i - e->table_size] = i;
-    }
-    free(e->free_fifo);
-    e->free_fifo = fifo;
-    e->free_head = 0;
-    e->nfree = size - e->table_size;
-    e->table_size = size;
+    uint32_t size = e->table_size ? e->table_size * 2 : part < TABLE_FIRST ? TABLE_FIRST : part;
+    e->table_size = size < most ? size : most;
     return 0;
 }
 
-/* The oldest free slot: with its next life a number returns after all others of that slot. 0,
- * -ENOMEM, -ENOSPC. */
+/* A slot that was never used, or else the oldest free one: with its next life a number returns
+ * after all others of that slot. 0, -ENOMEM, -ENOSPC. */
 static int take_number(struct engine *e, struct qp *qp)
 {
     if (qp->type == QP_GSI) {
@@ -297,14 +288,18 @@ static int take_number(struct engine *e, struct qp *qp)
         e->gsi = qp;
         return 0;
     }
-    if (!e->nfree) {
-        int err = e->table_size < e->p.max_qp ? grow_table(e) : -ENOSPC;
+    if (!e->nfree && e->fresh == e->table_size) {
+        int err = grow_table(e);
         if (err)
             return err;
     }
-    qp->slot = e->free_fifo[e->free_head];
-    e->free_head = (e->free_head + 1) % e->table_size;
-    e->nfree--;
+    if (e->fresh < e->table_size) {
+        qp->slot = e->fresh++;
+    } else {
+        qp->slot = e->free_fifo[e->free_head];
+        e->free_head = (e->free_head + 1) % e->p.max_qp;
+        e->nfree--;
+    }
     do {
         qp->qpn = qpn_make(&e->qpns, qp->slot, e->life[qp->slot]++);
     } while (!qp->qpn);
@@ -319,7 +314,7 @@ static void give_number(struct engine *e, struct qp *qp)
         return;
     }
     e->table[qp->slot] = NULL;
-    e->free_fifo[(e->free_head + e->nfree++) % e->table_size] = qp->slot;
+    e->free_fifo[(e->free_head + e->nfree++) % e->p.max_qp] = qp->slot;
 }
 
 struct qp *engine_qp_find(struct engine *e, uint32_t qpn)
@@ -332,13 +327,16 @@ struct qp *engine_qp_find(struct engine *e, uint32_t qpn)
     return qp && qp->qpn == qpn ? qp : NULL;
 }
 
-void engine_qp_each(struct engine *e, bool (*fn)(void *arg, struct qp *qp), void *arg)
+uint32_t engine_qp_walk(struct engine *e, uint32_t at, unsigned budget,
+                        bool (*fn)(void *arg, struct qp *qp), void *arg)
 {
-    if (e->gsi && !fn(arg, e->gsi))
-        return;
-    for (uint32_t i = 0; i < e->table_size; i++)
-        if (e->table[i] && !fn(arg, e->table[i]))
-            return;
+    for (uint32_t slot = at ? at - 1 : 0; slot < e->fresh; slot++) {
+        struct qp *qp = e->table[slot];
+        if (budget-- == 0 || (qp && !fn(arg, qp)))
+            return slot + 1;
+        e->qp_looks++;
+    }
+    return 0;
 }
 
 /* ---- create, destroy ---- */
@@ -438,7 +436,7 @@ void qp_free(struct engine *e, struct qp *qp)
     req_free(qp);
     resp_free(qp);
     limiter_free(qp);
-    limiter_conf_drop(e, qp);
+    limiter_conf_drop(qp);
     sr_free(e, qp);
     if (qp->send_cq)
         qp->send_cq->users--;
@@ -452,7 +450,10 @@ void qp_free(struct engine *e, struct qp *qp)
         return;
     }
     qp->dead = 1;
-    qp->next = e->linger;
+    qp->active_next = e->linger;
+    qp->active_at = &e->linger;
+    if (e->linger)
+        e->linger->active_at = &qp->active_next;
     e->linger = qp;
     e->nlinger++;
 }
@@ -464,10 +465,9 @@ void engine_qp_destroy(struct engine *e, struct qp *qp)
 
 void qp_reap(struct engine *e, struct qp *qp)
 {
-    struct qp **pp = &e->linger;
-    while (*pp != qp)
-        pp = &(*pp)->next;
-    *pp = qp->next;
+    *qp->active_at = qp->active_next;
+    if (qp->active_next)
+        qp->active_next->active_at = qp->active_at;
     e->nlinger--;
     free(qp);
 }
@@ -491,55 +491,6 @@ void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6])
         wire_tmpl_set_dmac(&qp->tmpl, dmac);
 }
 
-/* The port's MAC before, and the one from now on. */
-struct new_mac {
-    uint8_t old[6], mac[6];
-};
-
-static bool qp_new_mac(void *arg, struct qp *qp)
-{
-    const struct new_mac *m = arg;
-
-    if (qp->tmpl.len)
-        wire_tmpl_set_smac(&qp->tmpl, m->mac);
-    if (memcmp(qp->attr.av.dmac, m->old, 6) == 0)
-        engine_qp_set_dmac(qp, m->mac);
-    return true;
-}
-
-void engine_set_mac(struct engine *e, const uint8_t mac[6])
-{
-    struct new_mac m;
-
-    memcpy(m.old, e->p.mac, 6);
-    memcpy(m.mac, mac, 6);
-    memcpy(e->p.mac, mac, 6);
-    engine_qp_each(e, qp_new_mac, &m);
-}
-
-/* Queue pairs with a larger path MTU than this. */
-struct larger_mtu {
-    unsigned mtu, n;
-};
-
-static bool qp_larger_mtu(void *arg, struct qp *qp)
-{
-    struct larger_mtu *l = arg;
-
-    l->n += qp->type != QP_GSI && qp->state >= QPS_RTR && qp->state != QPS_ERR &&
-            qp->mtu_shift > 7 + l->mtu;
-    return true;
-}
-
-unsigned engine_set_mtu(struct engine *e, unsigned mtu)
-{
-    struct larger_mtu l = {.mtu = mtu};
-
-    e->p.mtu = mtu;
-    engine_qp_each(e, qp_larger_mtu, &l);
-    return l.n;
-}
-
 void engine_qp_mute(struct engine *e, struct qp *qp, bool mute)
 {
     qp->mute = mute;
@@ -549,6 +500,11 @@ void engine_qp_mute(struct engine *e, struct qp *qp, bool mute)
         qp_activate(e, qp);
         qp_rearm(e, qp);
     }
+}
+
+bool engine_qp_is_mute(const struct qp *qp)
+{
+    return qp->mute;
 }
 
 void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now)

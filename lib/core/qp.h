@@ -43,7 +43,7 @@ struct qp {
     uint16_t nrecords;
     uint32_t pd;
     struct wire_addr lip, rip;
-    struct qp *active_next;
+    struct qp *active_next; /* ... of active ones; once it is dead, of lingering ones */
 
     struct req req;
     struct resp resp;
@@ -54,6 +54,7 @@ struct qp {
     uint8_t ect;    /* ECN field of data, 0 = as tclass says */
     uint8_t cc_own; /* cc_conf isn't the device's */
     uint8_t mute;   /* GID-04: sends nothing, timers stand still */
+    struct qp **active_at; /* what points to it on the list of active ones, or of lingering ones */
 
     struct cq *send_cq, *recv_cq;
     struct srq *srq;
@@ -62,13 +63,12 @@ struct qp {
     struct timer timer;  /* one for all deadlines of the queue pair */
     struct sr *sr;       /* NULL = plain go-back-N */
     struct limiter *lim; /* NULL = nothing limits it */
-    struct limiter_conf *cc_conf;
     uint64_t cnp_at; /* CC-04: when it last made a CNP */
     struct qp_stats stats;
     struct recorder rec;
     uint32_t qkey;
     uint32_t slot;
-    struct qp *next; /* lingering list */
+    struct limiter_conf *cc_conf;
     uint32_t max_inline;
     uint16_t max_send_sge, max_recv_sge;
     uint32_t max_send_wr, max_recv_wr;

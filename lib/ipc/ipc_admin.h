@@ -26,7 +26,7 @@ struct ipc_qp_filter {
     uint32_t pid;    /* 0 = all */
     uint32_t states; /* bit mask of states, 0 = all */
     uint32_t types;  /* bit mask of types, 0 = all */
-    uint32_t first;  /* cursor of the answer before, 0 to begin */
+    uint32_t first;  /* `next` of the answer before, which may have held none; 0 to begin */
     uint32_t zero;
 };
 

@@ -2,6 +2,8 @@
  *
  * Whose a peer's queue pair is (SEC-33): the table alone.
  */
+#include <stdlib.h>
+
 #include "claim.h"
 
 #include <check.h>
@@ -62,6 +64,36 @@ START_TEST(sec_33_every_part_counts)
 }
 END_TEST
 
+/* SHM-12: a user who claims the same again and again costs others nothing, in whatever order the
+ * claims go. */
+START_TEST(the_same_often)
+{
+    static struct claim c[10000];
+    struct claims *all = calloc(1, sizeof(*all));
+    const unsigned n = sizeof(c) / sizeof(c[0]);
+    struct claim other = by_id(2);
+
+    ck_assert_ptr_nonnull(all);
+    claims_init(all, 1);
+    for (unsigned i = 0; i < n; i++) {
+        c[i] = by_id(1);
+        claim_set(all, &c[i], &key);
+        ck_assert_ptr_nonnull(claim_owner(all, &key, 2));
+    }
+    claim_set(all, &other, &key);
+    for (unsigned i = 0; i < n; i++) {
+        struct claim *goes = &c[i % 2 ? n - i : i];
+        claim_drop(goes);
+        claim_drop(goes);
+        ck_assert_int_eq(claim_owner(all, &key, 2) != NULL, i + 1 < n);
+        ck_assert_ptr_eq(claim_owner(all, &key, 1), &other);
+    }
+    claim_drop(&other);
+    ck_assert_ptr_null(claim_owner(all, &key, 3));
+    free(all);
+}
+END_TEST
+
 /* SEC-33: queue pairs alone own nothing; what is shared is counted once for each that comes later.
  */
 START_TEST(sec_33_queue_pairs_share)
@@ -109,6 +141,7 @@ int main(void)
     TCase *c = tcase_create("claim");
 
     tcase_add_test(c, sec_33_every_part_counts);
+    tcase_add_test(c, the_same_often);
     tcase_add_test(c, sec_33_queue_pairs_share);
     tcase_add_test(c, sec_33_rivals);
     suite_add_tcase(s, c);

@@ -4,6 +4,7 @@
  * whose user has a share of sixteen, and a peer that asks for its datagram service.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -121,6 +122,7 @@ static void later(uint64_t ns)
 /* The peer asks; what comes of it. NULL = nothing: there was no room. */
 static struct cm_id *ask(void)
 {
+    unsigned budget = UINT_MAX;
     const struct wire_addr us = wire_addr_v4(0x0A000001), them = wire_addr_v4(0x0A000002);
     const struct cm_path path = {.local = them, .remote = us};
     struct cm *cm = cmgr_of(dev)->cm;
@@ -140,7 +142,7 @@ static struct cm_id *ask(void)
         ck_assert_uint_eq(cm_live(cm), live);
         return NULL;
     }
-    while ((o = handle_each(&c->handles, HANDLE_CM_ID, &h)) != NULL) {
+    while ((o = handle_each(&c->handles, HANDLE_CM_ID, &h, &budget)) != NULL) {
         if (o != listener && h > last) {
             last = h;
             id = o;

@@ -149,6 +149,7 @@ START_TEST(handle_reuse)
     struct handle_table t;
     uint32_t first, h, seen = 0;
     int x, y;
+    unsigned budget = 40;
 
     handle_init(&t);
     ck_assert_ptr_null(handle_get(&t, HANDLE_QP, 0));
@@ -164,7 +165,14 @@ START_TEST(handle_reuse)
     }
     ck_assert_ptr_null(handle_get(&t, HANDLE_QP, first));
     h = 0;
-    while (handle_each(&t, HANDLE_CQ, &h)) {
+    while (handle_each(&t, HANDLE_CQ, &h, &budget)) {
+        handle_del(&t, h);
+        seen++;
+    }
+    ck_assert_uint_lt(seen, 50); /* SHM-12: no more than it may look at */
+    ck_assert_uint_eq(budget, 0);
+    budget = 40;
+    while (handle_each(&t, HANDLE_CQ, &h, &budget)) {
         handle_del(&t, h);
         seen++;
     }

@@ -138,15 +138,15 @@ void handle_del(struct handle_table *t, uint32_t handle)
     t->last_free = handle;
 }
 
-void *handle_each(const struct handle_table *t, enum handle_kind kind, uint32_t *handle)
+void *handle_each(const struct handle_table *t, enum handle_kind kind, uint32_t *handle,
+                  unsigned *budget)
 {
     if (t->count[kind] == 0)
         return NULL;
-    for (uint32_t h = *handle + 1; h < t->used; h++) {
-        if (t->entry[h].kind == kind) {
-            *handle = h;
-            return t->entry[h].object;
-        }
+    while (*handle + 1 < t->used && *budget > 0) {
+        --*budget;
+        if (t->entry[++*handle].kind == kind)
+            return t->entry[*handle].object;
     }
     return NULL;
 }

@@ -55,7 +55,9 @@ void *handle_get(const struct handle_table *t, enum handle_kind kind, uint32_t h
 /* The handle ends; the object is the caller's. It must exist. */
 void handle_del(struct handle_table *t, uint32_t handle);
 /* Walk the objects of a kind: *handle begins as 0 and is the handle of what is returned; NULL = no
- * more. The object returned may be deleted on the way. */
-void *handle_each(const struct handle_table *t, enum handle_kind kind, uint32_t *handle);
+ * more, or *budget entries were looked at and it is 0: call again later with the same *handle. The
+ * object returned may be deleted on the way. */
+void *handle_each(const struct handle_table *t, enum handle_kind kind, uint32_t *handle,
+                  unsigned *budget);
 
 #endif

@@ -244,16 +244,16 @@ struct client_death {
     bool more;
 };
 
-/* Objects of one kind, at most `room`. Returns how many. */
+/* Objects of one kind, at most `room`; *looks: handles that may be looked at. Returns how many. */
 static unsigned client_kill_kind(struct client_death *d, enum handle_kind kind, unsigned room,
-                                 uint64_t now)
+                                 unsigned *looks, uint64_t now)
 {
     struct client *c = d->c;
     struct mem *mem = engine_mem(c->ctx.device->engine);
     unsigned n = 0;
     void *o;
 
-    while (n < room && (o = handle_each(&c->handles, kind, &d->at[kind])) != NULL) {
+    while (n < room && (o = handle_each(&c->handles, kind, &d->at[kind], looks)) != NULL) {
         switch (kind) {
         case HANDLE_CM_ID:
         case HANDLE_CM_CHANNEL: {
@@ -307,12 +307,16 @@ static void client_kill_some(void *arg, uint64_t now)
         HANDLE_MR,    HANDLE_PD, HANDLE_CHANNEL, HANDLE_CM_CHANNEL, HANDLE_SLAB,
     };
     struct client_death *d = arg;
-    unsigned n = 0;
+    struct budget_stats *job = d->c->ctx.device->stats.job;
+    unsigned n = 0, looks = budget_of[BUDGET_teardown];
 
     d->nunmap = 0;
-    for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]) && n < CLIENT_TEARDOWN; i++)
-        n += client_kill_kind(d, order[i], CLIENT_TEARDOWN - n, now);
-    d->more = n == CLIENT_TEARDOWN;
+    for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]) && n < CLIENT_TEARDOWN && looks; i++)
+        n += client_kill_kind(d, order[i], CLIENT_TEARDOWN - n, &looks, now);
+    d->more = n == CLIENT_TEARDOWN || looks == 0;
+    budget_spend(job, BUDGET_teardown, budget_of[BUDGET_teardown] - looks);
+    if (d->more)
+        budget_over(job, BUDGET_teardown);
 }
 
 static void client_detach(void *arg, uint64_t now)

@@ -164,6 +164,8 @@ static unsigned cmgr_run(struct gsi *g, uint64_t now)
     }
     if (m->nwaiting > 0 && now >= m->retry_at)
         cmgr_retry(m, now);
+    if (!LIST_EMPTY(&m->displacing))
+        cmid_displace(LIST_FIRST(&m->displacing), now);
     if (!m->dirty)
         return 0;
     struct cm_event ev;
@@ -180,7 +182,7 @@ static unsigned cmgr_run(struct gsi *g, uint64_t now)
 static uint64_t cmgr_deadline(const struct gsi *g)
 {
     const struct cmgr *m = cmgr_behind(g);
-    uint64_t at = cm_deadline(m->cm);
+    uint64_t at = LIST_EMPTY(&m->displacing) ? cm_deadline(m->cm) : 0;
 
     return m->nwaiting > 0 && m->retry_at < at ? m->retry_at : at;
 }

@@ -5,6 +5,8 @@
 #ifndef NIC_CMGR_PRIV_H
 #define NIC_CMGR_PRIV_H
 
+#include <sys/queue.h>
+
 #include "cm.h"
 #include "cmgr.h"
 #include "gsi.h"
@@ -28,6 +30,7 @@ struct cmgr {
     struct cm_channel *channels;
     unsigned nfull; /* channels with events that their sockets have refused */
     uint64_t now;   /* of the round: callbacks of the engine have no clock */
+    LIST_HEAD(, cm_id) displacing;
     bool dirty;     /* something was put in: events and datagrams may have come out */
     unsigned first_ready, nready, nwaiting;
     uint64_t retry_at;

@@ -223,6 +223,8 @@ void cmgr_id_free(struct cm_id *id, uint64_t now)
     if (id->resolving)
         neigh_cancel(id->device->neigh, &id->waiter);
     claim_drop(&id->claim);
+    if (id->displaces)
+        LIST_REMOVE(id, displacing);
     cmid_leave_all(id, now);
     cmid_detach(id);
     if (id->listener) {

@@ -47,6 +47,8 @@ struct cm_id {
     struct claim claim;       /* of the peer's queue pair, once it is negotiated */
     struct wire_addr *groups; /* that the id has joined; they end with it */
     unsigned ngroups;
+    bool displaces; /* queue pairs of others that name its peer are still to end */
+    LIST_ENTRY(cm_id) displacing;
 };
 
 /* A new id, all zero but for what it is about: before it has a handle. */

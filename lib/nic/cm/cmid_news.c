@@ -134,7 +134,6 @@ static void cmid_own_peer(struct cm_id *id, uint64_t now)
 {
     struct device *d = id->device;
     struct cm_qp_attr a;
-    struct client_qp *rival;
 
     if (cm_qp_attr(id->conn, &a) < 0)
         return;
@@ -143,16 +142,38 @@ static void cmid_own_peer(struct cm_id *id, uint64_t now)
     if (claim_owner(&d->claims, &key, id->claim.uid))
         return; /* another user's connection was first: the queue pair will be refused */
     claim_set(&d->claims, &id->claim, &key);
+    cmid_displace(id, now);
+}
+
+bool cmid_displace(struct cm_id *id, uint64_t now)
+{
+    struct device *d = id->device;
+    struct client_qp *rival;
+    unsigned left = budget_of[BUDGET_displace];
+
     while ((rival = claim_rival(&id->claim)) != NULL) {
+        if (left-- == 0) {
+            budget_over(d->stats.job, BUDGET_displace);
+            if (!id->displaces)
+                LIST_INSERT_HEAD(&cmgr_of(d)->displacing, id, displacing);
+            id->displaces = true;
+            return true;
+        }
+        budget_spend(d->stats.job, BUDGET_displace, 1);
         log_warn("qp",
                  "%s: queue pair 0x%06x of uid %u ends: the connection manager has given its peer, "
                  "queue pair 0x%06x, to uid %u",
-                 d->name, rival->qpn, (unsigned)rival->claim.uid, key.qpn, (unsigned)id->claim.uid);
+                 d->name, rival->qpn, (unsigned)rival->claim.uid, id->claim.key.qpn,
+                 (unsigned)id->claim.uid);
         d->claims.displaced++;
         claim_drop(&rival->claim);
         engine_qp_fail(d->engine, rival->qp,
                        "SEC-33 the connection manager has given the peer to another user", now);
     }
+    if (id->displaces)
+        LIST_REMOVE(id, displacing);
+    id->displaces = false;
+    return false;
 }
 
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)

@@ -38,11 +38,14 @@ static bool claim_same(const struct claim *c, const struct claim_key *key)
 static struct claim *claim_of_others(const struct claims *t, const struct claim_key *key, uid_t uid,
                                      bool connections, bool queue_pairs)
 {
-    struct claim *c = t->bucket[claim_bucket(t, key)];
+    struct claim *c;
 
-    while (c && !(claim_same(c, key) && c->uid != uid &&
-                  ((connections && c->doubt) || (queue_pairs && c->qp))))
-        c = c->next;
+    LIST_FOREACH(c, &t->bucket[claim_bucket(t, key)], next)
+    {
+        if (claim_same(c, key) && c->uid != uid &&
+            ((connections && c->doubt) || (queue_pairs && c->qp)))
+            break;
+    }
     return c;
 }
 
@@ -53,14 +56,28 @@ struct claim *claim_owner(const struct claims *t, const struct claim_key *key, u
 
 void claim_set(struct claims *t, struct claim *c, const struct claim_key *key)
 {
+    struct claim *first;
+    size_t bucket = claim_bucket(t, key);
+
     if (c->in && claim_same(c, key))
         return;
     claim_drop(c);
-    struct claim **at = &t->bucket[claim_bucket(t, key)];
     c->in = t;
     c->key = *key;
-    c->next = *at;
-    *at = c;
+    c->to = c->fro = c;
+    LIST_FOREACH(first, &t->bucket[bucket], next)
+    {
+        if (claim_same(first, key) && first->uid == c->uid && !first->qp == !c->qp)
+            break;
+    }
+    c->first = !first;
+    if (first) {
+        c->to = first->to;
+        c->fro = first;
+        c->to->fro = first->to = c;
+    } else {
+        LIST_INSERT_HEAD(&t->bucket[bucket], c, next);
+    }
     if (c->qp && claim_is_shared(c))
         t->shared++;
 }
@@ -69,10 +86,15 @@ void claim_drop(struct claim *c)
 {
     if (!c->in)
         return;
-    struct claim **at = &c->in->bucket[claim_bucket(c->in, &c->key)];
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    if (c->first) {
+        if (c->to != c) {
+            c->to->first = true;
+            LIST_INSERT_AFTER(c, c->to, next);
+        }
+        LIST_REMOVE(c, next);
+    }
+    c->to->fro = c->fro;
+    c->fro->to = c->to;
     c->in = NULL;
 }
 

@@ -5,7 +5,8 @@
  * latter makes it his: queue pairs of other users can't name it any more. Without the connection
  * manager nobody knows whose it is: several users may claim it, which is counted and shown.
  *
- * Claims count per user, not per context: an application may use several. Of one device, on its
+ * Claims count per user, not per context: an application may use several. A user may claim the same
+ * thousands of times; to look for a claim of others costs the same (SHM-12). Of one device, on its
  * worker.
  */
 #ifndef NIC_CLAIM_H
@@ -13,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #include "wire.h"
@@ -28,8 +30,10 @@ struct claim_key {
 
 /* Embedded in what claims: a queue pair (`qp`) or a connection (`doubt`); the other is NULL. */
 struct claim {
-    struct claim *next; /* in its bucket */
-    struct claims *in;  /* NULL = it claims nothing */
+    struct claims *in;      /* NULL = it claims nothing */
+    LIST_ENTRY(claim) next; /* in its bucket, if it is the first of its user's for this key */
+    struct claim *to, *fro; /* the user's others of the same key and kind: a ring */
+    bool first;
     struct claim_key key;
     uid_t uid;
     struct client_qp *qp;
@@ -40,7 +44,7 @@ struct claim {
 
 struct claims {
     uint64_t seed;
-    struct claim *bucket[CLAIM_BUCKETS];
+    LIST_HEAD(, claim) bucket[CLAIM_BUCKETS];
     /* counters */
     uint64_t refused;   /* another user's connection has it */
     uint64_t displaced; /* queue pairs that ended because a connection of another user got it */

@@ -13,6 +13,8 @@
 #include "capture.h"
 #include "clock.h"
 #include "device.h"
+#include "device_addr.h"
+#include "device_port.h"
 #include "loop.h"
 #include "memory.h"
 #include "neigh.h"
@@ -566,6 +568,8 @@ unsigned device_timers(struct device *d, uint64_t now)
         n++;
     }
     n += neigh_run(d->neigh, now);
+    device_qps_run(d, now);
+    device_addr_run(d, now);
     n += d->gsi->ops->run(d->gsi, now);
     return n;
 }
@@ -574,7 +578,7 @@ uint64_t device_deadline(struct device *d, uint64_t now)
 {
     uint64_t at = engine_deadline(d->engine), other = d->gsi->ops->deadline(d->gsi);
 
-    if (d->loop && loop_waits(d->loop))
+    if ((d->loop && loop_waits(d->loop)) || device_qps_follow(d) || device_addr_follows(d))
         return now;
     /* No port tells when it has room again. */
     if (d->tx_blocked && d->link.up && now + DATAPATH_FULL_NS < at)

@@ -314,3 +314,15 @@ uint8_t device_tclass(const struct device *d, uint8_t wanted)
 {
     return wanted ? wanted : (uint8_t)(d->conf->dscp << 2);
 }
+
+uint32_t device_list(struct device *d, uint32_t at, bool (*fn)(void *arg, struct qp *qp), void *arg)
+{
+    uint64_t looks = engine_qp_looks(d->engine);
+    uint32_t next = engine_qp_walk(d->engine, at, budget_of[BUDGET_list], fn, arg);
+
+    looks = engine_qp_looks(d->engine) - looks;
+    budget_spend(d->stats.job, BUDGET_list, looks);
+    if (next && looks == budget_of[BUDGET_list])
+        budget_over(d->stats.job, BUDGET_list);
+    return next;
+}

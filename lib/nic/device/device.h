@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "budget.h"
 #include "claim.h"
 #include "engine.h"
 #include "gid.h"
@@ -35,13 +36,12 @@ struct device_stats {
     /* what clients have done that they should not (SHM-02, SHM-08, CQ-06) */
     uint64_t client_bad_index;    /* queues that were given up: an index or a length was a lie */
     uint64_t client_bad_doorbell; /* doorbells of queues that don't exist */
-    uint64_t neigh_qp_visits;     /* queue pairs told of a neighbour's new MAC */
-    uint64_t neigh_over_budget;   /* rounds after which others were still to be told (SHM-12) */
     uint64_t client_unsealed;     /* memory refused, as its owner could make us wait (SHM-10) */
     uint64_t client_over_quota;   /* requests refused by -EDQUOT: quotas, a user's share (SEC-22) */
     uint64_t client_event_owed;   /* events that had to wait: their channel was full */
     uint64_t async_lost;          /* asynchronous events that nobody took (EVT-04) */
     uint64_t cm_lost;             /* those of connections likewise; a request is refused */
+    struct budget_stats job[BUDGETS];
 };
 
 /* An address that was taken away; queue pairs that send from it wait for it (GID-04). */
@@ -75,6 +75,7 @@ struct device {
     struct gid_table gids;
     struct device_gone gone[GID_PAIRS];
     unsigned ngone;
+    uint32_t addr_at; /* where the queue pairs' pass over addresses is; 0 = none is under way */
     struct io_link link; /* but for `why` */
     char no_link[96]; /* what was said last of why there is none; "" = it is up, or nothing was */
     struct device_stats stats;
@@ -83,6 +84,7 @@ struct device {
     struct share_pool share;   /* who has how many of the engine's objects */
     struct claims claims;      /* whose the peers' queue pairs are */
     uint32_t ifindex;          /* of the kernel's interface that the port is on; 0 = none */
+    unsigned mtu_before;       /* path MTU to tell of when its pass has ended; 0 = nothing */
     int rx_fd;                 /* of the port, as the worker watches it; -1 = none */
 };
 
@@ -102,5 +104,9 @@ uint8_t device_tclass(const struct device *d, uint8_t wanted);
 
 /* Every few ms: link state, the port's own upkeep, neighbours. */
 void device_service(struct device *d, uint64_t now);
+
+/* A part of a listing of its queue pairs, as engine_qp_walk within the budget of that job. On the
+ * worker. */
+uint32_t device_list(struct device *d, uint32_t at, bool (*fn)(void *arg, struct qp *qp), void *arg);
 
 #endif

@@ -13,31 +13,10 @@
 #include "neigh.h"
 #include "worker.h"
 
-/* What to do with the queue pairs that send from an address. */
-struct addr_walk {
+struct addr_pass {
     struct device *device;
-    const struct wire_addr *ip;
-    enum { ADDR_MUTE, ADDR_UNMUTE, ADDR_FAIL } act;
     uint64_t now;
 };
-
-static bool addr_visit(void *arg, struct qp *qp)
-{
-    const struct addr_walk *w = arg;
-    struct engine *e = w->device->engine;
-    struct engine_qp_params caps;
-    struct engine_qp_attr a;
-
-    /* Datagrams name their source one by one. */
-    if (engine_qp_query(qp, &a, &caps) < 0 || caps.type == QP_UD || a.state < QPS_RTR ||
-        a.state == QPS_ERR || memcmp(a.av.sgid.b, w->ip->b, sizeof(w->ip->b)) != 0)
-        return true;
-    if (w->act == ADDR_FAIL)
-        engine_qp_fail(e, qp, "GID-04 the address it sends from is gone", w->now);
-    else
-        engine_qp_mute(e, qp, w->act == ADDR_MUTE);
-    return true;
-}
 
 static struct device_gone *addr_gone(struct device *d, const struct wire_addr *ip)
 {
@@ -46,6 +25,49 @@ static struct device_gone *addr_gone(struct device *d, const struct wire_addr *i
             return &d->gone[i];
     }
     return NULL;
+}
+
+/* What a queue pair should do is seen from the addresses of now, so a change during a pass just
+ * begins it anew. */
+static bool addr_follow(void *arg, struct qp *qp)
+{
+    const struct addr_pass *p = arg;
+    struct device *d = p->device;
+    struct engine_qp_params caps;
+    struct engine_qp_attr a;
+
+    budget_spend(d->stats.job, BUDGET_addr, 1);
+    /* Datagrams name their source one by one. */
+    if (engine_qp_query(qp, &a, &caps) < 0 || caps.type == QP_UD || a.state < QPS_RTR ||
+        a.state == QPS_ERR)
+        return true;
+    bool here = gid_find(&d->gids, &a.av.sgid) >= 0;
+    if (!here && !addr_gone(d, &a.av.sgid))
+        engine_qp_fail(d->engine, qp, "GID-04 the address it sends from is gone", p->now);
+    else if (engine_qp_is_mute(qp) == here)
+        engine_qp_mute(d->engine, qp, !here);
+    return true;
+}
+
+/* The next part of a pass. */
+static void addr_part(struct device *d, uint32_t at, uint64_t now)
+{
+    struct addr_pass p = {.device = d, .now = now};
+
+    d->addr_at = engine_qp_walk(d->engine, at, budget_of[BUDGET_addr], addr_follow, &p);
+    if (d->addr_at)
+        budget_over(d->stats.job, BUDGET_addr);
+}
+
+bool device_addr_follows(const struct device *d)
+{
+    return d->addr_at != 0;
+}
+
+void device_addr_run(struct device *d, uint64_t now)
+{
+    if (d->addr_at)
+        addr_part(d, d->addr_at, now);
 }
 
 static void addr_forget(struct device *d, struct device_gone *g)
@@ -85,9 +107,8 @@ int device_addr_add(struct device *d, const struct config_addr *a)
     }
     struct device_gone *g = addr_gone(d, &a->ip);
     if (g) {
-        struct addr_walk w = {.device = d, .ip = &a->ip, .act = ADDR_UNMUTE};
-        engine_qp_each(d->engine, addr_visit, &w);
         addr_forget(d, g);
+        addr_part(d, 0, d->worker->now);
     }
     device_claim(d);
     d->worker->context_ops->event(d, EVT_GID_CHANGE);
@@ -96,7 +117,6 @@ int device_addr_add(struct device *d, const struct config_addr *a)
 
 int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now)
 {
-    struct addr_walk w = {.device = d, .ip = ip, .act = ADDR_MUTE, .now = now};
     int rc = gid_del(&d->gids, ip);
 
     if (rc < 0)
@@ -106,20 +126,20 @@ int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now)
     device_claim(d);
     if (d->ngone < GID_PAIRS)
         d->gone[d->ngone++] = (struct device_gone){*ip, now + d->conf->addr_hold};
-    else
-        w.act = ADDR_FAIL; /* addresses go faster than we can remember */
-    engine_qp_each(d->engine, addr_visit, &w);
+    /* else addresses go faster than we can remember: their queue pairs fail */
+    addr_part(d, 0, now);
     d->worker->context_ops->event(d, EVT_GID_CHANGE);
     return 0;
 }
 
 void device_addr_service(struct device *d, uint64_t now)
 {
+    unsigned before = d->ngone;
+
     for (unsigned i = d->ngone; i-- > 0;) {
-        if (now < d->gone[i].until)
-            continue;
-        struct addr_walk w = {.device = d, .ip = &d->gone[i].ip, .act = ADDR_FAIL, .now = now};
-        engine_qp_each(d->engine, addr_visit, &w);
-        addr_forget(d, &d->gone[i]);
+        if (now >= d->gone[i].until)
+            addr_forget(d, &d->gone[i]);
     }
+    if (d->ngone < before)
+        addr_part(d, 0, now);
 }

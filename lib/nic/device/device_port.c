@@ -49,25 +49,14 @@ uint32_t device_room(const struct device *d)
     return frame > DEVICE_HDR ? frame - DEVICE_HDR : 0;
 }
 
-/* Queue pairs keep the path MTU that they have: both ends of a connection must have the same. */
-static void follow_mtu(struct device *d)
+/* The port has another MTU, and it is known which queue pairs have a larger one. */
+static void tell_mtu(struct device *d)
 {
-    uint32_t room = device_room(d), mtu = d->conf->mtu;
-    unsigned before = d->path_mtu;
+    unsigned larger = engine_larger_mtu(d->engine), before = d->mtu_before;
+    bool fits = wire_mtu_for_ip(d->ip_mtu) != 0;
     char more[96] = "";
 
-    if (mtu == 0 || mtu > room)
-        mtu = room;
-    if (mtu == d->ip_mtu)
-        return;
-    unsigned path = wire_mtu_for_ip(mtu);
-    bool fits = path != 0;
-    d->ip_mtu = mtu;
-    d->path_mtu = fits ? path : 1;
-    d->frame_max = mtu + DEVICE_HDR;
-    unsigned larger = engine_set_mtu(d->engine, d->path_mtu);
-    d->gsi->ops->set_mtu(d->gsi, d->path_mtu);
-    neigh_mtu(d->neigh, mtu);
+    d->mtu_before = 0;
     if (larger > 0)
         snprintf(more, sizeof(more),
                  "; %u queue pairs keep a larger one, and their full packets don't fit any more",
@@ -77,7 +66,46 @@ static void follow_mtu(struct device *d)
     log_at(larger > 0 || !fits ? LOG_WARN : LOG_INFO, "port",
            "%s: the port carries %u octets of IP now: new connections have path MTU %u (%u "
            "before)%s",
-           d->name, mtu, wire_mtu_octets(d->path_mtu), wire_mtu_octets(before), more);
+           d->name, d->ip_mtu, wire_mtu_octets(d->path_mtu), wire_mtu_octets(before), more);
+}
+
+bool device_qps_follow(const struct device *d)
+{
+    return engine_follows(d->engine);
+}
+
+void device_qps_run(struct device *d, uint64_t now)
+{
+    uint64_t looks = engine_qp_looks(d->engine);
+    bool more = engine_follow(d->engine, budget_of[BUDGET_follow], now);
+
+    budget_spend(d->stats.job, BUDGET_follow, engine_qp_looks(d->engine) - looks);
+    if (more)
+        budget_over(d->stats.job, BUDGET_follow);
+    else if (d->mtu_before)
+        tell_mtu(d);
+}
+
+/* Queue pairs keep the path MTU that they have: both ends of a connection must have the same. */
+static void follow_mtu(struct device *d)
+{
+    uint32_t room = device_room(d), mtu = d->conf->mtu;
+
+    if (mtu == 0 || mtu > room)
+        mtu = room;
+    if (mtu == d->ip_mtu)
+        return;
+    unsigned path = wire_mtu_for_ip(mtu);
+    if (!d->mtu_before)
+        d->mtu_before = d->path_mtu;
+    d->ip_mtu = mtu;
+    d->path_mtu = path ? path : 1;
+    d->frame_max = mtu + DEVICE_HDR;
+    engine_set_mtu(d->engine, d->path_mtu);
+    d->gsi->ops->set_mtu(d->gsi, d->path_mtu);
+    neigh_mtu(d->neigh, mtu);
+    if (!engine_follows(d->engine))
+        tell_mtu(d);
 }
 
 /* The GIDs and the GUID stay: they name the device, and connections use them. */

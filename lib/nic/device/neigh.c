@@ -22,7 +22,6 @@
 
 #define NEIGH_REPLIES 16u
 #define NEIGH_BUCKETS 4096u /* of next hops: as many as neighbours */
-#define NEIGH_BUDGET  256u  /* queue pairs that are told of a new MAC in one round */
 #define NEIGH_POLL_NS (1 * CLOCK_MS)
 
 struct neigh_reply {
@@ -56,8 +55,11 @@ struct neigh {
     struct net_port *port;
     struct kneigh *kernel; /* neigh=kernel; or NULL */
     uint64_t poll_at;      /* the next look at what it says, when somebody waits */
-    struct neigh_waiter *waiters;
-    uint64_t give_up_at;   /* the first of their deadlines */
+    TAILQ_HEAD(, neigh_waiter) waiters;
+    uint32_t nwaiters;
+    uint32_t to_try;       /* waiters that are still to be tried after the last news */
+    uint64_t give_up_at;   /* the first of their deadlines, or earlier */
+    uint64_t give_up_next; /* ... of those that were tried again */
     bool dirty;            /* net_tx or net_next_change may have something */
     unsigned first, count; /* of the replies */
     struct neigh_reply reply[NEIGH_REPLIES];
@@ -77,6 +79,8 @@ struct neigh *neigh_create(struct device *d, char *err)
     memcpy(conf.mac, d->mac, 6);
     n->device = d;
     TAILQ_INIT(&n->due);
+    TAILQ_INIT(&n->waiters);
+    n->give_up_at = n->give_up_next = UINT64_MAX;
     n->port = net_port_new(&conf, clock_now());
     if (!n->port || (conf.quiet && kneigh_open(&n->kernel, d->conf->kernel_if, err) < 0)) {
         neigh_destroy(n);
@@ -224,27 +228,38 @@ int neigh_lookup(struct neigh *n, struct share *s, const struct wire_addr *dst, 
     return rc;
 }
 
-/* True: w->done was called. */
-static bool neigh_try(struct neigh *n, struct neigh_waiter *w, uint64_t now)
+static void neigh_keep(struct neigh *n, struct neigh_waiter *w)
+{
+    if (w->deadline < n->give_up_at)
+        n->give_up_at = w->deadline;
+    if (w->deadline < n->give_up_next)
+        n->give_up_next = w->deadline;
+    w->waits = true;
+    TAILQ_INSERT_TAIL(&n->waiters, w, next);
+    n->nwaiters++;
+}
+
+static void neigh_unkeep(struct neigh *n, struct neigh_waiter *w)
+{
+    w->waits = false;
+    TAILQ_REMOVE(&n->waiters, w, next);
+    n->nwaiters--;
+}
+
+/* Call w->done if there is an answer, or else keep it on the list. */
+static void neigh_try(struct neigh *n, struct neigh_waiter *w, uint64_t now)
 {
     uint8_t mac[6];
     struct neigh_hop *hop = w->hop;
     struct share *s = w->share;
     int rc = neigh_lookup(n, NULL, &w->dst, mac, now);
 
-    if (rc == -EAGAIN && now < w->deadline)
-        return false;
+    if (rc == -EAGAIN && now < w->deadline) {
+        neigh_keep(n, w);
+        return;
+    }
     w->done(w, rc == -EAGAIN ? -ETIMEDOUT : rc, mac, now); /* the waiter may be gone then */
     neigh_let_go(n, s, hop);
-    return true;
-}
-
-static void neigh_keep(struct neigh *n, struct neigh_waiter *w)
-{
-    if (!n->waiters || w->deadline < n->give_up_at)
-        n->give_up_at = w->deadline;
-    w->next = n->waiters;
-    n->waiters = w;
 }
 
 int neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now)
@@ -254,32 +269,40 @@ int neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uin
     if (rc < 0)
         return rc;
     w->deadline = now + timeout_ns;
-    if (!neigh_try(n, w, now))
-        neigh_keep(n, w);
+    neigh_try(n, w, now);
     return 0;
 }
 
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w)
 {
-    for (struct neigh_waiter **p = &n->waiters; *p; p = &(*p)->next) {
-        if (*p == w) {
-            *p = w->next;
-            neigh_let_go(n, w->share, w->hop);
-            return;
-        }
-    }
+    if (!w->waits)
+        return;
+    neigh_unkeep(n, w);
+    neigh_let_go(n, w->share, w->hop);
 }
 
-static void neigh_waiters(struct neigh *n, uint64_t now)
+/* There is news: try all that wait, a bounded number of them in one round (SHM-12). */
+static void neigh_waiters(struct neigh *n, bool news, uint64_t now)
 {
-    struct neigh_waiter *w = n->waiters, *next;
+    struct budget_stats *job = n->device->stats.job;
+    unsigned left = budget_of[BUDGET_waiter];
 
-    n->waiters = NULL;
-    for (; w; w = next) {
-        next = w->next;
-        if (!neigh_try(n, w, now))
-            neigh_keep(n, w);
+    if (news) {
+        n->to_try = n->nwaiters;
+        n->give_up_next = UINT64_MAX;
     }
+    for (; n->to_try > 0 && !TAILQ_EMPTY(&n->waiters); n->to_try--) {
+        struct neigh_waiter *w = TAILQ_FIRST(&n->waiters);
+        if (left-- == 0) {
+            budget_over(job, BUDGET_waiter);
+            return;
+        }
+        budget_spend(job, BUDGET_waiter, 1);
+        neigh_unkeep(n, w);
+        neigh_try(n, w, now);
+    }
+    n->to_try = 0;
+    n->give_up_at = n->give_up_next;
 }
 
 /* ---- groups ---- */
@@ -473,7 +496,9 @@ static void neigh_moved(struct neigh *n, const struct net_change *c)
 /* SHM-12: a bounded number of them in one round. */
 static void neigh_tell(struct neigh *n)
 {
-    for (unsigned left = NEIGH_BUDGET; !TAILQ_EMPTY(&n->due);) {
+    struct budget_stats *job = n->device->stats.job;
+
+    for (unsigned left = budget_of[BUDGET_neigh]; !TAILQ_EMPTY(&n->due);) {
         struct neigh_hop *hop = TAILQ_FIRST(&n->due);
         struct neigh_watcher *w = TAILQ_FIRST(&hop->watchers);
         if (!w || w->change == hop->change) {
@@ -482,11 +507,11 @@ static void neigh_tell(struct neigh *n)
             continue;
         }
         if (left-- == 0) {
-            n->device->stats.neigh_over_budget++;
+            budget_over(job, BUDGET_neigh);
             return;
         }
         engine_qp_set_dmac(w->qp, hop->mac);
-        n->device->stats.neigh_qp_visits++;
+        budget_spend(job, BUDGET_neigh, 1);
         w->change = hop->change;
         TAILQ_REMOVE(&hop->watchers, w, next);
         TAILQ_INSERT_TAIL(&hop->watchers, w, next);
@@ -528,29 +553,33 @@ static void neigh_conflicts(struct neigh *n)
 unsigned neigh_run(struct neigh *n, uint64_t now)
 {
     bool due = net_deadline(n->port) <= now;
-    bool look = n->kernel && (n->dirty || (n->waiters && now >= n->poll_at));
+    bool look = n->kernel && (n->dirty || (n->nwaiters > 0 && now >= n->poll_at));
+    bool late = n->nwaiters > 0 && now >= n->give_up_at;
 
     if (due)
         net_expire(n->port, now);
     if (look || (due && n->kernel))
         neigh_poll(n, now);
-    if (!due && !n->dirty && !look && TAILQ_EMPTY(&n->due) && !(n->waiters && now >= n->give_up_at))
-        return 0;
-    n->dirty = true; /* until net_tx has nothing more */
-    neigh_changes(n);
-    neigh_conflicts(n);
-    if (n->waiters)
-        neigh_waiters(n, now);
+    if (due || n->dirty || look || late || !TAILQ_EMPTY(&n->due)) {
+        n->dirty = true; /* until net_tx has nothing more */
+        neigh_changes(n);
+        neigh_conflicts(n);
+        neigh_waiters(n, true, now);
+    } else if (n->to_try > 0) {
+        neigh_waiters(n, false, now);
+    }
     return due ? 1 : 0;
 }
 
 uint64_t neigh_deadline(const struct neigh *n)
 {
-    uint64_t at = TAILQ_EMPTY(&n->due) ? net_deadline(n->port) : 0;
+    if (!TAILQ_EMPTY(&n->due) || n->to_try > 0)
+        return 0;
+    uint64_t at = net_deadline(n->port);
 
-    if (n->kernel && n->waiters && n->poll_at < at)
+    if (n->kernel && n->nwaiters > 0 && n->poll_at < at)
         at = n->poll_at;
-    return n->waiters && n->give_up_at < at ? n->give_up_at : at;
+    return n->nwaiters > 0 && n->give_up_at < at ? n->give_up_at : at;
 }
 
 void neigh_counters(const struct neigh *n, struct neigh_counter out[NET_COUNTERS])

@@ -31,7 +31,8 @@ struct neigh_watcher {
 /* Somebody who waits for a neighbour's MAC. Embed it; it is on a list until done is called or
  * neigh_cancel. */
 struct neigh_waiter {
-    struct neigh_waiter *next;
+    TAILQ_ENTRY(neigh_waiter) next;
+    bool waits; /* it is on the list */
     struct wire_addr dst;
     struct share *share;   /* of the user that it waits for; NULL = nobody's */
     struct neigh_hop *hop; /* what is counted of that share meanwhile; set by neigh_wait */

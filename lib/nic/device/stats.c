@@ -64,11 +64,13 @@ static void stats_port(struct stats_list *l, struct device *d)
     stats_add(l, "qp_peer_shared", d->claims.shared);
     stats_add(l, "client_bad_index", d->stats.client_bad_index);
     stats_add(l, "client_bad_doorbell", d->stats.client_bad_doorbell);
-    stats_add(l, "neigh_qp_visits", d->stats.neigh_qp_visits);
-    stats_add(l, "neigh_over_budget", d->stats.neigh_over_budget);
     stats_add(l, "client_unsealed", d->stats.client_unsealed);
     stats_add(l, "client_over_quota", d->stats.client_over_quota);
     stats_add(l, "client_event_owed", d->stats.client_event_owed);
+    for (unsigned i = 0; i < BUDGETS; i++) {
+        stats_add(l, budget_visits_names[i], d->stats.job[i].visits);
+        stats_add(l, budget_over_names[i], d->stats.job[i].over);
+    }
     for (unsigned i = 0; i < SHARE_FIRST_OF_DAEMON; i++)
         stats_add(l, share_counters[i], d->share.refused[i]);
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Budgets of a worker's jobs (SHM-12). A job that grows with what clients have (queue pairs, ids,
+ * handles) does so much of it at a time as its budget allows, and the rest in later rounds, so that
+ * no request and no packet keeps the worker from its other clients. `urnic stat` shows for each job
+ * JOB_visits, entries that it has looked at, and JOB_over_budget, how often some were left over.
+ *
+ * A new job: a line here, budget_spend where it looks at an entry, budget_over where it stops.
+ */
+#ifndef NIC_BUDGET_H
+#define NIC_BUDGET_H
+
+#include <stdint.h>
+
+/* name, entries at a time, what */
+#define BUDGET_JOBS(X)                                                                             \
+    X(neigh, 256u, "queue pairs that are told of a neighbour's new MAC")                           \
+    X(waiter, 256u, "ids that wait for a neighbour's MAC, after news of neighbours")               \
+    X(follow, 256u, "queue pairs that follow the port's MAC, its MTU, the congestion control")     \
+    X(addr, 256u, "queue pairs that follow addresses that come and go")                            \
+    X(list, 1024u, "queue pairs looked at for one answer of a listing")                            \
+    X(teardown, 256u, "handles looked at while a client's objects are ended")                      \
+    X(displace, 64u, "queue pairs that end since the connection manager gave away their peer")
+
+enum budget_job {
+#define X(name, budget, what) BUDGET_##name,
+    BUDGET_JOBS(X)
+#undef X
+        BUDGETS
+};
+
+struct budget_stats {
+    uint64_t visits, over;
+};
+
+/* The budget of each. */
+extern const uint32_t budget_of[BUDGETS];
+/* Names of its two counters. */
+extern const char *const budget_visits_names[BUDGETS], *const budget_over_names[BUDGETS];
+
+/* It has looked at n entries; it has stopped before its end. */
+static inline void budget_spend(struct budget_stats *all, enum budget_job job, uint64_t n)
+{
+    all[job].visits += n;
+}
+
+static inline void budget_over(struct budget_stats *all, enum budget_job job)
+{
+    all[job].over++;
+}
+
+#endif
