@@ -132,7 +132,7 @@ struct cc_conf {
     uint64_t line;      /* bit/s that the preset is for; 0 = for any line */
     uint64_t given;     /* parameters that the text names: CC_BIT(g) | ... */
     uint64_t bounded;   /* ... whose bounds kept them from fitting */
-    bool fitted;        /* cc_conf_fit has been here */
+    bool fitted;        /* the values fit the line already */
     uint64_t v[CC_PARAM_MAX];
 };
 

@@ -24,7 +24,7 @@ static uint64_t line_of(const struct cc_conf *c, uint64_t line_rate)
     return line_rate ? line_rate : CC_LINE_RATE;
 }
 
-/* What the preset says that depends on the line, and nobody has said otherwise. */
+/* Parameters of the preset that depend on the line and that the text does not name. */
 static uint64_t scaled(const struct cc_conf *c)
 {
     return c->line && c->v[CC_P_scale] ? (RATES | TIMES) & ~c->given & c->type->uses : 0;

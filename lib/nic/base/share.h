@@ -28,7 +28,7 @@ enum share_kind {
     SHARE_GROUP,    /* multicast groups */
     SHARE_CONN,     /* places in its table, which connections have for a while after their end */
     SHARE_NEIGH,    /* neighbours that queue pairs send to, or that are being asked for */
-    SHARE_EVENT,    /* connection events that are kept for who doesn't read them */
+    SHARE_EVENT,    /* connection events that wait until the application reads them */
     /* of the daemon */
     SHARE_FDS,      /* descriptors that it holds for clients */
     SHARE_UNREAD,   /* ... that are under way to them (unread.h) */

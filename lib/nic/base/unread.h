@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Descriptors that are under way to clients: sent, and not received yet. The kernel counts them by
- * the sender's user: beyond RLIMIT_NOFILE of them it lets a daemon that is not root send no more,
- * to nobody. So they are in users' shares (SEC-22), and stay there while somebody holds the socket
- * in which they wait, even when the client's connection has ended. On the control thread.
+ * the sender's user: a daemon that is not root can send no client any more once RLIMIT_NOFILE of
+ * them wait. So they count in users' shares (SEC-22), and stay there as long as any process holds
+ * the socket in which they wait, even when the client's connection has ended. On the control thread.
  */
 #ifndef NIC_UNREAD_H
 #define NIC_UNREAD_H

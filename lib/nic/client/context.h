@@ -98,7 +98,7 @@ struct client_qp {
     uint32_t rate_limit; /* kbit/s, 0 = none */
     struct cc_conf *cc;  /* what the application asked for, NULL = the device's */
     bool sq_sig_all;
-    bool going;                   /* it is being destroyed: nobody gets completions any more */
+    bool going;                   /* it is being destroyed: no completion is delivered any more */
     struct claim claim;           /* of its peer's queue pair */
     struct neigh_watcher watcher; /* of its next hop */
 };

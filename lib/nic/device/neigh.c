@@ -199,7 +199,7 @@ int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire
     return net_source(n->port, dst, src);
 }
 
-/* A neighbour that nobody has asked for yet. */
+/* A neighbour that was never asked for. */
 static bool neigh_is_new(const struct neigh *n, const struct wire_addr *dst)
 {
     struct wire_addr addr;
@@ -416,7 +416,7 @@ int neigh_hold(struct neigh *n, struct share *s, const struct wire_addr *dst,
 
     *hop = NULL;
     if (gid_find(&n->device->gids, dst) >= 0)
-        return 0; /* ours: nobody to be asked */
+        return 0; /* our own address: no neighbour to ask */
     if (net_next_hop(n->port, dst, &addr) < 0 || wire_addr_is_multicast(&addr))
         return 0;
     struct neigh_hop *h = neigh_hop_get(n, &addr);

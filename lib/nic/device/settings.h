@@ -34,7 +34,7 @@ struct config_device {
     unsigned ngw;
     uint32_t mtu;       /* IP MTU, octets; 0 = as large as the port allows */
     uint16_t vlan;      /* 0 = untagged */
-    uint8_t dscp;       /* of who asks for no traffic class (WIRE-13) */
+    uint8_t dscp;       /* default for queue pairs that set no traffic class (WIRE-13) */
     uint8_t mac[6];     /* zero = the port's, or one made from name and address */
     struct cc_conf cc;  /* congestion control */
     uint64_t addr_hold; /* ns that queue pairs outlive the address they send from (GID-04) */
