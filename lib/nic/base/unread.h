@@ -3,7 +3,8 @@
  * Descriptors that are under way to clients: sent, and not received yet. The kernel counts them by
  * the sender's user: a daemon that is not root can send no client any more once RLIMIT_NOFILE of
  * them wait. So they count in users' shares (SEC-22), and stay there as long as any process holds
- * the socket in which they wait, even when the client's connection has ended. On the control thread.
+ * the socket in which they wait, even when the client's connection has ended. On the control
+ * thread.
  */
 #ifndef NIC_UNREAD_H
 #define NIC_UNREAD_H

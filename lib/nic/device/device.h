@@ -75,7 +75,7 @@ struct device {
     struct gid_table gids;
     struct device_gone gone[GID_PAIRS];
     unsigned ngone;
-    uint32_t addr_at; /* where the queue pairs' pass over addresses is; 0 = none is under way */
+    uint32_t addr_at;    /* where the queue pairs' pass over addresses is; 0 = none is under way */
     struct io_link link; /* but for `why` */
     char no_link[96]; /* what was said last of why there is none; "" = it is up, or nothing was */
     struct device_stats stats;
@@ -107,6 +107,7 @@ void device_service(struct device *d, uint64_t now);
 
 /* A part of a listing of its queue pairs, as engine_qp_walk within the budget of that job. On the
  * worker. */
-uint32_t device_list(struct device *d, uint32_t at, bool (*fn)(void *arg, struct qp *qp), void *arg);
+uint32_t device_list(struct device *d, uint32_t at, bool (*fn)(void *arg, struct qp *qp),
+                     void *arg);
 
 #endif

@@ -20,8 +20,8 @@ void device_watch(struct device *d);
 /* Every few ms, before the link is looked at: the port's MTU, MAC address, number and descriptor as
  * they are now (WIRE-36). */
 void device_follow(struct device *d, uint64_t now);
-/* Queue pairs follow the port's MAC, its MTU and the device's congestion control in passes, a bounded
- * part in one round (SHM-12). Is there one under way; its next part. On the worker. */
+/* Queue pairs follow the port's MAC, its MTU and the device's congestion control in passes, a
+ * bounded part in one round (SHM-12). Is there one under way; its next part. On the worker. */
 bool device_qps_follow(const struct device *d);
 void device_qps_run(struct device *d, uint64_t now);
 

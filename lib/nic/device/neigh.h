@@ -67,8 +67,9 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now);
 /* The local address to send to `dst` from when nobody chose one (WIRE-28). 0, -ENETUNREACH. */
 int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src);
 /* The MAC to send to for `dst` (through the gateway if need be). 0 and mac; -EAGAIN it is being
- * asked for, try again; -ENETUNREACH, -EHOSTUNREACH; -EDQUOT: the user of this share (NULL: no user)
- * has too many neighbours to have one more asked for. Multicast and our own addresses always work.
+ * asked for, try again; -ENETUNREACH, -EHOSTUNREACH; -EDQUOT: the user of this share (NULL: no
+ * user) has too many neighbours to have one more asked for. Multicast and our own addresses always
+ * work.
  */
 int neigh_lookup(struct neigh *n, struct share *s, const struct wire_addr *dst, uint8_t mac[6],
                  uint64_t now);
