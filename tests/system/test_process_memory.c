@@ -320,7 +320,7 @@ START_TEST(pages_that_go)
     end_expect(&b, URNIC_WC_LOC_PROT_ERR, 7);
     anew();
     ck_assert_int_eq(mprotect(p, 4096, PROT_READ), 0);
-    post(&a, URNIC_WR_RDMA_WRITE, a.mr, 0, 1024, mr, 0, 8); /* few octets may pass */
+    post(&a, URNIC_WR_RDMA_WRITE, a.mr, 0, 8, mr, 0, 8);
     end_expect(&a, URNIC_WC_REM_ACCESS_ERR, 8);
     ck_assert_uint_ge(rig_counter(&rig, "urn1", "copy_fault"), 1);
     ck_assert_int_eq(urnic_dereg_mr(mr), 0);

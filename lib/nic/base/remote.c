@@ -26,10 +26,7 @@ int remote_open(pid_t pid, int pidfd, struct remote **out)
     if (!r)
         return -ENOMEM;
     snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-    r->space = open(path, O_RDWR | O_CLOEXEC);
-    r->writable = r->space >= 0;
-    if (!r->writable)
-        r->space = open(path, O_RDONLY | O_CLOEXEC); /* a /proc that nothing is written to */
+    r->space = open(path, O_RDONLY | O_CLOEXEC);
     int rc = r->space < 0 ? -errno : 0;
     snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
     r->sign = open(path, O_RDONLY | O_CLOEXEC); /* not every kernel has it */
@@ -69,16 +66,13 @@ static bool remote_lives(const struct remote *r)
     return pread(r->sign >= 0 ? r->sign : r->space, &octet, sizeof(octet), 0) != 0;
 }
 
-/* A few octets that are moved alone, as each message of a ping-pong is: one system call is shorter
- * than two, and asks for no right that a page has lost since, as a device with pinned pages asks
- * for none. */
-static bool remote_few(struct remote_move *m, bool writes)
+/* A few octets that are read alone, as each message of a ping-pong is: one system call is shorter
+ * than two. It reads also what the process itself may not, as devices do. */
+static bool remote_peek(struct remote_move *m)
 {
-    if (m->len == 0 || m->len > REMOTE_FEW)
+    if (m->len == 0 || m->len > REMOTE_PEEK)
         return false;
-    int space = m->remote->space;
-    ssize_t n = writes ? pwrite(space, m->local, m->len, (off_t)m->addr)
-                       : pread(space, m->local, m->len, (off_t)m->addr);
+    ssize_t n = pread(m->remote->space, m->local, m->len, (off_t)m->addr);
     m->status = n == (ssize_t)m->len ? 0 : n == 0 ? -ESRCH : -EFAULT;
     return true;
 }
@@ -137,8 +131,6 @@ static void remote_all(struct remote_move *m, unsigned n, remote_call call)
 
 void remote_put(struct remote_move *m, unsigned n)
 {
-    if (n == 1 && m->remote->writable && remote_few(m, true))
-        return;
     remote_all(m, n, process_vm_writev);
 }
 
@@ -206,7 +198,7 @@ void remote_get(struct remote_move *m, unsigned n)
     for (unsigned i = 0; i < n; i += REMOTE_BATCH) {
         unsigned some = n - i < REMOTE_BATCH ? n - i : REMOTE_BATCH;
         unsigned k = remote_join(&r, m + i, some);
-        if (k > 1 || !remote_few(&r.made[0], false))
+        if (k > 1 || !remote_peek(&r.made[0]))
             remote_all(r.made, k, process_vm_readv);
         remote_part(&r, m + i, some);
     }

@@ -2,14 +2,12 @@
  *
  * Memory of a client's process that the daemon doesn't map: heap, stack, private mappings. The
  * kernel copies to and from it (process_vm_writev, process_vm_readv), and judges each page by the
- * process's own page table: a page that is gone or may not be written gives -EFAULT. A few octets
- * alone are moved by way of /proc/PID/mem: a page that is gone gives -EFAULT there, too, but a
- * private page that has become read-only since it was registered is written.
+ * process's own page table: a page that is gone or may not be written gives -EFAULT.
  *
  * Only processes of the daemon's own user: a copy waits for as long as a page takes to come, and
  * its owner can make that for ever (doc/traps.md). The process is known by its open
  * /proc/PID/mem, which belongs to one address space: after exec or exit nothing is copied any more,
- * whatever the process id stands for then.
+ * whatever the process id stands for then. Small reads that come alone are made by it.
  *
  * Threads: opening and closing on the control thread; copies on the client's worker.
  */
@@ -23,14 +21,13 @@
 
 #define REMOTE_FDS   2u   /* descriptors of a process */
 #define REMOTE_BATCH 32u  /* pieces in one system call: more of them gain nothing */
-#define REMOTE_FEW   512u /* octets: so many alone are moved sooner by way of /proc/PID/mem */
+#define REMOTE_PEEK  512u /* octets: fewer are read sooner by way of /proc/PID/mem, if alone */
 
 struct remote {
     struct memory mem; /* what segments and pieces name; their offsets are addresses */
     pid_t pid;
-    int space;     /* /proc/PID/mem: reads nothing once the address space is gone */
-    int sign;      /* /proc/PID/pagemap, which tells that sooner; -1 there is none */
-    bool writable; /* space is open for writing, too */
+    int space; /* /proc/PID/mem: reads nothing once the address space is gone */
+    int sign;  /* /proc/PID/pagemap, which tells that sooner; -1 there is none */
 };
 
 /* One contiguous copy. */
