@@ -48,15 +48,15 @@ struct io_slot {
 };
 
 /* What the port is and can do; constant after open, but that a dpdk port follows its interface:
- * rate_bps when a link comes up, frame_max when somebody sets another MTU, mac and ifindex when they
- * change or another interface takes its place, rx_fd when the interface goes (-1) and comes back or
- * its rings are made anew. */
+ * rate_bps when a link comes up, frame_max when somebody sets another MTU, mac and ifindex when
+ * they change or another interface takes its place, rx_fd when the interface goes (-1) and comes
+ * back or its rings are made anew. */
 struct io_caps {
     uint8_t mac[6];     /* the port's own address; all zero = the owner chooses one */
     uint32_t frame_max; /* largest frame sent and received, Ethernet header and VLAN tag included */
     uint64_t rate_bps;  /* line rate in bit/s; 0 = unknown */
     bool own_echo;      /* may deliver frames that we sent (af_packet): drop by source MAC */
-    uint32_t ifindex; /* of the kernel's interface that it is on; 0 = none, or unknown */
+    uint32_t ifindex;   /* of the kernel's interface that it is on; 0 = none, or unknown */
     int rx_fd; /* poll()able: readable when rx_peek may return something; -1 = must be polled */
 };
 

@@ -99,8 +99,9 @@ extern const struct cc_type *const cc_types[];
 /* The algorithm of this name; NULL = unknown. */
 const struct cc_type *cc_type_find(const char *name);
 
-/* Begin with the parameters in *conf as they are (cc_conf_fit), which must outlive *cc. line_rate in bit/s, 0 = unknown;
- * the parameter `line` wins over it. mtu: octets of payload of a full packet. */
+/* Begin with the parameters in *conf as they are (cc_conf_fit), which must outlive *cc. line_rate
+ * in bit/s, 0 = unknown; the parameter `line` wins over it. mtu: octets of payload of a full
+ * packet. */
 void cc_start(struct cc *cc, const struct cc_conf *conf, uint64_t line_rate, uint32_t mtu,
               uint64_t now);
 

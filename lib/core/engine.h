@@ -472,9 +472,9 @@ struct engine_qp_info {
 /* Its state now. */
 void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_qp_info *out);
 /* Walk over all queue pairs but QP1 in pieces: call fn for each, from the place `at` (0 = the
- * first), until it returns false, which leaves that queue pair for the next call, or `budget` places
- * were looked at. Returns where to go on, 0 = these were all. Queue pairs that come or go between two
- * calls are met once or not at all; no other is left out or met twice. */
+ * first), until it returns false, which leaves that queue pair for the next call, or `budget`
+ * places were looked at. Returns where to go on, 0 = these were all. Queue pairs that come or go
+ * between two calls are met once or not at all; no other is left out or met twice. */
 uint32_t engine_qp_walk(struct engine *e, uint32_t at, unsigned budget,
                         bool (*fn)(void *arg, struct qp *qp), void *arg);
 /* Places that all walks have looked at so far. */

@@ -10,11 +10,11 @@
  * While it is closed, none of its datagrams is taken, right guesses included. As a forger can name
  * any sender, the address is charged as well, but has eight times as much; while it is closed, only
  * senders are heard that had a key right before, or none wrong: one user of a host
- * costs another nothing, and a forger that makes up senders has some 2,000 guesses a second. A connected queue pair
- * is charged for what comes in its peer's name, which anybody may have forged. So the peer isn't
- * locked out: only what fails is dropped, and, while RESP is closed, the fatal NAKs for which a
- * right guess would end the queue pair. A peer that meant one falls silent, and the ACK timer ends
- * the request.
+ * costs another nothing, and a forger that makes up senders has some 2,000 guesses a second. A
+ * connected queue pair is charged for what comes in its peer's name, which anybody may have forged.
+ * So the peer isn't locked out: only what fails is dropped, and, while RESP is closed, the fatal
+ * NAKs for which a right guess would end the queue pair. A peer that meant one falls silent, and
+ * the ACK timer ends the request.
  */
 #ifndef URNIC_GUESS_H
 #define URNIC_GUESS_H

@@ -51,9 +51,9 @@ struct qp {
     struct wire_tmpl tmpl;
     uint8_t tclass, sq_sig_all, drain_wanted, drained;
     uint16_t ip_id;
-    uint8_t ect;    /* ECN field of data, 0 = as tclass says */
-    uint8_t cc_own; /* cc_conf isn't the device's */
-    uint8_t mute;   /* GID-04: sends nothing, timers stand still */
+    uint8_t ect;           /* ECN field of data, 0 = as tclass says */
+    uint8_t cc_own;        /* cc_conf isn't the device's */
+    uint8_t mute;          /* GID-04: sends nothing, timers stand still */
     struct qp **active_at; /* what points to it on the list of active ones, or of lingering ones */
 
     struct cq *send_cq, *recv_cq;
@@ -63,7 +63,7 @@ struct qp {
     struct timer timer;  /* one for all deadlines of the queue pair */
     struct sr *sr;       /* NULL = plain go-back-N */
     struct limiter *lim; /* NULL = nothing limits it */
-    uint64_t cnp_at; /* CC-04: when it last made a CNP */
+    uint64_t cnp_at;     /* CC-04: when it last made a CNP */
     struct qp_stats stats;
     struct recorder rec;
     uint32_t qkey;
@@ -73,7 +73,7 @@ struct qp {
     uint16_t max_send_sge, max_recv_sge;
     uint32_t max_send_wr, max_recv_wr;
     struct engine_qp_attr attr;
-    char *error; /* set by recorder_error */
+    char *error;      /* set by recorder_error */
     struct srq *xsrq; /* XRC: the shared queue that the packet at hand names, or NULL */
     uint32_t xsrqn;   /* ... its number in the packets of the message under way */
 } __attribute__((aligned(64)));

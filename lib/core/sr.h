@@ -139,8 +139,8 @@ void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot);
 void sr_hello(struct engine *e, struct qp *qp, uint64_t now);
 /* A hello waits to be sent. */
 bool sr_hello_due(const struct qp *qp);
-/* Selective repeat wasn't asked for, or the peer has left several hellos unanswered and is taken for
- * one that knows only go-back-N (LR-04). */
+/* Selective repeat wasn't asked for, or the peer has left several hellos unanswered and is taken
+ * for one that knows only go-back-N (LR-04). */
 bool sr_plain(const struct qp *qp);
 
 /* Sender (sr_sender.c). */

@@ -12,7 +12,7 @@
 struct rwqe {
     struct rwqe *next; /* posted, taken or free list */
     uint64_t wr_id;
-    uint64_t room; /* octets of all SGEs */
+    uint64_t room;   /* octets of all SGEs */
     struct srq *srq; /* XRC, taken: the queue that it is of */
     uint8_t nsge;
     bool malformed; /* more SGEs than allowed: completes with LOC_QP_OP_ERR when used (RSP-13) */
@@ -43,12 +43,12 @@ struct srq {
     struct rq rq;
     void *arg;
     uint32_t pd;
-    uint32_t limit;            /* 0 = not armed (SRQ-03) */
-    uint32_t users;            /* queue pairs */
-    bool error;                /* SRQ-07: no more work is taken from it */
-    uint32_t number;           /* XRC-02; 0 = none */
-    uint32_t xrcd;             /* ... its domain */
-    struct cq *cq; /* ... where its receives complete; NULL = where the queue pair's do */
+    uint32_t limit;  /* 0 = not armed (SRQ-03) */
+    uint32_t users;  /* queue pairs */
+    bool error;      /* SRQ-07: no more work is taken from it */
+    uint32_t number; /* XRC-02; 0 = none */
+    uint32_t xrcd;   /* ... its domain */
+    struct cq *cq;   /* ... where its receives complete; NULL = where the queue pair's do */
     struct srq *next, **pprev; /* all of the engine */
 };
 

@@ -246,7 +246,7 @@ struct ipc_srq_create {
 
 struct ipc_srq {
     struct ipc_hdr hdr;
-    uint32_t srq; /* handle */
+    uint32_t srq;             /* handle */
     uint32_t srqn;            /* of XRC: by which peers name it; otherwise any number */
     uint32_t max_wr, max_sge; /* granted */
     struct ipc_where ring;

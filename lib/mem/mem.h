@@ -86,8 +86,8 @@ int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned
 int mem_mr_dereg(struct mem *m, uint32_t lkey);
 
 /* Register it again in place: another domain, other rights; its addresses and keys stay, *rkey as
- * of mem_mr_reg. What was checked before is checked anew. -EINVAL: unknown key or domain, rights, or
- * MEM_ZERO_BASED changes; -EBUSY windows are bound; -EOPNOTSUPP as there (MR-07). */
+ * of mem_mr_reg. What was checked before is checked anew. -EINVAL: unknown key or domain, rights,
+ * or MEM_ZERO_BASED changes; -EBUSY windows are bound; -EOPNOTSUPP as there (MR-07). */
 int mem_mr_rereg(struct mem *m, uint32_t lkey, uint32_t pd, unsigned access, uint32_t *rkey);
 
 /* A fast-register region (MR-08) of up to max_segs segments: Free until mem_fr_reg, and again after

@@ -6,8 +6,8 @@
  * Buffer: octets are accounted to the port and priority by which they came in. A lossless priority
  * that holds more than its threshold pauses the sender there; what is on its way meanwhile goes
  * into the head-room kept for that port and priority. What leaves frees head-room first, whichever
- * frames took it; when none is in use the threshold counts again. Without PFC a frame is dropped when its
- * output queue is longer than the threshold, or nothing is free.
+ * frames took it; when none is in use the threshold counts again. Without PFC a frame is dropped
+ * when its output queue is longer than the threshold, or nothing is free.
  */
 #ifndef URNIC_SIM_SWITCH_H
 #define URNIC_SIM_SWITCH_H

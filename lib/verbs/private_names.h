@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What drivers of vendors call in libibverbs, by what it does here: SILENT does nothing, NOTHING is
- * a null pointer, REFUSED is ENOSYS. Beside these, each node has a function that registers a driver,
- * whose name ends in the node's number, and those few that programs call, too.
+ * a null pointer, REFUSED is ENOSYS. Beside these, each node has a function that registers a
+ * driver, whose name ends in the node's number, and those few that programs call, too.
  */
 #ifndef URNIC_VERBS_PRIVATE_NAMES_H
 #define URNIC_VERBS_PRIVATE_NAMES_H

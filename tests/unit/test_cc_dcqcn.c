@@ -214,8 +214,8 @@ START_TEST(cc_12_bytes_and_hyper)
 }
 END_TEST
 
-/* CC-13, CC-31: the additive steps grow with the line rate; never below the minimum, nor down by more
- * than max_cut. */
+/* CC-13, CC-31: the additive steps grow with the line rate; never below the minimum, nor down by
+ * more than max_cut. */
 START_TEST(cc_13_bounds)
 {
     conf = cc_of("dcqcn,line=100G,f=0,bytes=0,timer=100us,reduce=0");

@@ -442,8 +442,8 @@ START_TEST(rtx_09_not_adaptive)
 }
 END_TEST
 
-/* REQ-13, LR-05, LR-16: each loss halves the window, down to 16, where `shrink` is on; answers open it
- * again. */
+/* REQ-13, LR-05, LR-16: each loss halves the window, down to 16, where `shrink` is on; answers open
+ * it again. */
 static void check_window(const char *spec, const unsigned *window)
 {
     struct rig_opts o = {.window = 64, .retry_cnt = 7, .stay = true};

@@ -463,6 +463,6 @@ END_TEST
 
 UNIT_MAIN("ipc ring", shm_03_send_entry_shapes, shm_02_indices, shm_02_entry_longer_than_published,
           shm_01_entry_wraps_and_is_copied, shm_03_datagram_fields, shm_03_receive_entries,
-          shm_03_xrc_fields,
-          shm_03_more_sges_than_there_may_be, shm_03_units_of_the_longest_request,
-          cq_05_full_ring_refuses_and_keeps, cq_phase_across_laps, cq_06_arming, shm_06_doorbells)
+          shm_03_xrc_fields, shm_03_more_sges_than_there_may_be,
+          shm_03_units_of_the_longest_request, cq_05_full_ring_refuses_and_keeps,
+          cq_phase_across_laps, cq_06_arming, shm_06_doorbells)

@@ -31,7 +31,7 @@ struct cmgr {
     unsigned nfull; /* channels with events that their sockets have refused */
     uint64_t now;   /* of the round: callbacks of the engine have no clock */
     LIST_HEAD(, cm_id) displacing;
-    bool dirty;     /* something was put in: events and datagrams may have come out */
+    bool dirty; /* something was put in: events and datagrams may have come out */
     unsigned first_ready, nready, nwaiting;
     uint64_t retry_at;
     struct mad_out ready[CMGR_READY], waiting[CMGR_WAITING];

@@ -140,9 +140,9 @@ URNIC_API int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_conte
                               struct urnic_channel *channel, struct urnic_cq **cq);
 /* -EBUSY: queue pairs use it. Waits until each event got from it has been acknowledged. */
 URNIC_API int urnic_destroy_cq(struct urnic_cq *cq);
-/* Give it at least `cqe` entries; what it holds stays, and it never gets shorter. Other threads that
- * poll meanwhile wait for the daemon's answer. -EINVAL: cqe is below 1 or above max_cqe, or more
- * completions wait than that; -EOPNOTSUPP: an older daemon; -ENOMEM, -EMFILE, -EDQUOT. */
+/* Give it at least `cqe` entries; what it holds stays, and it never gets shorter. Other threads
+ * that poll meanwhile wait for the daemon's answer. -EINVAL: cqe is below 1 or above max_cqe, or
+ * more completions wait than that; -EOPNOTSUPP: an older daemon; -ENOMEM, -EMFILE, -EDQUOT. */
 URNIC_API int urnic_resize_cq(struct urnic_cq *cq, int cqe);
 /* Entries that it has; and the cq_context it was made with. */
 URNIC_API int urnic_cq_size(const struct urnic_cq *cq);
