@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../app/urnic/drill_hello.h"
+#include "../../app/urnic/drill/drill_hello.h"
 #include "end.h"
 
 #define REGION       (64u << 10)

@@ -164,8 +164,9 @@ def options(commands):
     long_of = {"CLI_HELP": {"help"}, "CLI_OPTIONS": {"help", "socket"}}
     entry = r'\{"([a-z0-9-]+)", \w+_argument, NULL, '
     shared = {"wire": ("wire_cmd.c", "suite.h"), "rping": ("rping.c", "talk.h"), "ucmatose": ("ucmatose.c", "talk.h")}
+    homes = {os.path.basename(path): path for path in glob.glob(os.path.join(ROOT, "app/urnic/**/*.[ch]"), recursive=True)}
     for command in sorted(commands):
-        code = "".join(read(f"app/urnic/{name}") for name in shared.get(command, (f"{command}.c",)))
+        code = "".join(read(homes[name]) for name in shared.get(command, (f"{command}.c",)))
         takes = set(re.findall(entry, code)).union(*(long_of[m] for m in re.findall(r"\bCLI_(?:HELP|OPTIONS)\b", code)))
         letters = set(re.search(r'getopt_long\(argc, argv, "([^"]*)"', code)[1]) - {":", "+"}
         page = subprocess.run([URNIC, command, "--help"], capture_output=True, text=True, check=True).stdout
@@ -272,8 +273,11 @@ def function_homes():
 
 
 def room_sizes():
-    """A folder that a reader can take in: at most 20 C files directly in app/urnicd, 30 in a room."""
-    for folder, most in (("app/urnicd", 20), *((f"lib/nic/{r}", 30) for r in ("base", "device", "client", "cm"))):
+    """A folder that a reader can take in: at most 20 C files directly in app/urnicd and app/urnic, 30 in a room."""
+    rooms = [d for d in glob.glob(os.path.join(ROOT, "lib/nic/*/")) + glob.glob(os.path.join(ROOT, "app/*/*/"))
+             if glob.glob(d + "*.c")]
+    check(len(rooms) > 15, f"{len(rooms)} rooms")
+    for folder, most in (("app/urnicd", 20), ("app/urnic", 20), *((os.path.relpath(r, ROOT), 30) for r in rooms)):
         n = len(glob.glob(os.path.join(ROOT, folder, "*.c")))
         check(0 < n <= most, f"{folder}: {n} C files, at most {most} there")
 
