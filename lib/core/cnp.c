@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "engine_priv.h"
+#include "engine_rx.h"
+#include "engine_tx.h"
+#include "limiter.h"
 
 #define CAP_BURST_NS 1000000u /* as many at once as the cap allows in this time */
 

@@ -3,7 +3,13 @@
  * Work requests that have been answered, have failed or are flushed become completions, in posting
  * order. Rules: REQ-08, REQ-09, REQ-35..37, QP-12.
  */
+#include "comp_retire.h"
+
+#include "cq.h"
 #include "engine_priv.h"
+#include "engine_tx.h"
+#include "recorder.h"
+#include "send_queue.h"
 
 static const uint8_t wc_opcode[WR_OPCODE_MAX] = {
     [WR_RDMA_WRITE] = WC_RDMA_WRITE,

@@ -3,10 +3,22 @@
  * Completer: judges each response against what is outstanding. What is answered completes by
  * comp_retire.c. Rules: REQ-18, REQ-21..34, ACK-06, ACK-12..17, RD-12, RD-14, SEC-06.
  */
+#include "completer.h"
+
 #include <string.h>
 
+#include "comp_retire.h"
 #include "engine_priv.h"
+#include "engine_rx.h"
+#include "engine_tx.h"
+#include "guess.h"
 #include "place.h"
+#include "recorder.h"
+#include "retransmit.h"
+#include "send_queue.h"
+#include "sr.h"
+#include "sr_read.h"
+#include "sr_sender.h"
 
 #define CREDITS_NONE 31u            /* the credit code of a peer that doesn't count them (ACK-13) */
 #define CREDITS_ALL  (PSN_HALF / 2) /* more messages than can be outstanding */

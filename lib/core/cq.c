@@ -3,10 +3,13 @@
  * Completion queues: the caller stores the entries, the engine decides what is in them and what
  * happens when one doesn't fit. Rules: CQ, QP-12.
  */
+#include "cq.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "engine_priv.h"
+#include "recorder.h"
 
 int engine_cq_create(struct engine *e, void *arg, struct cq **out)
 {

@@ -3,12 +3,20 @@
  * The engine's life, its addresses, time-outs. What it receives and sends: engine_rx.c,
  * engine_tx.c.
  */
+#include "engine.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cnp.h"
 #include "engine_priv.h"
+#include "engine_tx.h"
+#include "guess.h"
+#include "limiter.h"
+#include "retransmit.h"
+#include "sr.h"
 
 #define MAX_QP_DEFAULT 1024u
 

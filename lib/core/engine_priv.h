@@ -5,16 +5,11 @@
 #ifndef URNIC_ENGINE_PRIV_H
 #define URNIC_ENGINE_PRIV_H
 
-#include "cnp.h"
 #include "engine.h"
-#include "guess.h"
-#include "limiter.h"
 #include "mem.h"
 #include "qp.h"
 #include "qpn.h"
 #include "record.h"
-#include "recorder.h"
-#include "sr.h"
 #include "timer.h"
 #include "wire.h"
 
@@ -23,18 +18,6 @@
 #define ENGINE_RECORDS  4096u /* packets with copies pending, unless told otherwise */
 #define ENGINE_RD_MAX   128u  /* max_rd_atomic, max_dest_rd_atomic (QP-03) */
 #define ENGINE_TIME_MAX (1ull << 63)
-
-/* engine_slot.kind */
-enum slot_kind {
-    SLOT_REQ,              /* a request; requester.c */
-    SLOT_REQ_OBLIGE,       /* ... that the peer must answer: starts the ACK timer */
-    SLOT_REQ_OBLIGE_AGAIN, /* ... sent before: no sample of the round trip */
-    SLOT_REQ_END,          /* ... the last of a UC or UD message: completes when sent */
-    SLOT_RESP,             /* resp_tx.c: no payload from memory, or an ACK */
-    SLOT_READ,             /* resp_tx.c: a READ response */
-    SLOT_GSI,
-    SLOT_CNP, /* cnp.c: belongs to no queue pair any more */
-};
 
 struct ud_group; /* mcast.c */
 
@@ -95,38 +78,6 @@ struct engine {
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct engine, wheel) == 128, "what every packet reads");
 
-/* One received packet on its way through the engine. */
-struct rx {
-    struct engine *e;
-    struct engine_frame *f;
-    struct wire_pkt pkt;
-    const struct wire_opcode_info *op;
-    const uint8_t *payload; /* in the frame, pkt.payload_len octets */
-    struct wire_flow *flow; /* of the frames of a burst */
-    unsigned flags;         /* of wire_parse, for each frame */
-    bool for_us;            /* so is what `flow` remembers */
-    bool early;             /* replayed by sr.c: its payload is in memory already */
-    uint32_t frame;         /* index in this engine_rx call */
-    uint64_t now;
-    struct engine_copy *copies; /* the caller's array */
-    unsigned ncopies, cap;
-    uint32_t qpn, slot; /* of the frame before, which most often came for the same queue pair */
-    unsigned worker;
-    struct qp *last; /* took the frame before; NULL: nobody did */
-    unsigned states; /* a bit for each in which it takes one like that (VAL-04) */
-    /* of a message that isn't over, on each side; see rx_shared */
-    struct record *share[2];
-};
-
-/* The record of a SEND or WRITE to qp, or of answers to its READ, that began in this call, while
- * nothing has come behind it on that side; else NULL. */
-static inline struct record *rx_shared(const struct rx *rx, const struct qp *qp,
-                                       enum record_side side)
-{
-    struct record *rec = rx->share[side];
-    return rec && rec->qp == qp && !rec->next ? rec : NULL;
-}
-
 /* Time as a phase begins. Deadlines are sums of it and of spans far below 2^63: they never wrap. */
 static inline uint64_t engine_clock(struct engine *e, uint64_t now)
 {
@@ -138,16 +89,6 @@ static inline void engine_count(struct engine *e, enum engine_counter c)
 {
     e->counters[c]++;
 }
-
-/* Drop the packet: exactly one counter (VAL-06). */
-static inline void rx_drop(struct rx *rx, enum engine_counter c)
-{
-    rx->e->counters[c]++;
-    rx->f->drop = (uint16_t)c;
-}
-/* engine_rx.c: drop what the parser refused for a field that is judged only behind queue pair, path
- * and keys (VAL-01). */
-bool rx_late_drop(struct rx *rx);
 
 static inline void engine_event(struct engine *e, enum engine_event ev, void *obj)
 {
@@ -169,42 +110,11 @@ static inline uint16_t engine_pkey(const struct engine *e, unsigned index)
     return index < ENGINE_PKEYS ? e->p.pkeys[index] : 0;
 }
 
-/* How long the ACK timer runs (TMR-01, LR-04, LR-10). */
-static inline uint64_t engine_ack_timeout(const struct qp *qp)
-{
-    if (qp->req.adaptive)
-        return rtx_adaptive(qp);
-    return qp->sr ? sr_timeout(qp) : qp->t_ack;
-}
-
-/* Fill a slot from the queue pair's template and `v`: headers, qpn, psn, offsets and lengths;
- * npieces = 0. The queue pair's traffic class is put into `v`. */
-void engine_slot_emit(struct qp *qp, struct engine_slot *slot, struct wire_var *v,
-                      enum slot_kind kind);
-
-/* Packets of one queue pair that differ in PSN, acknowledge request and place: what they share. */
-struct slot_run {
-    struct wire_tmpl tmpl;
-    uint32_t len; /* of the frame */
-    uint32_t payload_len;
-    uint32_t qpn;
-};
-
-/* Begin a run of packets that are like `v`, whose opcode has no extension headers. */
-void engine_run_begin(const struct qp *qp, struct slot_run *run, struct wire_var *v);
-/* Fill a slot with the next one: what engine_slot_emit fills, and the piece it is gathered from. */
-void engine_run_next(struct qp *qp, const struct slot_run *run, struct engine_slot *slot, psn_t psn,
-                     bool ackreq, enum slot_kind kind, struct mem_piece piece);
-
-/* A packet of this path from queue pair `qpn` to the peer's `dqpn`: all that the headers below the
- * BTH say, addresses and numbers. */
-struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, uint32_t qpn,
-                            uint32_t dqpn);
 /* The index of the table's entry that the P_Key matches (KEY-04); false: none. */
 bool engine_pkey_find(const struct engine *e, uint16_t pkey, unsigned *index);
 /* Is this one of the engine's addresses? */
 bool engine_addr_local(struct engine *e, const struct wire_addr *a);
-/* Take a queue pair off the list of those that have something to send. */
-void engine_deactivate(struct engine *e, struct qp *qp);
+/* Recompute the timer after a deadline has moved. */
+void qp_rearm(struct engine *e, struct qp *qp);
 
 #endif

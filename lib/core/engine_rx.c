@@ -3,9 +3,18 @@
  * The engine's receiving phases: a packet's way to its queue pair (VAL-01), and the results of
  * copies. Rules: VAL, WIRE-04, WIRE-06, WIRE-30, KEY.
  */
+#include "engine_rx.h"
+
 #include <string.h>
 
+#include "cnp.h"
+#include "completer.h"
 #include "engine_priv.h"
+#include "guess.h"
+#include "limiter.h"
+#include "mcast.h"
+#include "responder.h"
+#include "sr.h"
 #include "ud.h"
 
 static const uint16_t verdict_counter[WIRE_VERDICTS] = {
@@ -241,7 +250,7 @@ static struct qp *rx_begins(struct rx *rx, enum wire_verdict v)
     if (rx->pkt.dqpn == WIRE_QPN_GSI)
         rx_gsi(rx);
     else if (rx->pkt.dqpn == WIRE_QPN_MULTICAST)
-        ud_rx_mcast(rx);
+        mcast_rx(rx);
     else
         rx->last = rx_find_qp(rx);
     return rx->last;

@@ -3,10 +3,17 @@
  * The engine's sending phases: the round of queue pairs that have something to send, the frames
  * that they fill, and what becomes of them.
  */
+#include "engine_tx.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "cnp.h"
 #include "engine_priv.h"
+#include "recorder.h"
+#include "requester.h"
+#include "resp_tx.h"
+#include "send_queue.h"
 
 #define GSI_MAD_LEN 256u
 

@@ -9,7 +9,6 @@
 
 #include "engine_priv.h"
 #include "limiter.h"
-#include "qp.h"
 
 struct pass {
     struct engine *e;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine_priv.h"
+#include "engine_rx.h"
 
 /* Keyed: nobody can aim at somebody else's place. */
 static uint64_t hash(const struct guess *g, const struct wire_addr *ip, uint32_t qpn,

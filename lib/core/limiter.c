@@ -14,6 +14,9 @@
 #include <string.h>
 
 #include "engine_priv.h"
+#include "engine_tx.h"
+#include "guess.h"
+#include "recorder.h"
 
 #define NS_BITS      8000000000ull /* ns in a second, times bits in an octet */
 #define CONF_LISTS   4096u

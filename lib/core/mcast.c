@@ -2,11 +2,15 @@
  *
  * Multicast groups: who is attached, and a datagram for all of them. Rules: UD-10, UD-11, SEC-28.
  */
+#include "mcast.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine_priv.h"
+#include "engine_rx.h"
+#include "guess.h"
 #include "ud.h"
 
 struct ud_group {
@@ -104,7 +108,7 @@ bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *grou
     return g != NULL;
 }
 
-void ud_detach_all(struct engine *e, struct qp *qp)
+void mcast_leave_all(struct engine *e, struct qp *qp)
 {
     for (struct ud_group **pp = &e->groups; *pp;) {
         leave(*pp, qp);
@@ -132,7 +136,7 @@ static enum engine_counter deliver(struct rx *rx, struct qp *qp, unsigned first_
     return ENGINE_C_none;
 }
 
-void ud_rx_mcast(struct rx *rx)
+void mcast_rx(struct rx *rx)
 {
     struct ud_group *g = *find(rx->e, &rx->pkt.dip);
     if (!g) {

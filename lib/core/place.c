@@ -7,6 +7,9 @@
 #include <errno.h>
 
 #include "engine_priv.h"
+#include "engine_rx.h"
+#include "send_queue.h"
+#include "srq.h"
 
 #define PIECES 2u /* of one range, that a packet is put into: MEM_SEG_MIN is the largest MTU */
 

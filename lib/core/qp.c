@@ -10,9 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comp_retire.h"
+#include "cq.h"
 #include "engine_priv.h"
+#include "engine_tx.h"
+#include "limiter.h"
+#include "mcast.h"
+#include "qp_attr.h"
 #include "rd_ring.h"
-#include "ud.h"
+#include "recorder.h"
+#include "resp_life.h"
+#include "resp_tx.h"
+#include "send_queue.h"
+#include "sr.h"
+#include "srq.h"
 
 const char *const engine_recovery_names[] = {"default", "gbn", "sr", "gbn-ooo", NULL};
 const char *const qp_state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
@@ -431,7 +442,7 @@ void qp_free(struct engine *e, struct qp *qp)
         if (e->tx_qp[i] == qp)
             e->tx_qp[i] = NULL;
     if (!qp_connected(qp))
-        ud_detach_all(e, qp);
+        mcast_leave_all(e, qp);
     give_number(e, qp);
     req_free(qp);
     resp_free(qp);

@@ -14,13 +14,6 @@
 #include "responder.h"
 #include "timer.h"
 
-struct cq {
-    void *arg;
-    uint32_t users;           /* queue pairs that complete into it */
-    bool error;               /* CQ-05 */
-    struct cq *next, **pprev; /* all of the engine */
-};
-
 /* XRC-01: a queue pair of XRC is one of RC that lacks a half, and names a shared queue. */
 enum qp_xrc { XRC_NOT, XRC_INI, XRC_TGT };
 
@@ -107,21 +100,6 @@ static inline uint8_t qp_opcode(const struct qp *qp, unsigned op)
     return qp->xrc ? WIRE_OPCODE(WIRE_XRC, op) : WIRE_OPCODE(WIRE_RC, op);
 }
 
-/* A work request of the send queue. */
-static inline struct swqe *req_wqe(const struct qp *qp, uint32_t index)
-{
-    return (struct swqe *)(void *)(qp->req.ring + (size_t)(index & qp->req.mask) * qp->req.stride);
-}
-/* Is the next entry of the send queue to go out a WRITE that the peer's program isn't told of? */
-static inline bool req_next_is_write(const struct qp *qp)
-{
-    return qp->req.cur != qp->req.tail && req_wqe(qp, qp->req.cur)->opcode == WR_RDMA_WRITE;
-}
-
-/* Put on the list of those that engine_tx serves. */
-void qp_activate(struct engine *e, struct qp *qp);
-/* Recompute the timer after a deadline has moved. */
-void qp_rearm(struct engine *e, struct qp *qp);
 /* To ERR (QP-10): timers stop, records are discarded, both queues flush in order. `by_consumer`
  * keeps owed ACKs (QP-11) and raises no event; `ev` < 0 = no event. */
 void qp_to_error(struct engine *e, struct qp *qp, bool by_consumer, int ev, uint64_t now);
@@ -133,19 +111,5 @@ void qp_free(struct engine *e, struct qp *qp);
 void qp_reap(struct engine *e, struct qp *qp);
 /* To SQE after a send error on UC or UD (QP-09). */
 void qp_to_sqe(struct engine *e, struct qp *qp);
-
-/* qp_attr.c */
-/* May a queue pair go to state `to`, or stay there, with the attributes of `mask`? 0, -EINVAL (one
- * is missing, not allowed or out of range), -EOPNOTSUPP (path migration). */
-int qp_attr_check(struct engine *e, const struct qp *qp, enum qp_state to,
-                  const struct engine_qp_attr *a, unsigned mask);
-/* Copy the attributes of `mask`, which have been checked. */
-void qp_attr_take(struct qp *qp, const struct engine_qp_attr *a, unsigned mask);
-
-/* cq.c: push a completion; on overflow the CQ and the queue pair go to error (CQ-05) and false
- * comes back. Fills in qpn and qp_arg. */
-bool cq_push(struct engine *e, struct qp *qp, struct cq *cq, struct engine_wc *wc, uint64_t now);
-/* A flushed work request (QP-12). */
-void cq_flush(struct engine *e, struct qp *qp, struct cq *cq, uint64_t wr_id, unsigned opcode);
 
 #endif

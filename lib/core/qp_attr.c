@@ -4,10 +4,11 @@
  * table, and their values.
  * Rules: QP-01..QP-03, QP-17.
  */
+#include "qp_attr.h"
+
 #include <errno.h>
 
 #include "engine_priv.h"
-#include "qp.h"
 
 #define PATH (QPA_ALT_PATH | QPA_PATH_MIG_STATE)
 

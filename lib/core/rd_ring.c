@@ -11,6 +11,10 @@
 #include <string.h>
 
 #include "engine_priv.h"
+#include "engine_rx.h"
+#include "guess.h"
+#include "refusal.h"
+#include "srq.h"
 
 #define DUP_BURST      256u    /* SEC-15: answers to duplicates at once, and */
 #define DUP_REFILL     100000u /* one more in so many ns */

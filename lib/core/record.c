@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comp_retire.h"
 #include "engine_priv.h"
+#include "engine_rx.h"
+#include "engine_tx.h"
+#include "resp_commit.h"
 
 int record_pool_init(struct record_pool *p, uint32_t size)
 {

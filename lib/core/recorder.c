@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "engine_priv.h"
+#include "limiter.h"
+#include "sr.h"
+#include "srq.h"
 
 static const char *const note_text[NOTE_MAX] = {
 #define X(name, text) [NOTE_##name] = (text),

@@ -8,8 +8,16 @@
 
 #include <string.h>
 
+#include "comp_retire.h"
 #include "engine_priv.h"
+#include "engine_tx.h"
+#include "limiter.h"
+#include "recorder.h"
+#include "retransmit.h"
 #include "send_queue.h"
+#include "sr.h"
+#include "sr_read.h"
+#include "sr_sender.h"
 
 #define ACKREQ_EVERY 64u /* REQ-10: K = min(64, window / 4) */
 

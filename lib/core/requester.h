@@ -22,58 +22,6 @@
 #define REQ_WINDOW_DEFAULT 512u /* half a memif ring: the peer never waits for us */
 #define REQ_WINDOW_MIN     16u
 
-enum swqe_flag {
-    SWQE_CHECKED = 1, /* PSNs assigned, SGEs are mem_refs now */
-};
-
-union swqe_sge {
-    struct engine_sge sge; /* until the work request starts */
-    struct mem_ref ref;    /* from then on */
-    struct mem_seg seg;    /* of REG_MR */
-};
-
-struct swqe_dest { /* UD: where to */
-    struct engine_av av;
-    uint32_t rqpn, rqkey;
-    uint16_t pkey_index;
-} __attribute__((aligned(8))); /* SGEs follow */
-
-struct swqe_xrc { /* XRC: the queue that the peer takes receives from */
-    uint32_t srqn, zero;
-};
-
-struct swqe_bind {
-    uint64_t va, len;
-    uint32_t rkey, new_rkey, lkey, access;
-};
-
-/* A work request, the engine's private copy, kept until it has completed. Behind it, in the same
- * ring slot: swqe_dest for datagram queue pairs, swqe_xrc for those of XRC; then SGEs, or inline
- * data, or swqe_bind, or REG_MR's segments. Of REG_MR the rest is in rkey (its key), va, swap (its
- * length) and imm (its rights). */
-struct swqe {
-    uint64_t wr_id;
-    uint64_t va;
-    uint64_t compare_add, swap;
-    uint32_t len; /* octets of the message */
-    uint32_t rkey, imm;
-    psn_t first;
-    uint32_t npsn; /* 0 = local operation */
-    uint32_t ssn;
-    uint16_t inline_len;
-    uint8_t opcode, wr_flags, nsge, flags;
-    uint8_t error; /* enum engine_status that it will complete with; 0 = none */
-};
-_Static_assert(sizeof(struct swqe) == 64, "one cache line");
-_Static_assert(sizeof(union swqe_sge) == sizeof(struct mem_ref), "a segment takes no more room");
-
-/* Is it a READ or an ATOMIC, which the peer answers with data? */
-static inline bool swqe_is_rd(const struct swqe *w)
-{
-    return w->opcode == WR_RDMA_READ || w->opcode == WR_ATOMIC_CMP_AND_SWP ||
-           w->opcode == WR_ATOMIC_FETCH_AND_ADD;
-}
-
 struct req {
     /* first cache line: what every packet touches */
     psn_t nxt, max, una, done;
@@ -123,86 +71,11 @@ struct req {
     struct record_fifo recs;
 };
 
-/* send_queue.c */
-/* The ring of a new queue pair; what is granted is put into *p. 0, -ENOMEM. */
-int req_init(struct engine *e, struct qp *qp, struct engine_qp_params *p);
-void req_free(struct qp *qp);
-/* To RESET: forget everything. */
-void req_reset(struct engine *e, struct qp *qp);
-/* To RTS. */
-void req_start(struct qp *qp, psn_t sq_psn);
-/* See engine_post_send. */
-int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr);
-/* The list behind a work request; what is in it says SWQE_CHECKED. */
-union swqe_sge *req_sges(const struct qp *qp, struct swqe *w);
-/* Has all that was started completed? */
-bool req_drained(const struct qp *qp);
-/* In SQD: tell the owner, once, if it wants to know (QP-07). */
-void req_check_drained(struct engine *e, struct qp *qp);
-
-/* requester.c */
 /* Fill up to n slots. Fewer than n: there is nothing more to send now. */
 unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
                 uint64_t now);
 /* After the gather of one slot of this side. False: it failed, the rest of this side's slots of the
  * queue pair are void too. */
 bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
-
-/* completer.c */
-/* A response for an RC queue pair that passed VAL-01 steps 1..8. */
-void comp_rx(struct rx *rx, struct qp *qp);
-/* A record of side REC_COMP is done (r->status says how). Never called for stale records. */
-void comp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
-/* All records of this side are gone: what waited for that. */
-void comp_idle(struct engine *e, struct qp *qp, uint64_t now);
-/* Does a READ response's length and position fit packet k of w (REQ-29, REQ-30)? */
-bool comp_fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const struct rx *rx);
-/* Place packet k of the READ w before its turn. False: not done; the state may be ERR now. */
-bool comp_read_early(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k);
-/* Complete what `done` and local errors allow, in order. */
-void comp_retire(struct engine *e, struct qp *qp, uint64_t now);
-/* Give in to a fatal NAK. */
-void comp_refused(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now);
-/* The oldest work request fails with `status`, the queue pair goes to ERR (REQ-36); waits for
- * pending copies. */
-void comp_fail(struct engine *e, struct qp *qp, enum engine_status status, const char *why,
-               uint64_t now);
-/* Flush the send queue in order (QP-12). */
-void comp_flush(struct engine *e, struct qp *qp);
-
-/* retransmit.c */
-/* The next packet sent is that of PSN p, which lies in [una, max]. */
-void rtx_place(struct qp *qp, psn_t p);
-/* Send again from PSN p, which lies in [una, max]. */
-void rtx_go_back(struct engine *e, struct qp *qp, psn_t p);
-/* A sequence NAK for p: a retry, but not while what it asks for is under way. */
-void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
-/* ... for an answer to p while the one for una is missing. */
-enum rtx_answer {
-    RTX_ACK,        /* an acknowledgement, a NAK, or an ATOMIC's answer */
-    RTX_READ_START, /* a READ response with which an answer begins */
-    RTX_READ_ON,    /* ... goes on, or ends */
-};
-void rtx_implied(struct engine *e, struct qp *qp, psn_t p, enum rtx_answer kind, uint64_t now);
-/* READ responses to an old request come while the READ has been asked for again: the peer gets to
- * the later request when it is done with them. The time for its answer begins anew, within bounds
- * (TMR-02). */
-void rtx_old_answer(struct qp *qp, uint64_t now);
-/* An RNR NAK for p: nothing is sent for as long as `code` says (RNR-05). */
-void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now);
-/* Send again from una, free of charge: a fatal NAK for it counts when it comes again (SEC-06). */
-void rtx_confirm(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now);
-/* The peer is alive: a fatal NAK that is to be confirmed wasn't its own. */
-void rtx_refute(struct engine *e, struct qp *qp);
-/* ns for which answers to the first transmission may still come in. */
-uint64_t rtx_round_trip(const struct qp *qp);
-/* una has moved by n PSNs (REQ-33). */
-void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now);
-/* The queue pair's timer has fired: ack_at, rnr_at or probe_at may be due. */
-void rtx_expire(struct engine *e, struct qp *qp, uint64_t now);
-/* LR-12: the time for a probe begins anew: something has been sent, or answered. */
-void rtx_probe_arm(struct engine *e, struct qp *qp, bool progress, uint64_t now);
-/* The ACK timer's time after a time-out, from the measured round trip (LR-10). */
-uint64_t rtx_adaptive(const struct qp *qp);
 
 #endif

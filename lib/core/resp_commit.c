@@ -3,13 +3,18 @@
  * What requests do when their turn has come: records commit in order, and only what has been
  * executed is acknowledged or completes. Rules: RSP-19, RSP-22..24, RSP-28, ACK-11.
  */
+#include "resp_commit.h"
+
 #include <errno.h>
 
 #include "engine_priv.h"
+#include "engine_tx.h"
 #include "rd_ring.h"
-#include "resp_record.h"
+#include "recorder.h"
+#include "refusal.h"
 #include "resp_uc.h"
-#include "responder.h"
+#include "sr.h"
+#include "srq.h"
 #include "ud.h"
 
 /* ---- answers ---- */

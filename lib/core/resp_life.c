@@ -4,11 +4,15 @@
  * what an error leaves of what it owes.
  * Rules: QP-11, ACK-05.
  */
+#include "resp_life.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "engine_priv.h"
 #include "rd_ring.h"
+#include "sr.h"
+#include "srq.h"
 
 int resp_init(struct qp *qp, struct engine_qp_params *p)
 {

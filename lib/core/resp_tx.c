@@ -5,10 +5,19 @@
  * implies is not sent at all.
  * Rules: RD-05..RD-08, ACK-05..ACK-14, RSP-22, CC-21.
  */
+#include "resp_tx.h"
+
 #include <errno.h>
 
 #include "engine_priv.h"
+#include "engine_tx.h"
+#include "limiter.h"
 #include "rd_ring.h"
+#include "recorder.h"
+#include "refusal.h"
+#include "resp_commit.h"
+#include "sr.h"
+#include "srq.h"
 
 /* ACK-12..ACK-14. */
 static uint8_t ack_syndrome(struct qp *qp)

@@ -6,7 +6,11 @@
 #include "resp_uc.h"
 
 #include "engine_priv.h"
-#include "place.h"
+#include "engine_rx.h"
+#include "recorder.h"
+#include "refusal.h"
+#include "responder.h"
+#include "srq.h"
 
 /* Drop the message under way; its receive work request stays, last of `taken`, for the next. */
 static void drop_msg(struct rx *rx, struct qp *qp, enum engine_counter c)

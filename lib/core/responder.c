@@ -6,11 +6,20 @@
  */
 #include "responder.h"
 
+#include "cnp.h"
 #include "engine_priv.h"
+#include "engine_rx.h"
+#include "engine_tx.h"
+#include "limiter.h"
 #include "place.h"
 #include "rd_ring.h"
-#include "resp_record.h"
+#include "recorder.h"
+#include "refusal.h"
+#include "resp_commit.h"
+#include "resp_tx.h"
 #include "resp_uc.h"
+#include "sr.h"
+#include "srq.h"
 
 /* Append a record without copies: it commits when its turn comes, in the next record_run. */
 static struct record *act(struct rx *rx, struct qp *qp, enum resp_action action, psn_t p)

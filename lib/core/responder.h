@@ -67,19 +67,6 @@ struct resp {
     struct rd_ring *rd; /* READ and ATOMIC resources (RD-03): RC from RTR on */
 };
 
-/* resp_life.c */
-/* The receive queue of a new queue pair, or a share of its SRQ; what is granted is put into *p.
- * 0, -EINVAL, -ENOMEM. */
-int resp_init(struct qp *qp, struct engine_qp_params *p);
-void resp_free(struct qp *qp);
-/* To RESET: forget everything. */
-void resp_reset(struct qp *qp);
-/* To RTR. */
-void resp_start(struct qp *qp, psn_t rq_psn);
-/* Entering ERR: keep an owed ACK when the consumer did it (QP-11), drop READ responses. */
-void resp_error(struct qp *qp, bool by_consumer);
-
-/* responder.c */
 /* A request of a connected queue pair (RC, UC) that passed VAL-01 steps 1..8. */
 void resp_rx(struct rx *rx, struct qp *qp);
 /* A packet is missing: say so (ACK-08). */
@@ -87,38 +74,21 @@ void resp_nak_gap(struct engine *e, struct qp *qp);
 /* ... that is the expected one (RSP-01). */
 void resp_expected(struct rx *rx, struct qp *qp);
 
-/* resp_commit.c */
-/* A record of side REC_RESP is done (r->status says how). Never called for stale records. */
-void resp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
-/* A fatal NAK is owed from now on; completes the receive work request in use when `wqe` says that
- * the failed message has one. */
-void resp_fail(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now);
-/* An ACK is owed from now on; a NAK of p is. */
-void resp_owe_ack(struct engine *e, struct qp *qp);
-void resp_owe_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t p);
+/* ---- shared with UC ---- */
 
-/* resp_tx.c */
-/* Is there an answer to send: ACK or NAK owed, READ responses, atomic results? */
-bool resp_tx_ready(const struct qp *qp);
-/* ... and is it an ACK and no more? */
-bool resp_tx_only_ack(const struct qp *qp);
-/* Fill up to n slots; slot->kind = SLOT_RESP or SLOT_READ. In ERR only what was owed at the
- * transition (QP-11). */
-unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
-                 uint64_t now);
-/* After the gather of one slot of this side; slot->status < 0: NAK 0x62 (RD-07). False: void the
- * rest of this queue pair's slots. A fatal NAK moves the queue pair to ERR here. */
-bool resp_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
-/* Is an ACK owed? */
-bool resp_owes(const struct qp *qp);
-
-/* srq.c; engine_rq_room, engine_srq_*, engine_post_srq_recv are there too */
-/* See engine_post_recv. */
-int resp_post(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr);
-/* Flush the receive queue in order (QP-12); with an SRQ raise LAST_WQE_REACHED (SRQ-06). */
-void resp_flush(struct engine *e, struct qp *qp);
-/* What it has taken of an SRQ completes with flush, as its owner counts the places that are free.
- */
-void resp_return(struct engine *e, struct qp *qp);
+/* The receive work request that this packet of a SEND or WRITE needs, if it needs one,
+ * is in resp.wqe (RSP-09). False: there is none. */
+bool resp_have_wqe(struct rx *rx, struct qp *qp);
+/* Payload length and pad of a SEND or WRITE packet (RSP-10, RSP-11). */
+enum refusal resp_check_length(const struct rx *rx, const struct qp *qp);
+/* Place a SEND packet in resp.wqe, a WRITE packet in its range; *last as place_recv. */
+enum refusal resp_send(struct rx *rx, struct qp *qp, struct record **last);
+enum refusal resp_write(struct rx *rx, struct qp *qp, struct record **last);
+/* The packet is accepted: give its record (NULL: a new one) what it does. The caller runs it. */
+void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec);
+/* RSP-26. */
+void resp_comm_est(struct rx *rx, struct qp *qp);
+/* A fatal local error, through the FIFO of records. */
+void resp_refuse(struct rx *rx, struct qp *qp, enum refusal why);
 
 #endif

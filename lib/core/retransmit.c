@@ -13,7 +13,17 @@
  *
  * Rules: RTX, TMR, RNR-05..09, REQ-33.
  */
+#include "retransmit.h"
+
+#include "comp_retire.h"
+#include "completer.h"
 #include "engine_priv.h"
+#include "engine_tx.h"
+#include "limiter.h"
+#include "recorder.h"
+#include "send_queue.h"
+#include "sr.h"
+#include "sr_sender.h"
 
 #define ADAPTIVE_MIN       200000u  /* ns (LR-10) */
 #define ADAPTIVE_DOUBLES   16u      /* of that time at most */

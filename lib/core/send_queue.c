@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comp_retire.h"
 #include "engine_priv.h"
+#include "engine_tx.h"
+#include "sr.h"
 
 /* ---- what a work request means ---- */
 

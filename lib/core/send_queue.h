@@ -1,12 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The send queue from inside: what send_queue.c, which takes and starts work requests, shares with
- * requester.c, which cuts them into packets.
+ * The send queue: work requests are taken and started here, requester.c cuts them into packets.
  */
 #ifndef URNIC_SEND_QUEUE_H
 #define URNIC_SEND_QUEUE_H
 
 #include "qp.h"
+
+enum swqe_flag {
+    SWQE_CHECKED = 1, /* PSNs assigned, SGEs are mem_refs now */
+};
+
+union swqe_sge {
+    struct engine_sge sge; /* until the work request starts */
+    struct mem_ref ref;    /* from then on */
+    struct mem_seg seg;    /* of REG_MR */
+};
+
+struct swqe_dest { /* UD: where to */
+    struct engine_av av;
+    uint32_t rqpn, rqkey;
+    uint16_t pkey_index;
+} __attribute__((aligned(8))); /* SGEs follow */
+
+struct swqe_xrc { /* XRC: the queue that the peer takes receives from */
+    uint32_t srqn, zero;
+};
+
+struct swqe_bind {
+    uint64_t va, len;
+    uint32_t rkey, new_rkey, lkey, access;
+};
+
+/* A work request, the engine's private copy, kept until it has completed. Behind it, in the same
+ * ring slot: swqe_dest for datagram queue pairs, swqe_xrc for those of XRC; then SGEs, or inline
+ * data, or swqe_bind, or REG_MR's segments. Of REG_MR the rest is in rkey (its key), va, swap (its
+ * length) and imm (its rights). */
+struct swqe {
+    uint64_t wr_id;
+    uint64_t va;
+    uint64_t compare_add, swap;
+    uint32_t len; /* octets of the message */
+    uint32_t rkey, imm;
+    psn_t first;
+    uint32_t npsn; /* 0 = local operation */
+    uint32_t ssn;
+    uint16_t inline_len;
+    uint8_t opcode, wr_flags, nsge, flags;
+    uint8_t error; /* enum engine_status that it will complete with; 0 = none */
+};
+_Static_assert(sizeof(struct swqe) == 64, "one cache line");
+_Static_assert(sizeof(union swqe_sge) == sizeof(struct mem_ref), "a segment takes no more room");
+
+/* Is it a READ or an ATOMIC, which the peer answers with data? */
+static inline bool swqe_is_rd(const struct swqe *w)
+{
+    return w->opcode == WR_RDMA_READ || w->opcode == WR_ATOMIC_CMP_AND_SWP ||
+           w->opcode == WR_ATOMIC_FETCH_AND_ADD;
+}
 
 enum wr_kind { WR_BAD, WR_MESSAGE, WR_READ, WR_ATOMIC, WR_LOCAL };
 
@@ -44,6 +95,33 @@ static inline struct swqe_xrc *swqe_xrc(struct swqe *w)
 {
     return (struct swqe_xrc *)(void *)(w + 1);
 }
+
+/* A work request of the send queue. */
+static inline struct swqe *req_wqe(const struct qp *qp, uint32_t index)
+{
+    return (struct swqe *)(void *)(qp->req.ring + (size_t)(index & qp->req.mask) * qp->req.stride);
+}
+/* Is the next entry of the send queue to go out a WRITE that the peer's program isn't told of? */
+static inline bool req_next_is_write(const struct qp *qp)
+{
+    return qp->req.cur != qp->req.tail && req_wqe(qp, qp->req.cur)->opcode == WR_RDMA_WRITE;
+}
+
+/* The ring of a new queue pair; what is granted is put into *p. 0, -ENOMEM. */
+int req_init(struct engine *e, struct qp *qp, struct engine_qp_params *p);
+void req_free(struct qp *qp);
+/* To RESET: forget everything. */
+void req_reset(struct engine *e, struct qp *qp);
+/* To RTS. */
+void req_start(struct qp *qp, psn_t sq_psn);
+/* See engine_post_send. */
+int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr);
+/* The list behind a work request; what is in it says SWQE_CHECKED. */
+union swqe_sge *req_sges(const struct qp *qp, struct swqe *w);
+/* Has all that was started completed? */
+bool req_drained(const struct qp *qp);
+/* In SQD: tell the owner, once, if it wants to know (QP-07). */
+void req_check_drained(struct engine *e, struct qp *qp);
 
 enum sq_begin { SQ_OK, SQ_WAIT, SQ_FAILED };
 

@@ -8,10 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "completer.h"
 #include "engine_priv.h"
+#include "engine_rx.h"
+#include "engine_tx.h"
+#include "limiter.h"
 #include "place.h"
 #include "rd_ring.h"
-#include "resp_uc.h"
+#include "recorder.h"
+#include "refusal.h"
+#include "responder.h"
+#include "sr_sender.h"
+#include "srq.h"
 
 #define HELLOS_MAX   8u
 #define HELLOS_PLAIN 3u      /* so many without an answer: it is a plain peer */

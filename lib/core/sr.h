@@ -143,38 +143,4 @@ bool sr_hello_due(const struct qp *qp);
  * for one that knows only go-back-N (LR-04). */
 bool sr_plain(const struct qp *qp);
 
-/* Sender (sr_sender.c). */
-/* A selective NAK says that p has come. */
-void sr_mark(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
-/* p is sent; once more: on to what is to be sent after it. */
-void sr_sent(struct qp *qp, psn_t p, bool again, uint64_t now);
-/* What the packet carries beside what every RC packet does. */
-void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_t index);
-/* A selective NAK for p; not before una, and behind it only while answers to a READ are due. */
-void sr_lost(struct engine *e, struct qp *qp, psn_t p);
-/* All since una that hasn't come is to be sent again. */
-void sr_round(struct qp *qp);
-/* Step over what has come, while sending again. */
-void sr_skip(struct qp *qp);
-/* una has moved by n PSNs. */
-void sr_progress(struct qp *qp, uint32_t n, uint64_t now);
-/* The ACK timer has fired. */
-void sr_timed_out(struct qp *qp);
-/* ns until the ACK timer fires, from now (LR-04). */
-uint64_t sr_timeout(const struct qp *qp);
-/* The ACK timer has fired, or answers to a READ or ATOMIC are lost: does it cost a retry? At most
- * once within T of TMR-01 (LR-04). */
-bool sr_charge(struct qp *qp, uint64_t now);
-
-/* READ responses (sr_read.c). */
-/* A response to w, the oldest READ that lacks some, while the one for PSN `due` is missing. True:
- * dealt with. */
-bool sr_read_early(struct rx *rx, struct qp *qp, struct swqe *w, psn_t due);
-/* How many responses from una on are there already; they are forgotten here. */
-uint32_t sr_read_due(struct qp *qp);
-/* una has moved: is there another gap? */
-void sr_read_go_on(struct engine *e, struct qp *qp, uint64_t now);
-/* How many packets the READ request at req.nxt is to ask for; 0 = all to the READ's end. */
-uint32_t sr_read_part(const struct qp *qp);
-
 #endif

@@ -3,7 +3,16 @@
  * Selective repeat of READ responses (LR-08): a response behind a gap is placed by its PSN, and the
  * gap alone is asked for again, by a READ request of just that part. See sr.h.
  */
+#include "sr_read.h"
+
+#include "completer.h"
 #include "engine_priv.h"
+#include "engine_rx.h"
+#include "engine_tx.h"
+#include "recorder.h"
+#include "retransmit.h"
+#include "send_queue.h"
+#include "sr.h"
 
 #define ASKS 2u /* parts asked for within a round trip */
 

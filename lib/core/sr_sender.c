@@ -2,9 +2,16 @@
  *
  * Selective repeat, the sender: what has come, what counts as lost, what is sent again. See sr.h.
  */
+#include "sr_sender.h"
+
 #include <string.h>
 
 #include "engine_priv.h"
+#include "engine_tx.h"
+#include "limiter.h"
+#include "recorder.h"
+#include "retransmit.h"
+#include "sr.h"
 
 #define GAP_UNKNOWN 2u  /* sent again more than once, or nobody knows when */
 #define BACKOFF_MAX 16u /* doublings of the time-out */

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cq.h"
 #include "engine_priv.h"
+#include "engine_tx.h"
 
 struct rq_chunk {
     struct rq_chunk *next;

@@ -73,5 +73,12 @@ uint32_t resp_recv_pd(const struct qp *qp);
 uint32_t resp_pd(const struct qp *qp);
 /* Give all that it has taken back, without completions. */
 void resp_drop_taken(struct qp *qp);
+/* See engine_post_recv. */
+int resp_post(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr);
+/* Flush the receive queue in order (QP-12); with an SRQ raise LAST_WQE_REACHED (SRQ-06). */
+void resp_flush(struct engine *e, struct qp *qp);
+/* What it has taken of an SRQ completes with flush, as its owner counts the places that are free.
+ */
+void resp_return(struct engine *e, struct qp *qp);
 
 #endif

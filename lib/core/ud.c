@@ -6,7 +6,10 @@
 #include "ud.h"
 
 #include "engine_priv.h"
+#include "engine_rx.h"
 #include "place.h"
+#include "recorder.h"
+#include "srq.h"
 
 #define GRH_LEN 40u
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Receiving datagrams: UD queue pairs and the general services queue pair (ud.c), multicast groups
- * (mcast.c). Rules: UD, GSI.
+ * Receiving datagrams: UD queue pairs and the general services queue pair. Rules: UD, GSI.
  */
 #ifndef URNIC_UD_H
 #define URNIC_UD_H
@@ -11,11 +10,7 @@
 
 /* A datagram for a UD or GSI queue pair; P_Key and Q_Key have been checked. */
 void ud_rx(struct rx *rx, struct qp *qp);
-/* A datagram for 0xFFFFFF: to every attached queue pair (UD-10); checks P_Key and Q_Key itself. */
-void ud_rx_mcast(struct rx *rx);
 /* A record made by ud_rx is done (called by resp_commit when the queue pair isn't connected). */
 void ud_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
-/* The queue pair is being destroyed: leave all groups. */
-void ud_detach_all(struct engine *e, struct qp *qp);
 
 #endif

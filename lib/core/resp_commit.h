@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the responder writes into a record when it has judged a request, and reads when the record
- * commits.
+ * What the responder writes into a record when it has judged a request, and what it does when the
+ * record commits.
  */
-#ifndef URNIC_RESP_RECORD_H
-#define URNIC_RESP_RECORD_H
+#ifndef URNIC_RESP_COMMIT_H
+#define URNIC_RESP_COMMIT_H
+
+#include "record.h"
+#include "refusal.h"
+
+struct qp;
 
 /* record.action */
 enum resp_action {
@@ -29,5 +34,14 @@ enum resp_action {
 
 /* record.arg of ACT_REFUSE: enum refusal, and this if the message has a receive work request */
 #define ACT_F_REFUSE_WQE 0x100u
+
+/* A record of side REC_RESP is done (r->status says how). Never called for stale records. */
+void resp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
+/* A fatal NAK is owed from now on; completes the receive work request in use when `wqe` says that
+ * the failed message has one. */
+void resp_fail(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now);
+/* An ACK is owed from now on; a NAK of p is. */
+void resp_owe_ack(struct engine *e, struct qp *qp);
+void resp_owe_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t p);
 
 #endif
