@@ -14,10 +14,9 @@
 #include "guess.h"
 #include "place.h"
 #include "recorder.h"
+#include "recovery.h"
 #include "retransmit.h"
 #include "send_queue.h"
-#include "sr.h"
-#include "sr_read.h"
 #include "sr_sender.h"
 
 #define CREDITS_NONE 31u            /* the credit code of a peer that doesn't count them (ACK-13) */
@@ -149,7 +148,7 @@ static void rx_ack(struct rx *rx, struct qp *qp, const struct swqe *rd, psn_t p)
 static bool rx_nak_behind(struct rx *rx, struct qp *qp, const struct swqe *rd, psn_t p)
 {
     struct engine *e = rx->e;
-    if (qp->sr && qp->sr->selective) {
+    if (recovery_selective(qp)) {
         /* It tells of requests; the answers to the READ may still be on their way. */
         ack_before(e, qp, rd->first, rx->now);
         if (qp->state != QPS_ERR)
@@ -214,7 +213,7 @@ bool comp_fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const
     uint32_t len = last ? w->len - (k << qp->mtu_shift) : qp_mtu(qp);
     if (rx->pkt.payload_len != len)
         return false;
-    if (qp->sr && qp->sr->agreed) /* parts begin and end anywhere (LR-08) */
+    if (recovery_agreed(qp)) /* parts begin and end anywhere (LR-08) */
         return true;
     switch (pos) {
     case WIRE_F_FIRST:
@@ -262,17 +261,16 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
         return;
     struct record *rec =
         atomic ? place_atomic(rx, qp, w) : place_read(rx, qp, w, k << qp->mtu_shift);
-    r->una = psn_add(p, 1); /* from here sr_read_due counts what has come before its turn */
-    uint32_t n = 1 + (qp->sr ? sr_read_due(qp) : 0);
+    r->una = psn_add(p, 1); /* from here recovery_read_due counts what has come before its turn */
+    uint32_t n = 1 + recovery_read_due(qp);
     bool over = k + n == w->npsn;
     r->una = psn_add(p, n);
     r->rd_psns -= n;
     if (over)
         rd_answered(qp);
     rtx_progress(e, qp, n, rx->now);
-    rx->share[REC_COMP] = rec && rec->pending && !over && !qp->sr ? rec : NULL;
-    if (qp->sr)
-        sr_read_go_on(e, qp, rx->now);
+    rx->share[REC_COMP] = rec && rec->pending && !over && !recovery_keeps_early(qp) ? rec : NULL;
+    recovery_read_go_on(e, qp, rx->now);
     if (rec) {
         rec->psn = r->una;
         record_run(e, qp, REC_COMP, rx->now); /* only when its memory is gone already */
@@ -327,7 +325,7 @@ static void rx_rd(struct rx *rx, struct qp *qp)
         return;
     }
     psn_t due = psn_diff(w->first, qp->req.una) > 0 ? w->first : qp->req.una;
-    if (!psn_eq(p, due) && qp->sr && sr_read_early(rx, qp, w, due))
+    if (!psn_eq(p, due) && recovery_read_early(rx, qp, w, due))
         return;
     if (qp->state == QPS_ERR)
         return;

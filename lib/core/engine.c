@@ -15,8 +15,8 @@
 #include "engine_tx.h"
 #include "guess.h"
 #include "limiter.h"
+#include "recovery.h"
 #include "retransmit.h"
-#include "sr.h"
 
 #define MAX_QP_DEFAULT 1024u
 
@@ -199,8 +199,8 @@ void qp_rearm(struct engine *e, struct qp *qp)
         due = qp->req.probe_at;
     if (qp->lim && qp->lim->waiting && qp->lim->next < due)
         due = qp->lim->next;
-    if (qp->sr && qp->sr->hold_at < due)
-        due = qp->sr->hold_at;
+    if (recovery_hold_at(qp) < due)
+        due = recovery_hold_at(qp);
     /* A timer that is armed for an earlier time stays: moving it with each acknowledgement would
      * cost more than one look when it fires. */
     if (due == TIMER_NEVER ||
@@ -233,8 +233,7 @@ void engine_expire(struct engine *e, uint64_t now)
             qp->lim->waiting = false;
             qp_activate(e, qp);
         }
-        if (qp->sr && qp->sr->hold_at <= now)
-            sr_expire(e, qp);
+        recovery_expire(e, qp, now);
         qp_rearm(e, qp);
     }
 }

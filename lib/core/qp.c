@@ -19,6 +19,7 @@
 #include "qp_attr.h"
 #include "rd_ring.h"
 #include "recorder.h"
+#include "recovery.h"
 #include "resp_life.h"
 #include "resp_tx.h"
 #include "send_queue.h"
@@ -81,8 +82,8 @@ void qp_side_idle(struct engine *e, struct qp *qp, enum record_side side, uint64
 {
     if (side == REC_COMP)
         comp_idle(e, qp, now);
-    else if (qp->sr && qp->sr->nearly && qp->state != QPS_ERR)
-        sr_drain(e, qp, now);
+    else if (qp->state != QPS_ERR)
+        recovery_drain(e, qp, now);
     if (qp->state == QPS_ERR) {
         if (side == REC_COMP)
             comp_flush(e, qp);
@@ -246,7 +247,7 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
     out->state = out->cur_state = qp->state;
     out->sq_draining = qp->state == QPS_SQD && !req_drained(qp);
     out->e2e_credits = qp->credits;
-    out->recovery = qp->sr ? qp->sr->mode : RECOVER_GBN;
+    out->recovery = recovery_mode(qp);
     if (caps) {
         *caps = (struct engine_qp_params){
             .arg = qp->arg,

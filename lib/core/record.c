@@ -13,6 +13,7 @@
 #include "engine_priv.h"
 #include "engine_rx.h"
 #include "engine_tx.h"
+#include "recovery.h"
 #include "resp_commit.h"
 
 int record_pool_init(struct record_pool *p, uint32_t size)
@@ -147,7 +148,8 @@ static void copy_failed(struct record *r, const struct engine_result *res)
     if (r->status && psn_diff(p, r->at) >= 0)
         return;
     r->status = res->status < 0 ? res->status : -EFAULT;
-    if (r->side == REC_RESP || !r->qp->sr) /* an answer that came early stands where its gap is */
+    if (r->side == REC_RESP ||
+        !recovery_keeps_early(r->qp)) /* an answer that came early stands where its gap is */
         r->at = p;
 }
 

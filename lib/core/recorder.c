@@ -11,7 +11,7 @@
 
 #include "engine_priv.h"
 #include "limiter.h"
-#include "sr.h"
+#include "recovery.h"
 #include "srq.h"
 
 static const char *const note_text[NOTE_MAX] = {
@@ -131,8 +131,8 @@ void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_q
         .timeouts = qp->stats.timeouts,
         .naks = qp->stats.naks,
         .rnr_naks = qp->stats.rnr_naks,
-        .recovery = qp->sr ? qp->sr->mode : RECOVER_GBN,
-        .recovery_agreed = qp->sr && qp->sr->agreed,
+        .recovery = recovery_mode(qp),
+        .recovery_agreed = recovery_agreed(qp),
         .cc = &qp->cc_conf->conf,
         .cc_rate = CC_UNLIMITED,
         .cc_target = CC_UNLIMITED,

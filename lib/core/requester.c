@@ -13,11 +13,9 @@
 #include "engine_tx.h"
 #include "limiter.h"
 #include "recorder.h"
+#include "recovery.h"
 #include "retransmit.h"
 #include "send_queue.h"
-#include "sr.h"
-#include "sr_read.h"
-#include "sr_sender.h"
 
 #define ACKREQ_EVERY 64u /* REQ-10: K = min(64, window / 4) */
 
@@ -136,8 +134,8 @@ static bool describe(struct engine *e, struct qp *qp, struct swqe *w, struct wir
     case WR_READ: /* RD-12: from the first missing octet */
         v->va += off;
         v->dma_len = w->len - off;
-        if (qp->sr && sr_read_part(qp))
-            v->dma_len = sr_read_part(qp) << qp->mtu_shift;
+        if (recovery_read_part(qp))
+            v->dma_len = recovery_read_part(qp) << qp->mtu_shift;
         break;
     case WR_ATOMIC:
         v->swap_add = w->opcode == WR_ATOMIC_CMP_AND_SWP ? w->swap : w->compare_add;
@@ -157,8 +155,7 @@ static bool describe(struct engine *e, struct qp *qp, struct swqe *w, struct wir
                                   : WIRE_OPCODE(qp->type == QP_UC ? WIRE_UC : WIRE_UD, op);
     if (qp->xrc)
         v->xrc_srqn = swqe_xrc(w)->srqn;
-    if (qp->sr && qp->sr->agreed)
-        sr_describe(qp, v, (uint32_t)w->compare_add, r->pkt);
+    recovery_describe(qp, v, w->compare_add, r->pkt);
     return true;
 }
 
@@ -170,8 +167,8 @@ static void advance(struct qp *qp, const struct swqe *w, uint64_t now)
     bool again = !psn_eq(r->nxt, r->max);
     uint32_t n = read ? w->npsn - r->pkt : 1;
     psn_t p = r->nxt;
-    if (read && qp->sr && sr_read_part(qp))
-        n = sr_read_part(qp);
+    if (read && recovery_read_part(qp))
+        n = recovery_read_part(qp);
     if (read && r->pkt) {
         r->restart_pkt = r->pkt;
         r->restart_set = 1;
@@ -187,8 +184,7 @@ static void advance(struct qp *qp, const struct swqe *w, uint64_t now)
     }
     if (again && psn_diff(r->nxt, r->again) > 0)
         r->again = r->nxt;
-    if (qp->sr)
-        sr_sent(qp, p, again, now);
+    recovery_sent(qp, p, again, now);
     if (psn_ahead(r->nxt, r->una) > psn_ahead(r->max, r->una)) {
         if (wr_infos[w->opcode].kind != WR_MESSAGE)
             r->rd_psns += n;
@@ -271,7 +267,7 @@ static unsigned middles(const struct qp *qp, const struct swqe *w)
 {
     const struct req *r = &qp->req;
     _Static_assert(ENGINE_INLINE_MAX <= 256, "the smallest MTU");
-    if (qp->type != QP_RC || qp->xrc || qp->sr || !psn_eq(r->nxt, r->max) ||
+    if (qp->type != QP_RC || qp->xrc || recovery_keeps_early(qp) || !psn_eq(r->nxt, r->max) ||
         wr_infos[w->opcode].kind != WR_MESSAGE)
         return 0;
     uint32_t out = psn_ahead(r->max, r->una);
@@ -347,8 +343,8 @@ unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsi
     if (qp->state != QPS_RTS && qp->state != QPS_SQD)
         return 0;
     bool goes_on = n && more(e, qp);
-    if (goes_on && qp->sr)
-        sr_hello(e, qp, now);
+    if (goes_on)
+        recovery_hello(e, qp, now);
     while (k < n) {
         if (goes_on) {
             if (qp->lim && !limiter_check(e, qp, now))
@@ -397,7 +393,7 @@ bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, u
     }
     if (slot->kind != SLOT_REQ) {
         if (qp->t_ack && r->ack_at == TIMER_NEVER) { /* TMR-02, TMR-09 */
-            r->ack_at = now + engine_ack_timeout(qp);
+            r->ack_at = now + recovery_timeout(qp);
             qp_rearm(e, qp);
         }
         if (r->probe)

@@ -11,9 +11,9 @@
 #include "engine_tx.h"
 #include "rd_ring.h"
 #include "recorder.h"
+#include "recovery.h"
 #include "refusal.h"
 #include "resp_uc.h"
-#include "sr.h"
 #include "srq.h"
 #include "ud.h"
 
@@ -125,11 +125,9 @@ void resp_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t n
     }
     if (r->fatal >= FATAL_OWED)
         return; /* behind a failure: as if it had never come */
-    if (qp->sr && rec->status < 0 && psn_diff(rec->psn, r->done_epsn) > 0) {
-        sr_copy_failed(qp, rec->psn); /* its turn has not come */
+    if (rec->status < 0 && recovery_copy_failed(qp, rec->psn))
         return;
-    }
-    if (rec->status < 0 || (qp->sr && qp->sr->broken && psn_eq(rec->psn, qp->sr->broken_psn))) {
+    if (rec->status < 0 || recovery_broken(qp, rec->psn)) {
         copy_failed(e, qp, rec, now);
         return;
     }

@@ -11,7 +11,7 @@
 
 #include "engine_priv.h"
 #include "rd_ring.h"
-#include "sr.h"
+#include "recovery.h"
 #include "srq.h"
 
 int resp_init(struct qp *qp, struct engine_qp_params *p)
@@ -88,8 +88,7 @@ void resp_error(struct qp *qp, bool by_consumer)
     r->nak_owed = 0;
     r->in_msg = MSG_NONE;
     r->wqe = NULL;
-    if (qp->sr)
-        sr_stop(qp);
+    recovery_stop(qp);
     if (r->rd)
         rd_abandon(qp);
 }

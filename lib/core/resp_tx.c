@@ -14,6 +14,7 @@
 #include "limiter.h"
 #include "rd_ring.h"
 #include "recorder.h"
+#include "recovery.h"
 #include "refusal.h"
 #include "resp_commit.h"
 #include "sr.h"
@@ -65,7 +66,7 @@ static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
     if (r->fatal < FATAL_OWED && !psn_eq(r->nak_psn, r->done_epsn)) {
         /* The packet came after all before this NAK got a slot. If what came behind it was dropped
          * a NAK is due nevertheless: for the PSN that is missing now. */
-        if (!rd_misses_dropped(qp) && !(qp->sr && qp->sr->nearly)) {
+        if (!rd_misses_dropped(qp) && !recovery_has_early(qp)) {
             r->nak_owed = 0;
             emit_ack(e, qp, slot);
             return;
@@ -226,14 +227,14 @@ static bool emit_reply(struct engine *e, struct qp *qp, struct rd_res *res,
 bool resp_tx_ready(const struct qp *qp)
 {
     const struct resp *r = &qp->resp;
-    return r->ack_owed || r->nak_owed || (qp->sr && sr_tx_ready(qp)) ||
+    return r->ack_owed || r->nak_owed || recovery_tx_ready(qp) ||
            (r->rd && (r->rd->tx != r->rd->ready || r->rd->replays));
 }
 
 bool resp_tx_only_ack(const struct qp *qp)
 {
     const struct resp *r = &qp->resp;
-    return r->ack_owed && !r->nak_owed && !(qp->sr && sr_tx_ready(qp)) &&
+    return r->ack_owed && !r->nak_owed && !recovery_tx_ready(qp) &&
            !(r->rd && (r->rd->tx != r->rd->ready || r->rd->replays));
 }
 
@@ -244,7 +245,7 @@ unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, uns
     unsigned used = 0;
     while (used < n) {
         struct rd_res *res = next_reply(r);
-        if (qp->sr && sr_hello_due(qp)) /* before a long answer, which is then repaired with it */
+        if (recovery_hello_due(qp)) /* before a long answer, which is then repaired with it */
             sr_emit(e, qp, &slots[used++]);
         else if (res && qp->lim && !is_atomic(res) && !limiter_check(e, qp, now)) { /* CC-21 */
             if (!r->ack_owed || r->rd->replays || rd_blocks(qp, r->ack_psn))
@@ -257,7 +258,7 @@ unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, uns
                 limiter_charge(qp, slots[used].len, now);
             used++;
             used += emit_read_middles(e, qp, res, slots + used, n - used, now);
-        } else if (qp->sr && sr_tx_ready(qp))
+        } else if (recovery_tx_ready(qp))
             sr_emit(e, qp, &slots[used++]);
         else if (r->nak_owed)
             emit_nak(e, qp, &slots[used++]);

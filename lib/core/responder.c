@@ -14,11 +14,11 @@
 #include "place.h"
 #include "rd_ring.h"
 #include "recorder.h"
+#include "recovery.h"
 #include "refusal.h"
 #include "resp_commit.h"
 #include "resp_tx.h"
 #include "resp_uc.h"
-#include "sr.h"
 #include "srq.h"
 
 /* Append a record without copies: it commits when its turn comes, in the next record_run. */
@@ -78,7 +78,7 @@ void resp_nak_gap(struct engine *e, struct qp *qp)
 static void out_of_sequence(struct rx *rx, struct qp *qp)
 {
     struct resp *r = &qp->resp;
-    if (qp->sr && sr_rx_early(rx, qp))
+    if (recovery_rx_early(rx, qp))
         return;
     rx_drop(rx, ENGINE_C_out_of_sequence);
     recorder_note(rx->e, qp, NOTE_RX_OOS, psn(rx->pkt.psn), r->epsn.v);
@@ -224,7 +224,8 @@ void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
     rec->psn = psn(rx->pkt.psn);
     rec->arg |= (rx->pkt.ackreq ? ACT_F_ACKREQ : 0) | (r->wqe ? ACT_F_WQE : 0) |
                 (flags & WIRE_F_WRITE ? ACT_F_WRITE : 0);
-    rx->share[REC_RESP] = flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && !qp->sr ? rec : NULL;
+    rx->share[REC_RESP] =
+        flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && !recovery_keeps_early(qp) ? rec : NULL;
     r->in_msg = flags & WIRE_F_SEND ? MSG_SEND : MSG_WRITE;
     if (flags & WIRE_F_END) {
         r->in_msg = MSG_NONE;
@@ -256,7 +257,7 @@ bool resp_have_wqe(struct rx *rx, struct qp *qp)
     unsigned flags = rx->op->flags;
     bool needed = flags & WIRE_F_SEND ? (flags & WIRE_F_START) != 0 : (flags & WIRE_F_IMM) != 0;
     if (needed && !r->wqe)
-        r->wqe = qp->sr ? sr_take(rx->e, qp) : resp_take(rx->e, qp);
+        r->wqe = recovery_take(rx->e, qp);
     return !needed || r->wqe;
 }
 
@@ -361,8 +362,8 @@ void resp_expected(struct rx *rx, struct qp *qp)
     if (!(flags & WIRE_F_MIDDLE))
         recorder_note(rx->e, qp, NOTE_RX_REQ, psn(rx->pkt.psn), rx->pkt.opcode);
     record_run(rx->e, qp, REC_RESP, rx->now);
-    if (qp->sr && !rx->early)
-        sr_placed(rx, qp);
+    if (!rx->early)
+        recovery_placed(rx, qp);
 }
 
 /* One more packet in the middle of a message, into the record of those before it: what RSP-01 asks
@@ -416,8 +417,7 @@ void resp_rx(struct rx *rx, struct qp *qp)
     }
     if (__builtin_expect(qp->xrc, 0))
         qp->xsrq = srq_named(rx->e, qp, rx->pkt.xrc_srqn);
-    if (qp->sr && qp->sr->nearly) /* some may have waited for records */
-        sr_drain(rx->e, qp, rx->now);
+    recovery_drain(rx->e, qp, rx->now);
     int32_t d = psn_diff(psn(rx->pkt.psn), r->epsn); /* PSN-04 */
     if (d > 0)
         out_of_sequence(rx, qp);

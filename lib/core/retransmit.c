@@ -21,8 +21,8 @@
 #include "engine_tx.h"
 #include "limiter.h"
 #include "recorder.h"
+#include "recovery.h"
 #include "send_queue.h"
-#include "sr.h"
 #include "sr_sender.h"
 
 #define ADAPTIVE_MIN       200000u  /* ns (LR-10) */
@@ -73,10 +73,7 @@ void rtx_go_back(struct engine *e, struct qp *qp, psn_t p)
     struct req *r = &qp->req;
     recorder_note(e, qp, NOTE_GO_BACK, p, 0);
     rtx_place(qp, p);
-    if (qp->sr) {
-        qp->sr->end = r->max;
-        qp->sr->part_due = 0;
-    }
+    recovery_go_back(qp);
     r->since_ackreq = 0;
     r->obliged = 0;
     r->ack_at = TIMER_NEVER;
@@ -123,8 +120,7 @@ static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     r->rtx_psn = p;
     r->rtx_at = now;
     rtx_go_back(e, qp, p);
-    if (qp->sr)
-        sr_round(qp);
+    recovery_round(qp);
 }
 
 static void go_again(struct engine *e, struct qp *qp, psn_t p, bool timeout, uint64_t now)
@@ -140,7 +136,7 @@ static void retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const 
                   uint64_t now)
 {
     struct req *r = &qp->req;
-    if (qp->sr && !sr_charge(qp, now)) {
+    if (!recovery_charge(qp, now)) {
         start_round(e, qp, p, now);
         return;
     }
@@ -171,7 +167,7 @@ void rtx_refute(struct engine *e, struct qp *qp)
 void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
 {
     const struct req *r = &qp->req;
-    if (qp->sr && qp->sr->selective) {
+    if (recovery_selective(qp)) {
         sr_lost(e, qp, p);
         return;
     }
@@ -238,9 +234,9 @@ static bool implied_costs(struct qp *qp, uint64_t now)
 void rtx_old_answer(struct qp *qp, uint64_t now)
 {
     struct req *r = &qp->req;
-    if (!r->rtx || r->ack_at == TIMER_NEVER || (qp->sr && qp->sr->agreed)) /* LR-08: no old one */
+    if (!r->rtx || r->ack_at == TIMER_NEVER || recovery_agreed(qp)) /* LR-08: no old one */
         return;
-    uint64_t t = engine_ack_timeout(qp);
+    uint64_t t = recovery_timeout(qp);
     if (now - r->rtx_at < (qp->attr.retry_cnt + 1u) * t)
         r->ack_at = now + t;
 }
@@ -310,8 +306,7 @@ static uint64_t sample_rtt(struct qp *qp, uint64_t now)
     r->srtt = r->srtt ? (uint32_t)((7ull * r->srtt + rtt) / 8) : (uint32_t)rtt;
     if (!r->srtt)
         r->srtt = 1;
-    if (qp->sr && rtt < qp->sr->rtt_min)
-        qp->sr->rtt_min = (uint32_t)rtt;
+    recovery_round_trip(qp, (uint32_t)rtt);
     r->rtt_at = 0;
     return rtt;
 }
@@ -320,8 +315,7 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
 {
     struct req *r = &qp->req;
     grow_window(e, qp, n);
-    if (qp->sr)
-        sr_progress(qp, n, now);
+    recovery_progress(qp, n, now);
     r->retry_left = qp->attr.retry_cnt;
     r->adaptive = 0;
     rtx_refute(e, qp);
@@ -343,15 +337,14 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
         limiter_on_ack(e, qp, n, rtt, now);
     if (psn_diff(r->una, r->nxt) > 0) { /* answered while it waited to be sent again */
         rtx_place(qp, r->una);
-        if (qp->sr)
-            sr_skip(qp);
+        recovery_skip(qp);
     }
     if (r->obliged && psn_diff(r->ob_end, r->una) <= 0) {
         r->obliged = 0;
         r->ack_at = TIMER_NEVER;
     } else if (r->ack_at != TIMER_NEVER) {
         uint64_t before = r->ack_at;
-        r->ack_at = now + engine_ack_timeout(qp);
+        r->ack_at = now + recovery_timeout(qp);
         if (r->ack_at < before) /* the first measured round trip, the end of backing off */
             qp_rearm(e, qp);
     }
@@ -375,7 +368,7 @@ uint64_t rtx_adaptive(const struct qp *qp)
 static void count_adaptive(struct engine *e, struct qp *qp)
 {
     struct req *r = &qp->req;
-    if (!qp->cc_conf->conf.v[CC_P_adaptive] || (qp->sr && !sr_plain(qp)))
+    if (!qp->cc_conf->conf.v[CC_P_adaptive] || !recovery_plain(qp))
         return;
     if (r->adaptive)
         engine_count(e, ENGINE_C_roce_adp_retrans_to);
@@ -390,7 +383,7 @@ void rtx_probe_arm(struct engine *e, struct qp *qp, bool progress, uint64_t now)
     if (progress)
         r->probed = 0;
     r->probe_at = TIMER_NEVER;
-    if (r->probed || !r->obliged || !r->srtt || (qp->sr && qp->sr->agreed))
+    if (r->probed || !r->obliged || !r->srtt || recovery_agreed(qp))
         return;
     r->probe_at = now + 2ull * r->srtt;
     qp_rearm(e, qp);
@@ -431,8 +424,7 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
         r->ack_at = TIMER_NEVER;
         engine_count(e, ENGINE_C_local_ack_timeout_err);
         qp->stats.timeouts++;
-        if (qp->sr)
-            sr_timed_out(qp);
+        recovery_timed_out(qp);
         recorder_note(e, qp, NOTE_TIMEOUT, r->una, r->retry_left);
         if (r->confirm) { /* SEC-06: a peer in ERR doesn't repeat its NAK */
             comp_refused(e, qp, r->confirm, now);

@@ -6,8 +6,10 @@
 #ifndef URNIC_RETRANSMIT_H
 #define URNIC_RETRANSMIT_H
 
-#include "qp.h"
-#include "sr_sender.h"
+#include "engine.h"
+#include "psn.h"
+
+struct qp;
 
 /* The next packet sent is that of PSN p, which lies in [una, max]. */
 void rtx_place(struct qp *qp, psn_t p);
@@ -42,13 +44,5 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now);
 void rtx_probe_arm(struct engine *e, struct qp *qp, bool progress, uint64_t now);
 /* The ACK timer's time after a time-out, from the measured round trip (LR-10). */
 uint64_t rtx_adaptive(const struct qp *qp);
-
-/* How long the ACK timer runs (TMR-01, LR-04, LR-10). */
-static inline uint64_t engine_ack_timeout(const struct qp *qp)
-{
-    if (qp->req.adaptive)
-        return rtx_adaptive(qp);
-    return qp->sr ? sr_timeout(qp) : qp->t_ack;
-}
 
 #endif

@@ -12,7 +12,7 @@
 #include "comp_retire.h"
 #include "engine_priv.h"
 #include "engine_tx.h"
-#include "sr.h"
+#include "recovery.h"
 
 /* ---- what a work request means ---- */
 
@@ -103,8 +103,7 @@ void req_start(struct qp *qp, psn_t sq_psn)
 {
     struct req *r = &qp->req;
     r->nxt = r->max = r->una = r->done = r->seen = r->again = sq_psn;
-    if (qp->sr)
-        sr_begin(qp, sq_psn);
+    recovery_begin(qp, sq_psn);
     r->ssn = r->lsn = 0;
 }
 
@@ -333,8 +332,8 @@ enum sq_begin sq_begin(struct engine *e, struct qp *qp)
         w->ssn = r->ssn;
         if (!info->takes_recv)
             r->lsn = psn(r->lsn + 1).v; /* ACK-15: advances the MSN without a receive */
-        else if (qp->sr)
-            w->compare_add = qp->sr->sends++; /* LR-06 */
+        else
+            recovery_number(qp, &w->compare_add);
     }
     if (rd) {
         if (r->rd_first == r->started)

@@ -16,6 +16,7 @@
 #include "place.h"
 #include "rd_ring.h"
 #include "recorder.h"
+#include "recovery.h"
 #include "refusal.h"
 #include "responder.h"
 #include "sr_sender.h"

@@ -10,6 +10,7 @@
 #include "engine_tx.h"
 #include "limiter.h"
 #include "recorder.h"
+#include "recovery.h"
 #include "retransmit.h"
 #include "sr.h"
 
@@ -82,7 +83,7 @@ static void first_round_trip(struct engine *e, struct qp *qp, uint32_t rtt, uint
     struct req *r = &qp->req;
     r->srtt = rtt ? rtt : 1;
     r->rttvar = rtt / 2;
-    uint64_t at = now + engine_ack_timeout(qp);
+    uint64_t at = now + recovery_timeout(qp);
     if (r->ack_at == TIMER_NEVER || r->ack_at <= at)
         return;
     r->ack_at = at;
