@@ -197,7 +197,7 @@ static int replay(struct run *run)
     struct capread_info info;
     struct replay_totals t = {0};
     char why[128];
-    if (capread_open(run->opt->path, &cap, why, sizeof why) < 0) {
+    if (lint_read_open(run->opt->path, &cap, why, sizeof why) < 0) {
         cli_error("%s: %s", run->opt->path, why);
         return CLI_USAGE;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A port on capture files. libpcap reads, pcapng.c writes. Frames are read ahead into a ring of
+ * A port on capture files. libpcap reads, lib/capture writes. Frames are read ahead into a ring of
  * buffers, because libpcap's own is valid for one packet only.
  */
 #include "pcap_port.h"
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "io_arg.h"
-#include "pcapng.h"
+#include "pcapng_file.h"
 
 #define RING 256u /* a power of two, at least two bursts */
 
@@ -141,7 +141,7 @@ static void port_tx_commit(struct io_port *io, const struct io_slot *slots, unsi
         if (len == 0)
             continue;
         if (!p->out || len > io->caps.frame_max ||
-            !pcapng_packet(p->out, p->out_if, now, PCAPNG_OUT, slots[i].data, len, NULL)) {
+            !pcapng_packet(p->out, p->out_if, now, CAPTURE_OUT, slots[i].data, len, NULL)) {
             p->stats.tx_drop++;
             continue;
         }
@@ -231,7 +231,7 @@ static bool same_file(const char *in, const char *out)
 
 static int open_out(struct pcap_port *p, const char *path, char *err, size_t err_size)
 {
-    int rc = pcapng_create(path, NULL, &p->out);
+    int rc = pcapng_create(path, PCAPNG_DROPS, NULL, &p->out);
 
     if (rc)
         return io_fail(err, err_size, rc, "pcap: can't write '%s': %s", path, strerror(-rc));

@@ -237,7 +237,7 @@ static int set_up(struct run *r)
     if (tc->op == SEND_INV && make_invalidatable(r))
         return -1;
     loss_oracle_start(&r->oracle, r->net, r->qa, r->qb, q.sq_psn[0]);
-    if (r->tc->capture && pcapng_create(r->tc->capture, NULL, &r->capture) == 0) {
+    if (r->tc->capture && pcapng_create(r->tc->capture, PCAPNG_DROPS, NULL, &r->capture) == 0) {
         pcapng_interface(r->capture, "requester", NULL, 0);
         pcapng_interface(r->capture, "responder", NULL, 0);
         r->oracle.capture = r->capture;

@@ -67,7 +67,7 @@ static void watch(void *ctx, const uint8_t *frame, uint32_t len, unsigned dir, u
 
     (void)v;
     if (o->capture)
-        pcapng_packet(o->capture, (int)dir, now, PCAPNG_OUT, frame, len, NULL);
+        pcapng_packet(o->capture, (int)dir, now, CAPTURE_OUT, frame, len, NULL);
     if (dir != 0)
         return;
     follow_progress(o);
@@ -106,7 +106,7 @@ void loss_oracle_poll(struct loss_oracle *o)
         for (size_t i = 0; i < n; i++) {
             const uint8_t *bth = bth_of(drop[i].head, drop[i].len);
             if (o->capture)
-                pcapng_packet(o->capture, (int)drop[i].dir, drop[i].time, PCAPNG_NO_DIR,
+                pcapng_packet(o->capture, (int)drop[i].dir, drop[i].time, CAPTURE_NO_DIR,
                               drop[i].head,
                               drop[i].len < MEM_LINK_HEAD ? drop[i].len : MEM_LINK_HEAD,
                               mem_link_reason_name(drop[i].reason));

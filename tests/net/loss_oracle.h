@@ -6,7 +6,7 @@
 #ifndef URNIC_TESTS_LOSS_ORACLE_H
 #define URNIC_TESTS_LOSS_ORACLE_H
 
-#include "pcapng.h"
+#include "pcapng_file.h"
 #include "vnet.h"
 
 struct loss_entry {

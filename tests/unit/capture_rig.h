@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capread.h"
+#include "lint_read.h"
 #include "unit.h"
 
 #define PACKETS    4096u
@@ -41,7 +41,7 @@ static inline struct capread *open_capture(const char *name)
     char path[512], why[128];
     struct capread *c;
     snprintf(path, sizeof path, "%s/%s", pcaps(), name);
-    ck_assert_msg(capread_open(path, &c, why, sizeof why) == 0, "%s: %s", path, why);
+    ck_assert_msg(lint_read_open(path, &c, why, sizeof why) == 0, "%s: %s", path, why);
     return c;
 }
 
@@ -58,7 +58,7 @@ static inline void load(const char *name)
         struct packet *k = &packets[packets_n++];
         *k = (struct packet){.ns = p.ns, .len = p.len, .interface = p.interface};
         k->no_ether = p.no_ether;
-        k->sent = p.dir == CAPREAD_OUT;
+        k->sent = p.dir == CAPTURE_OUT;
         memcpy(k->data, p.frame, p.len);
     }
     capread_close(c);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capture_file.h"
+#include "lint_read.h"
 
 /* Close a pcapng block that began at `at` with its type: pad, and both lengths. */
 static void block_end(struct file *f, size_t at)
@@ -225,7 +226,7 @@ START_TEST(pcapng_interfaces_and_sections)
     ck_assert_int_eq(capread_next(c, &p), 1);
     ck_assert_uint_eq(p.ns, 1700000000000000007ull);
     ck_assert_str_eq(p.comment, "rx_icrc_err");
-    ck_assert_int_eq(p.dir, CAPREAD_OUT);
+    ck_assert_int_eq(p.dir, CAPTURE_OUT);
     ck_assert_uint_eq(p.wire_len, 60);
     ck_assert_int_eq(capread_next(c, &p), 1);
     ck_assert_uint_eq(p.interface, 1);
@@ -279,7 +280,7 @@ START_TEST(what_is_no_capture)
     }
     struct capread *c;
     char why[128];
-    ck_assert_int_eq(capread_open("/nonexistent", &c, why, sizeof why), -ENOENT);
+    ck_assert_int_eq(lint_read_open("/nonexistent", &c, why, sizeof why), -ENOENT);
     ck_assert_str_eq(why, strerror(ENOENT));
 }
 END_TEST
@@ -489,7 +490,7 @@ START_TEST(a_pipe_and_many_packets)
     char why[128];
     struct capread_packet p;
     struct capread_info info;
-    ck_assert_int_eq(capread_open(path, &c, why, sizeof why), 0);
+    ck_assert_int_eq(lint_read_open(path, &c, why, sizeof why), 0);
     for (unsigned n = 0; n < 3000; n++) {
         ck_assert_int_eq(capread_next(c, &p), 1);
         ck_assert_uint_eq(p.len, 60 + n % 1400);
@@ -501,6 +502,55 @@ START_TEST(a_pipe_and_many_packets)
     ck_assert_uint_eq(info.offset, info.size);
     capread_close(c);
     unlink(path);
+}
+END_TEST
+
+/* A source: some octets, then an error or the end. */
+struct broken_source {
+    const struct file *f;
+    size_t at;
+    int then, closed;
+};
+
+static ssize_t broken_read(void *arg, void *buf, size_t len)
+{
+    struct broken_source *s = arg;
+    size_t n = s->f->len - s->at < 7 ? s->f->len - s->at : 7;
+    n = n < len ? n : len;
+    memcpy(buf, s->f->b + s->at, n);
+    s->at += n;
+    return n ? (ssize_t)n : s->then;
+}
+
+static void broken_close(void *arg)
+{
+    ((struct broken_source *)arg)->closed++;
+}
+
+/* The source's error is the reader's, behind what was read before; and it is closed once, also by
+ * a reader that does not begin. */
+START_TEST(a_source_that_fails)
+{
+    struct file f = {0}, none = {0};
+    struct capread *c;
+    struct capread_packet p;
+    char why[128];
+    pcap_header(&f, 0xA1B2C3D4, 1);
+    pcap_packet(&f, 1, 2, eth, sizeof eth, sizeof eth);
+    struct broken_source s = {.f = &f, .then = -EIO};
+    const struct capread_source source = {broken_read, broken_close, &s, 0};
+    ck_assert_int_eq(capread_open(&source, &c, why, sizeof why), 0);
+    ck_assert_int_eq(capread_next(c, &p), 1);
+    ck_assert_mem_eq(p.frame, eth, sizeof eth);
+    ck_assert_int_eq(capread_next(c, &p), -EIO);
+    ck_assert_int_eq(s.closed, 0);
+    capread_close(c);
+    ck_assert_int_eq(s.closed, 1);
+
+    s = (struct broken_source){.f = &none, .then = -EIO};
+    ck_assert_int_eq(capread_open(&source, &c, why, sizeof why), -EIO);
+    ck_assert_str_eq(why, strerror(EIO));
+    ck_assert_int_eq(s.closed, 1);
 }
 END_TEST
 
@@ -528,7 +578,7 @@ START_TEST(a_pipe_that_does_not_block)
     close(fd[1]);
     ck_assert_int_eq(dup2(fd[0], STDIN_FILENO), STDIN_FILENO);
     ck_assert_int_eq(fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK), 0);
-    ck_assert_msg(capread_open("-", &c, why, sizeof why) == 0, "%s", why);
+    ck_assert_msg(lint_read_open("-", &c, why, sizeof why) == 0, "%s", why);
     ck_assert_int_eq(capread_next(c, &p), 1);
     ck_assert_mem_eq(p.frame, eth, sizeof eth);
     ck_assert_int_eq(capread_next(c, &p), 0);
@@ -541,4 +591,4 @@ END_TEST
 UNIT_MAIN("capture reader", classic_pcap_of_every_kind, a_file_cut_short_gives_what_it_has,
           pcapng_interfaces_and_sections, what_is_no_capture, classic_pcaps_joined,
           drops_are_counted_once, blocks_whose_lengths_differ, damage, a_pipe_and_many_packets,
-          a_pipe_that_does_not_block)
+          a_source_that_fails, a_pipe_that_does_not_block)

@@ -12,7 +12,7 @@ START_TEST(link_types)
         uint8_t head[20];
         uint8_t head_len, first; /* `first` octet of IP */
         bool made;
-        enum capread_dir dir;
+        enum capture_dir dir;
         uint32_t interface;
     } cases[] = {
         {"null", 0, 0x0800, {2}, 4, 0x45, true, 0},
@@ -28,7 +28,7 @@ START_TEST(link_types)
          16,
          0x45,
          true,
-         CAPREAD_OUT},
+         CAPTURE_OUT},
         {"cooked, of a VLAN device's parent: an interface of its own",
          113,
          0x8100,
@@ -36,7 +36,7 @@ START_TEST(link_types)
          16,
          0x45,
          true,
-         CAPREAD_IN,
+         CAPTURE_IN,
          (0x500 + 1) << 16},
         {"cooked 2, received, RoCE v1",
          276,
@@ -45,7 +45,7 @@ START_TEST(link_types)
          20,
          0x60,
          true,
-         CAPREAD_IN,
+         CAPTURE_IN,
          3 << 16}, /* each index is an interface of its own */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

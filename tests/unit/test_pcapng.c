@@ -2,7 +2,7 @@
  *
  * The capture writer, read back by tshark as an independent reader.
  */
-#include "pcapng.h"
+#include "pcapng_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,15 +61,15 @@ START_TEST(tshark_reads_it)
     struct pcapng *w;
     uint8_t f[9234];
 
-    ck_assert_int_eq(pcapng_create(path, &opt, &w), 0);
+    ck_assert_int_eq(pcapng_create(path, PCAPNG_DROPS, &opt, &w), 0);
     ck_assert_int_eq(pcapng_interface(w, "urn0", "first port", 10000000000u), 0);
     ck_assert_int_eq(pcapng_interface(w, "urn1", NULL, 0), 1);
     frame(f, sizeof(f), 1);
-    pcapng_packet(w, 0, 1, PCAPNG_IN, f, 60, NULL);
-    pcapng_packet(w, 1, 123456789, PCAPNG_OUT, f, 61, NULL);
-    pcapng_packet(w, 0, 2000000003, PCAPNG_IN, f, 9234, "rx_icrc_err");
-    pcapng_packet(w, 1, 2000000004, PCAPNG_NO_DIR, f, 63, "");
-    pcapng_packet(w, 7, 0, PCAPNG_IN, f, 60, NULL); /* no such interface */
+    pcapng_packet(w, 0, 1, CAPTURE_IN, f, 60, NULL);
+    pcapng_packet(w, 1, 123456789, CAPTURE_OUT, f, 61, NULL);
+    pcapng_packet(w, 0, 2000000003, CAPTURE_IN, f, 9234, "rx_icrc_err");
+    pcapng_packet(w, 1, 2000000004, CAPTURE_NO_DIR, f, 63, "");
+    pcapng_packet(w, 7, 0, CAPTURE_IN, f, 60, NULL); /* no such interface */
     ck_assert_int_eq(pcapng_close(w), 0);
     ck_assert_str_eq(tshark("-e frame.time_epoch -e frame.len -e frame.interface_name "
                             "-e frame.packet_flags_direction -e frame.comment"),
@@ -89,11 +89,11 @@ START_TEST(tshark_reads_many)
     uint8_t f[2000];
     uint64_t sum = 0;
 
-    ck_assert_int_eq(pcapng_create(path, &opt, &w), 0);
+    ck_assert_int_eq(pcapng_create(path, PCAPNG_DROPS, &opt, &w), 0);
     ck_assert_int_eq(pcapng_interface(w, "p", NULL, 0), 0);
     for (uint32_t len = 60; len < 1500; len++) {
         frame(f, len, (uint8_t)len);
-        pcapng_packet(w, 0, len, PCAPNG_OUT, f, len, len % 3 ? NULL : "a comment of odd length!!");
+        pcapng_packet(w, 0, len, CAPTURE_OUT, f, len, len % 3 ? NULL : "a comment of odd length!!");
         sum += len;
     }
     pcapng_stats(w, &st);
@@ -125,11 +125,11 @@ START_TEST(snaplen_cuts_and_says_so)
     struct pcapng *w;
     uint8_t f[1000];
 
-    ck_assert_int_eq(pcapng_create(path, &opt, &w), 0);
+    ck_assert_int_eq(pcapng_create(path, PCAPNG_DROPS, &opt, &w), 0);
     pcapng_interface(w, "p", NULL, 0);
     frame(f, sizeof(f), 3);
-    pcapng_packet(w, 0, 5, PCAPNG_IN, f, 1000, NULL);
-    pcapng_packet(w, 0, 6, PCAPNG_IN, f, 100, NULL);
+    pcapng_packet(w, 0, 5, CAPTURE_IN, f, 1000, NULL);
+    pcapng_packet(w, 0, 6, CAPTURE_IN, f, 100, NULL);
     ck_assert_int_eq(pcapng_close(w), 0);
     ck_assert_str_eq(tshark("-e frame.len -e frame.cap_len"), "1000|101\n100|100\n");
 }
@@ -143,11 +143,11 @@ START_TEST(limit_is_kept_and_counted)
     struct stat file;
     uint8_t f[1000];
 
-    ck_assert_int_eq(pcapng_create(path, &opt, &w), 0);
+    ck_assert_int_eq(pcapng_create(path, PCAPNG_DROPS, &opt, &w), 0);
     pcapng_interface(w, "p", NULL, 0);
     frame(f, sizeof(f), 3);
     for (int i = 0; i < 200; i++)
-        pcapng_packet(w, 0, 5, PCAPNG_IN, f, 1000, NULL);
+        pcapng_packet(w, 0, 5, CAPTURE_IN, f, 1000, NULL);
     pcapng_stats(w, &st);
     ck_assert_uint_eq(st.packets + st.drops, 200);
     ck_assert_uint_gt(st.packets, 90);
@@ -170,11 +170,11 @@ START_TEST(full_pipe_does_not_block)
     uint8_t f[1000], buf[65536];
 
     ck_assert_int_eq(pipe(fd), 0);
-    ck_assert_int_eq(pcapng_from_fd(fd[1], NULL, &w), 0);
+    ck_assert_int_eq(pcapng_from_fd(fd[1], PCAPNG_DROPS, NULL, &w), 0);
     pcapng_interface(w, "p", NULL, 0);
     frame(f, sizeof(f), 9);
     for (int i = 0; i < 2000; i++)
-        pcapng_packet(w, 0, 5, PCAPNG_IN, f, 1000, NULL);
+        pcapng_packet(w, 0, 5, CAPTURE_IN, f, 1000, NULL);
     pcapng_stats(w, &st);
     ck_assert_uint_gt(st.drops, 500);
     ck_assert_uint_eq(st.errors, 0);
@@ -225,11 +225,11 @@ START_TEST(slow_reader_gets_everything)
     close(fd[0]);
     if (_i)
         fcntl(fd[1], F_SETFL, O_NONBLOCK);
-    ck_assert_int_eq(pcapng_from_fd(fd[1], &(struct pcapng_options){.waits = true}, &w), 0);
+    ck_assert_int_eq(pcapng_from_fd(fd[1], PCAPNG_WAITS, NULL, &w), 0);
     pcapng_interface(w, "p", NULL, 0);
     frame(f, sizeof(f), 9);
     for (int i = 0; i < 2000; i++)
-        ck_assert(pcapng_packet(w, 0, 5, PCAPNG_IN, f, 1000, NULL));
+        ck_assert(pcapng_packet(w, 0, 5, CAPTURE_IN, f, 1000, NULL));
     pcapng_stats(w, &st);
     ck_assert_uint_eq(st.drops, 0);
     ck_assert_uint_eq(st.errors, 0);
@@ -245,12 +245,12 @@ START_TEST(errors_are_counted)
     struct pcapng_stats st;
     uint8_t f[1000] = {0};
 
-    ck_assert_int_eq(pcapng_create("/nonexistent/x", NULL, &w), -ENOENT);
+    ck_assert_int_eq(pcapng_create("/nonexistent/x", PCAPNG_DROPS, NULL, &w), -ENOENT);
     int full = open("/dev/full", O_WRONLY);
-    ck_assert_int_eq(pcapng_from_fd(full, NULL, &w), 0);
+    ck_assert_int_eq(pcapng_from_fd(full, PCAPNG_DROPS, NULL, &w), 0);
     pcapng_interface(w, "p", NULL, 0);
     for (int i = 0; i < 1000; i++)
-        pcapng_packet(w, 0, 5, PCAPNG_IN, f, 1000, NULL);
+        pcapng_packet(w, 0, 5, CAPTURE_IN, f, 1000, NULL);
     pcapng_stats(w, &st);
     ck_assert_uint_eq(st.errors, 1);
     ck_assert_int_eq(st.last_error, ENOSPC);

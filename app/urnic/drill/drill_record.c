@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "pcapng.h"
+#include "pcapng_file.h"
 
 #define EPOCH_NS 1000000000u /* virtual time 0 in the file: a second after 1970 began */
 #define PAUSE_NS 1000000u    /* between two runs */
@@ -26,11 +26,10 @@ struct drill_record_frame {
 
 bool drill_record_open(struct drill_record *r)
 {
-    const struct pcapng_options o = {
-        .application = "urnic drill", .epoch = EPOCH_NS, .waits = true};
+    const struct pcapng_options o = {.application = "urnic drill", .epoch = EPOCH_NS};
     if (!r->path || r->out)
         return true;
-    int rc = pcapng_create(r->path, &o, &r->out);
+    int rc = pcapng_create(r->path, PCAPNG_WAITS, &o, &r->out);
     if (rc < 0) {
         cli_errno(rc, "--record %s", r->path);
         return false;
@@ -91,7 +90,7 @@ void drill_record_run_over(struct drill_record *r, uint64_t took)
     for (size_t i = 0; i < r->nframes; i++) {
         struct drill_record_frame *f = &r->frames[i];
         pcapng_packet(r->out, r->interface, r->clock + f->ns,
-                      f->dir == DRILL_TO_DEVICE ? PCAPNG_IN : PCAPNG_OUT, f->octets, f->len,
+                      f->dir == DRILL_TO_DEVICE ? CAPTURE_IN : CAPTURE_OUT, f->octets, f->len,
                       f->comment);
         free(f->octets);
         free(f->comment);

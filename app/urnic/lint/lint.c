@@ -273,7 +273,7 @@ static int report(const struct options *o)
         cli_error("--html %s: that is the capture itself", o->html);
         return CLI_USAGE;
     }
-    if (capread_open(o->path, &cap, why, sizeof why) < 0) {
+    if (lint_read_open(o->path, &cap, why, sizeof why) < 0) {
         cli_error("%s: %s", o->path, why);
         return CLI_USAGE;
     }

@@ -18,7 +18,7 @@ static inline struct lint_frame lint_frame_of(const struct capread_packet *p)
                                .wire_len = p->wire_len,
                                .interface = p->interface,
                                .no_ether = p->no_ether,
-                               .sent = p->dir == CAPREAD_OUT};
+                               .sent = p->dir == CAPTURE_OUT};
 }
 
 #endif

@@ -5,11 +5,55 @@
 #include "lint_read.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
 
 #define LOOK 1024u /* packets between two looks at how far it is */
+
+/* With read(2), so pipes work, and a file that shrinks meanwhile is a short file and no signal. */
+static ssize_t read_fd(void *arg, void *buf, size_t len)
+{
+    int fd = (int)(intptr_t)arg;
+    for (;;) {
+        ssize_t got = read(fd, buf, len);
+        if (got >= 0)
+            return got;
+        if (errno == EINTR)
+            continue;
+        if (errno == EAGAIN && /* another process may have made the pipe not to block */
+            (poll(&(struct pollfd){fd, POLLIN, 0}, 1, -1) > 0 || errno == EINTR))
+            continue;
+        return -errno;
+    }
+}
+
+static void close_fd(void *arg)
+{
+    close((int)(intptr_t)arg);
+}
+
+int lint_read_open(const char *path, struct capread **out, char *why, size_t why_size)
+{
+    struct stat st;
+    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        int rc = -errno;
+        snprintf(why, why_size, "%s", strerror(-rc));
+        return rc;
+    }
+    struct capread_source source = {
+        .read = read_fd, .close = close_fd, .arg = (void *)(intptr_t)fd};
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        source.size = (uint64_t)st.st_size;
+    posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return capread_open(&source, out, why, why_size);
+}
 
 bool lint_read_shows(const struct capread *cap, uint64_t least)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "pcapng.h"
+#include "pcapng_file.h"
 
 int sim_capture_add(struct sim_captures *c, const char *text)
 {
@@ -35,7 +35,7 @@ void sim_capture_frame(void *captures, const struct sim_node *node, enum sim_dir
     for (unsigned i = 0; i < c->n; i++)
         if (c->list[i].at == node)
             pcapng_packet(c->list[i].w, c->list[i].interface, now,
-                          dir == SIM_IN ? PCAPNG_IN : PCAPNG_OUT, frame, len, note);
+                          dir == SIM_IN ? CAPTURE_IN : CAPTURE_OUT, frame, len, note);
 }
 
 void sim_file_name(char *buf, size_t size, const char *file, uint32_t point, uint32_t points)
@@ -60,8 +60,8 @@ int sim_capture_open(struct sim_captures *c, struct sim *sim, uint32_t point)
             return CLI_USAGE;
         }
         sim_file_name(name, sizeof name, one->file, point, sim->s->points);
-        const struct pcapng_options opt = {.application = "urnic sim", .waits = true};
-        int rc = pcapng_create(name, &opt, &one->w);
+        const struct pcapng_options opt = {.application = "urnic sim"};
+        int rc = pcapng_create(name, PCAPNG_WAITS, &opt, &one->w);
         if (rc) {
             cli_error("%s: %s", name, strerror(-rc));
             return CLI_FAIL;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "pcapng_file.h"
+
 static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec ts;
@@ -24,7 +26,7 @@ int wire_capture_open(struct wire_capture *c, const char *path, const struct bum
         .application = "urnic wire",
         .epoch = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC),
     };
-    int rc = pcapng_create(path, &opt, &c->w);
+    int rc = pcapng_create(path, PCAPNG_DROPS, &opt, &c->w);
 
     for (unsigned d = 0; d < BUMP_DIRS && rc == 0; d++)
         c->interface[d] =
@@ -52,7 +54,7 @@ void wire_capture_after(struct wire_capture *c, enum fault_dir dir, uint32_t len
         if (bits & words[i].bit)
             at += (size_t)snprintf(comment + at, sizeof comment - at, "%s%s", at ? ", " : "",
                                    words[i].word);
-    pcapng_packet(c->w, c->interface[dir], now, PCAPNG_IN, c->before, len, at ? comment : NULL);
+    pcapng_packet(c->w, c->interface[dir], now, CAPTURE_IN, c->before, len, at ? comment : NULL);
 }
 
 int wire_capture_close(struct wire_capture *c)

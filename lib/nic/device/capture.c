@@ -17,7 +17,7 @@
 
 #include "clock.h"
 #include "device.h"
-#include "pcapng.h"
+#include "pcapng_file.h"
 
 #define CAPTURE_RING (16u << 20) /* power of two */
 #define CAPTURE_NAP  (2 * CLOCK_MS)
@@ -67,7 +67,7 @@ static uint64_t capture_drain(struct capture *c)
             continue;
         }
         const char *comment = c->params.comments && r->drop ? engine_counter_names[r->drop] : NULL;
-        pcapng_packet(c->file, 0, r->now, r->out ? PCAPNG_OUT : PCAPNG_IN, r->frame, r->len,
+        pcapng_packet(c->file, 0, r->now, r->out ? CAPTURE_OUT : CAPTURE_IN, r->frame, r->len,
                       comment);
         tail += r->size;
         atomic_store_explicit(&c->tail, tail, memory_order_release);
@@ -84,7 +84,7 @@ static int capture_begin(struct capture *c)
 
     clock_gettime(CLOCK_REALTIME, &wall);
     opt.epoch = (uint64_t)wall.tv_sec * CLOCK_SEC + (uint64_t)wall.tv_nsec - clock_now();
-    int rc = pcapng_from_fd(c->params.fd, &opt, &c->file);
+    int rc = pcapng_from_fd(c->params.fd, PCAPNG_DROPS, &opt, &c->file);
     if (rc == 0)
         rc = pcapng_interface(c->file, c->name, c->port, c->rate);
     if (rc >= 0)

@@ -385,7 +385,7 @@ struct tap {
 static void on_frame(void *ctx, bool sent, const uint8_t *frame, uint32_t len, uint64_t now)
 {
     const struct tap *t = ctx;
-    pcapng_packet(t->r->out, t->interface, now, sent ? PCAPNG_OUT : PCAPNG_IN, frame, len, NULL);
+    pcapng_packet(t->r->out, t->interface, now, sent ? CAPTURE_OUT : CAPTURE_IN, frame, len, NULL);
 }
 
 static int world(struct record *r, uint64_t seed, struct tap tap[RECORD_HOSTS])
@@ -477,7 +477,8 @@ static int record_one(const char *dir, const struct record_scenario *s, uint64_t
     snprintf(path, sizeof path, "%s/own-%s.txt", dir, s->name);
     r.log = fopen(path, "w");
     snprintf(path, sizeof path, "%s/own-%s.pcapng", dir, s->name);
-    if (!r.log || pcapng_create(path, &(struct pcapng_options){.epoch = EPOCH}, &r.out) < 0) {
+    if (!r.log ||
+        pcapng_create(path, PCAPNG_DROPS, &(struct pcapng_options){.epoch = EPOCH}, &r.out) < 0) {
         perror(path);
     } else {
         record_log(&r, "$ record DIR %s", s->name);

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "pcapng.h"
+#include "pcapng_file.h"
 #include "vnet.h"
 
 /* Memory of each host: slots for requests, then as many for receives. */

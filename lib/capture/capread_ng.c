@@ -7,26 +7,6 @@
 
 #include "capread_priv.h"
 
-enum block {
-    BLOCK_INTERFACE = 1,
-    BLOCK_PACKET_OLD = 2,
-    BLOCK_PACKET_SIMPLE = 3,
-    BLOCK_STATISTICS = 5,
-    BLOCK_PACKET = 6,
-    BLOCK_SECTION = 0x0A0D0D0A,
-};
-
-enum option {
-    OPT_END = 0,
-    OPT_COMMENT = 1,
-    OPT_PACKET_FLAGS = 2,
-    OPT_INTERFACE_NAME = 2,
-    OPT_INTERFACE_TSRESOL = 9,
-    OPT_INTERFACE_TSOFFSET = 14,
-    OPT_STATISTICS_DROPS = 5,
-};
-
-#define ORDER_MAGIC  0x1A2B3C4Du
 #define BLOCK_MIN    12u
 #define SECTION_MIN  28u
 #define BLOCK_MAX    (CAPREAD_BUFFER / 2)
@@ -138,7 +118,7 @@ static void packet_options(struct capread *c, const uint8_t *at, const uint8_t *
             p->comment = c->comment;
         } else if (code == OPT_PACKET_FLAGS && len >= 4) {
             unsigned dir = capread_32(c, value) & 3u;
-            p->dir = dir == 1 ? CAPREAD_IN : dir == 2 ? CAPREAD_OUT : CAPREAD_NO_DIR;
+            p->dir = dir == 1 ? CAPTURE_IN : dir == 2 ? CAPTURE_OUT : CAPTURE_NO_DIR;
         }
     }
 }
@@ -225,10 +205,10 @@ static bool section(struct capread *c)
         return false;
     }
     memcpy(&order, h + 8, 4);
-    c->swapped = order == __builtin_bswap32(ORDER_MAGIC);
+    c->swapped = order == __builtin_bswap32(PCAPNG_ORDER_MAGIC);
     c->before = c->section;
     c->section = c->interfaces;
-    if ((!c->swapped && order != ORDER_MAGIC) || capread_32(c, h + 4) < SECTION_MIN)
+    if ((!c->swapped && order != PCAPNG_ORDER_MAGIC) || capread_32(c, h + 4) < SECTION_MIN)
         capread_damaged(c, "damaged section header");
     else if (capread_16(c, h + 12) != 1)
         capread_damaged(c, "of an unknown version, pcapng %u.%u, behind packet %llu",

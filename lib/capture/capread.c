@@ -2,19 +2,15 @@
  *
  * The capture reader: byte stream, classic pcap, and what every format needs after that.
  *
- * The file is read in large pieces with read(2), so pipes work and a file that shrinks meanwhile
- * is a short file and no signal. A packet is handed out where it lies in the buffer.
+ * The source is read in large pieces. A packet is handed out where it lies in the buffer.
  */
 #include "capread.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "capread_link.h"
 #include "capread_priv.h"
@@ -32,7 +28,7 @@
 /* Read until `n` octets are buffered or the file ends. */
 static void fill(struct capread *c, size_t n)
 {
-    if (c->fd < 0) {
+    if (!c->source.read) {
         c->eof = true;
         return;
     }
@@ -40,14 +36,9 @@ static void fill(struct capread *c, size_t n)
     c->end -= c->at;
     c->at = 0;
     while (c->end < n && !c->eof) {
-        ssize_t got = read(c->fd, c->own + c->end, CAPREAD_BUFFER - c->end);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0 && errno == EAGAIN && /* whoever shares a pipe may have made it not to block */
-            (poll(&(struct pollfd){c->fd, POLLIN, 0}, 1, -1) > 0 || errno == EINTR))
-            continue;
+        ssize_t got = c->source.read(c->source.arg, c->own + c->end, CAPREAD_BUFFER - c->end);
         if (got < 0)
-            c->error = -errno;
+            c->error = (int)got;
         if (got <= 0)
             c->eof = true;
         else
@@ -179,7 +170,7 @@ static int pcap_next(struct capread *c, struct capread_packet *p)
     p->len = len;
     p->wire_len = wire_len;
     p->interface = c->section;
-    p->dir = CAPREAD_NO_DIR;
+    p->dir = CAPTURE_NO_DIR;
     p->comment = NULL;
     capread_take(c, len);
     return 1;
@@ -252,26 +243,22 @@ static int start(struct capread *c, struct capread **out, char *why, size_t why_
     return 0;
 }
 
-int capread_open(const char *path, struct capread **out, char *why, size_t why_size)
+int capread_open(const struct capread_source *source, struct capread **out, char *why,
+                 size_t why_size)
 {
-    struct stat st;
     struct capread *c = calloc(1, sizeof *c);
-    if (!c) {
+    uint8_t *own = malloc(CAPREAD_BUFFER);
+    if (!c || !own) {
         snprintf(why, why_size, "%s", strerror(ENOMEM));
+        if (source->close)
+            source->close(source->arg);
+        free(c);
+        free(own);
         return -ENOMEM;
     }
-    c->fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-    c->own = malloc(CAPREAD_BUFFER);
-    c->buf = c->own;
-    if (c->fd < 0 || !c->own) {
-        int rc = -errno;
-        snprintf(why, why_size, "%s", strerror(-rc));
-        capread_close(c);
-        return rc;
-    }
-    if (fstat(c->fd, &st) == 0 && S_ISREG(st.st_mode))
-        c->info.size = (uint64_t)st.st_size;
-    posix_fadvise(c->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    c->source = *source;
+    c->buf = c->own = own;
+    c->info.size = source->size;
     return start(c, out, why, why_size);
 }
 
@@ -282,7 +269,6 @@ int capread_open_mem(const void *data, size_t len, struct capread **out, char *w
         snprintf(why, why_size, "%s", strerror(ENOMEM));
         return -ENOMEM;
     }
-    c->fd = -1;
     c->eof = true;
     c->buf = data;
     c->end = len;
@@ -320,8 +306,8 @@ void capread_close(struct capread *c)
 {
     if (!c)
         return;
-    if (c->fd >= 0)
-        close(c->fd);
+    if (c->source.close)
+        c->source.close(c->source.arg);
     free(c->own);
     free(c->interface);
     free(c->scratch);

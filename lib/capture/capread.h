@@ -18,13 +18,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#include "capture_format.h"
 
 #define CAPREAD_FRAME_MAX   262144u /* the largest packet that capture tools write */
 #define CAPREAD_COMMENT_MAX 256u
 
 struct capread;
-
-enum capread_dir { CAPREAD_NO_DIR, CAPREAD_IN, CAPREAD_OUT };
 
 /* What RoCE packets may be wrapped in; the reader unwraps them. */
 enum capread_carrier {
@@ -56,7 +57,7 @@ struct capread_packet {
      * each VLAN tag, since a packet shows up with and without; and one for each carrier that it was
      * wrapped in. */
     uint32_t interface;
-    enum capread_dir dir; /* seen by the machine that captured */
+    enum capture_dir dir; /* seen by the machine that captured */
     bool no_ether;        /* the Ethernet header was made up by the reader */
     const char *comment;  /* first comment, or NULL; valid until the next call */
 };
@@ -75,9 +76,20 @@ struct capread_info {
     const char *damage; /* NULL, or why reading ended early: "cut short in packet 12" */
 };
 
-/* Open a file; "-" is standard input. Returns 0, or -errno with a sentence (without file name) in
- * `why`: -EINVAL not a capture. */
-int capread_open(const char *path, struct capread **out, char *why, size_t why_size);
+/* Where the octets of a capture come from. */
+struct capread_source {
+    /* Put the next octets, at most `len` and as many as are at hand, at `buf`. Returns how many, 0
+     * at the end, or -errno: then it isn't called again. */
+    ssize_t (*read)(void *arg, void *buf, size_t len);
+    void (*close)(void *arg); /* the reader needs it no more; NULL = nothing to do */
+    void *arg;
+    uint64_t size; /* octets of all; 0 = not known */
+};
+
+/* Begin to read a capture. Returns 0, or -errno with a sentence in `why` and the source closed:
+ * -EINVAL not a capture. */
+int capread_open(const struct capread_source *source, struct capread **out, char *why,
+                 size_t why_size);
 
 /* The same from memory, which has to stay while the reader is used. */
 int capread_open_mem(const void *data, size_t len, struct capread **out, char *why,
@@ -90,7 +102,7 @@ int capread_next(struct capread *c, struct capread_packet *p);
 /* Counts so far. */
 void capread_info(const struct capread *c, struct capread_info *out);
 
-/* Close the file and free all; what capread_next has pointed to is gone. */
+/* Close the source and free all; what capread_next has pointed to is gone. */
 void capread_close(struct capread *c);
 
 #endif

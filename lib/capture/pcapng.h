@@ -2,10 +2,9 @@
  *
  * Writing pcapng captures: one interface per port, ns time stamps, direction, comments.
  *
- * Meant for a worker: blocks are assembled in the writer's own buffer, and only whole buffers go to
- * the file. What can't be written is counted, never waited for longer than one write(2): a pipe or
- * FIFO is written without blocking, and packets are dropped while nobody reads it; unless the
- * options say that the writer has time.
+ * Blocks are assembled in the writer's own buffer, and go from there to a function of the caller's
+ * when the buffer is full, or by pcapng_flush. A packet that finds no room is counted as dropped.
+ * pcapng_file.h of drivers/pcap has the functions for files and pipes.
  *
  * Threads: one at a time per writer.
  */
@@ -15,6 +14,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#include "capture_format.h"
 
 #define PCAPNG_INTERFACES  64u
 #define PCAPNG_COMMENT_MAX 1024u
@@ -27,10 +29,16 @@ struct pcapng_options {
     uint64_t limit;          /* largest file, octets; 0 = none. Beyond it packets are dropped */
     uint32_t snaplen;        /* octets kept of each packet; 0 = all */
     uint64_t epoch;          /* added to every time: ns from the Unix epoch to the clock's zero */
-    bool waits; /* nothing is dropped because a pipe is full; a signal ends that, with -EINTR */
 };
 
-enum pcapng_dir { PCAPNG_NO_DIR, PCAPNG_IN, PCAPNG_OUT };
+/* Where the octets of the file go. */
+struct pcapng_sink {
+    /* Take up to `len` octets, and at least one. Returns how many; -EAGAIN: none for now; else
+     * -errno, after which the file isn't whole and nothing more is written. */
+    ssize_t (*write)(void *arg, const void *data, size_t len);
+    int (*close)(void *arg); /* the writer needs it no more. 0 or -errno; NULL = nothing to do */
+    void *arg;
+};
 
 struct pcapng_stats {
     uint64_t packets, bytes; /* accepted; bytes of frames */
@@ -40,10 +48,9 @@ struct pcapng_stats {
     uint64_t file_bytes;     /* written to the file */
 };
 
-/* Create (or truncate) a file, mode 0600, or take over a descriptor. Returns 0, or -errno with
- * nothing left open. */
-int pcapng_create(const char *path, const struct pcapng_options *opt, struct pcapng **out);
-int pcapng_from_fd(int fd, const struct pcapng_options *opt, struct pcapng **out);
+/* Begin a file; `opt` NULL = all defaults. Returns 0, or -ENOMEM with the sink closed. */
+int pcapng_open(const struct pcapng_sink *sink, const struct pcapng_options *opt,
+                struct pcapng **out);
 
 /* Add an Ethernet interface. `speed` in bit/s, 0 = unknown; description may be NULL. Returns its
  * number, or -ENOSPC. */
@@ -52,17 +59,17 @@ int pcapng_interface(struct pcapng *w, const char *name, const char *description
 /* Record a frame. `ns` is in the caller's clock (see epoch). A comment (NULL = none; cut at
  * PCAPNG_COMMENT_MAX) shows up in Wireshark: for a frame that we dropped, the counter's name.
  * False: not recorded, and counted in pcapng_stats.drops, unless there is no such interface. */
-bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum pcapng_dir dir,
+bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum capture_dir dir,
                    const uint8_t *frame, uint32_t len, const char *comment);
 
-/* Write out what is buffered. Returns 0 or -errno; -EAGAIN when a pipe is full. */
+/* Write out what is buffered. Returns 0 or -errno; -EAGAIN: the sink takes no more for now. */
 int pcapng_flush(struct pcapng *w);
 
 /* What has been recorded so far, and what not. */
 void pcapng_stats(const struct pcapng *w, struct pcapng_stats *out);
 
-/* Add per-interface counts, flush, close, free. Returns 0 or the first error of its life, -errno:
- * 0 means that the file holds every packet that wasn't counted as dropped. */
+/* Add per-interface counts, flush, close the sink, free. Returns 0 or the first error of its life,
+ * -errno: 0 means that the file holds every packet that wasn't counted as dropped. */
 int pcapng_close(struct pcapng *w);
 
 #endif

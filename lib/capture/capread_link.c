@@ -13,7 +13,6 @@
 
 enum link_type {
     LINK_NULL = 0,
-    LINK_ETHERNET = 1,
     LINK_RAW_BSD = 12,
     LINK_RAW_OPENBSD = 14,
     LINK_RAW = 101,
@@ -93,7 +92,7 @@ static bool cooked(struct capread_packet *p, uint8_t *scratch, bool second)
     unsigned addr_len = second ? h[11] : wire_get16(h + 4);
     const uint8_t *mac = second ? h + 12 : h + 6;
     uint16_t type = second ? wire_get16(h) : wire_get16(h + 14);
-    p->dir = kind == 4 ? CAPREAD_OUT : CAPREAD_IN;
+    p->dir = kind == 4 ? CAPTURE_OUT : CAPTURE_IN;
     uint32_t index = second ? (uint32_t)wire_get16(h + 4) << 16 | wire_get16(h + 6)
                             : vlan_level(type, h + header, p->len - header);
     p->interface += CAPREAD_INTERFACES * index;
@@ -141,7 +140,7 @@ bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_
     p->wire_len = wire_len > len ? wire_len : len;
     p->no_ether = false;
     switch (link_type) {
-    case LINK_ETHERNET:
+    case CAPTURE_ETHERNET:
         return true;
     case LINK_NULL:
     case LINK_LOOP: /* an address family; the byte order and its number depend on the writer */

@@ -24,7 +24,7 @@ struct capread_interface {
 };
 
 struct capread {
-    int fd; /* -1: from memory */
+    struct capread_source source; /* read NULL: from memory */
     bool pcapng, swapped, eof;
     bool ns;              /* pcap: nanoseconds */
     uint32_t record_size; /* pcap: octets of a record's header */

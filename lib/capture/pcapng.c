@@ -6,31 +6,10 @@
 #include "pcapng.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define BLOCK_SHB    0x0A0D0D0Au
-#define BLOCK_IDB    1u
-#define BLOCK_ISB    5u
-#define BLOCK_EPB    6u
-#define BYTE_ORDER_M 0x1A2B3C4Du
-#define LINK_ETHER   1u
-
-#define OPT_END        0u
-#define OPT_COMMENT    1u
-#define OPT_SHB_APPL   4u
-#define OPT_IF_NAME    2u
-#define OPT_IF_DESCR   3u
-#define OPT_IF_SPEED   8u
-#define OPT_IF_TSRESOL 9u
-#define OPT_EPB_FLAGS  2u
-#define OPT_ISB_RECV   4u
-#define OPT_ISB_DROP   5u
-#define TSRESOL_NS     9u /* 10^-9 s */
+#define TSRESOL_NS 9u /* 10^-9 s */
 
 #define BUFFER_DEFAULT (256u << 10)
 #define BUFFER_MIN     (64u << 10)
@@ -38,9 +17,8 @@
 #define TEXT_MOST      256u
 
 struct pcapng {
-    int fd;
-    bool dead;  /* the file is not whole any more: nothing is added */
-    bool waits; /* for the reader of a pipe */
+    struct pcapng_sink sink;
+    bool dead; /* the file is not whole any more: nothing is added */
     uint8_t *buf;
     size_t size;
     size_t used;  /* octets to be written: buf[0..used) */
@@ -68,14 +46,14 @@ static void put(struct pcapng *w, const void *data, size_t len)
 
 static void put32(struct pcapng *w, uint32_t v)
 {
-    put(w, &v, sizeof(v));
+    put(w, &v, sizeof v);
 }
 
 static void put_option(struct pcapng *w, uint16_t code, const void *data, size_t len)
 {
     uint16_t head[2] = {code, (uint16_t)len};
 
-    put(w, head, sizeof(head));
+    put(w, head, sizeof head);
     put(w, data, len);
 }
 
@@ -96,7 +74,7 @@ static void block_end(struct pcapng *w)
 {
     put_option(w, OPT_END, "", 0);
     uint32_t len = (uint32_t)(w->used - w->block + 4);
-    memcpy(w->buf + w->block + 4, &len, sizeof(len));
+    memcpy(w->buf + w->block + 4, &len, sizeof len);
     put32(w, len);
 }
 
@@ -114,21 +92,14 @@ int pcapng_flush(struct pcapng *w)
     int rc = 0;
 
     while (!w->dead && done < w->used) {
-        ssize_t n = write(w->fd, w->buf + done, w->used - done);
+        ssize_t n = w->sink.write(w->sink.arg, w->buf + done, w->used - done);
         if (n >= 0) {
             done += (size_t)n;
             continue;
         }
-        if (errno == EINTR && !w->waits)
-            continue;
-        rc = -errno;
-        if (rc == -EAGAIN && !w->waits)
+        rc = (int)n;
+        if (rc == -EAGAIN)
             break;
-        if (rc == -EAGAIN) {
-            rc = poll(&(struct pollfd){w->fd, POLLOUT, 0}, 1, -1) < 0 ? -errno : 0;
-            if (!rc)
-                continue;
-        }
         w->stats.errors++;
         w->stats.last_error = -rc;
         if (!w->first_error)
@@ -158,19 +129,19 @@ static void section_header(struct pcapng *w, const char *application)
     int64_t unknown = -1;
     const uint16_t version[2] = {1, 0}; /* major, minor */
 
-    block_begin(w, BLOCK_SHB);
-    put32(w, BYTE_ORDER_M);
-    put(w, version, sizeof(version));
-    put(w, &unknown, sizeof(unknown));
-    put_text(w, OPT_SHB_APPL, application ? application : "urnic", TEXT_MOST);
+    block_begin(w, BLOCK_SECTION);
+    put32(w, PCAPNG_ORDER_MAGIC);
+    put(w, version, sizeof version);
+    put(w, &unknown, sizeof unknown);
+    put_text(w, OPT_SECTION_APPLICATION, application ? application : "urnic", TEXT_MOST);
     block_end(w);
 }
 
-int pcapng_from_fd(int fd, const struct pcapng_options *opt, struct pcapng **out)
+int pcapng_open(const struct pcapng_sink *sink, const struct pcapng_options *opt,
+                struct pcapng **out)
 {
     static const struct pcapng_options defaults;
-    struct pcapng *w = calloc(1, sizeof(*w));
-    struct stat st;
+    struct pcapng *w = calloc(1, sizeof *w);
 
     if (!opt)
         opt = &defaults;
@@ -182,53 +153,42 @@ int pcapng_from_fd(int fd, const struct pcapng_options *opt, struct pcapng **out
     w->buf = malloc(w->size);
     if (!w->buf)
         goto no_memory;
-    w->fd = fd;
+    w->sink = *sink;
     w->epoch = opt->epoch;
     w->limit = opt->limit;
     w->snaplen = opt->snaplen ? opt->snaplen : FRAME_MOST;
     if (w->snaplen > FRAME_MOST)
         w->snaplen = FRAME_MOST;
-    w->waits = opt->waits;
-    if (!w->waits && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     section_header(w, opt->application);
     *out = w;
     return 0;
 no_memory:
     free(w);
-    close(fd);
+    if (sink->close)
+        sink->close(sink->arg);
     return -ENOMEM;
-}
-
-int pcapng_create(const char *path, const struct pcapng_options *opt, struct pcapng **out)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    if (fd < 0)
-        return -errno;
-    return pcapng_from_fd(fd, opt, out);
 }
 
 int pcapng_interface(struct pcapng *w, const char *name, const char *description, uint64_t speed)
 {
     uint8_t resolution = TSRESOL_NS;
-    uint16_t link[2] = {LINK_ETHER, 0};
+    uint16_t link[2] = {CAPTURE_ETHERNET, 0};
 
     if (w->interfaces == (int)PCAPNG_INTERFACES || !room(w, 2 * TEXT_MOST + 64))
         return -ENOSPC;
-    block_begin(w, BLOCK_IDB);
-    put(w, link, sizeof(link));
+    block_begin(w, BLOCK_INTERFACE);
+    put(w, link, sizeof link);
     put32(w, w->snaplen);
-    put_text(w, OPT_IF_NAME, name, TEXT_MOST);
-    put_text(w, OPT_IF_DESCR, description, TEXT_MOST);
+    put_text(w, OPT_INTERFACE_NAME, name, TEXT_MOST);
+    put_text(w, OPT_INTERFACE_DESCRIPTION, description, TEXT_MOST);
     if (speed)
-        put_option(w, OPT_IF_SPEED, &speed, sizeof(speed));
-    put_option(w, OPT_IF_TSRESOL, &resolution, 1);
+        put_option(w, OPT_INTERFACE_SPEED, &speed, sizeof speed);
+    put_option(w, OPT_INTERFACE_TSRESOL, &resolution, 1);
     block_end(w);
     return w->interfaces++;
 }
 
-bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum pcapng_dir dir,
+bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum capture_dir dir,
                    const uint8_t *frame, uint32_t len, const char *comment)
 {
     uint32_t kept = len < w->snaplen ? len : w->snaplen;
@@ -242,14 +202,14 @@ bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum pcapng_dir
         return false;
     }
     w->last_ns = ns + w->epoch;
-    block_begin(w, BLOCK_EPB);
+    block_begin(w, BLOCK_PACKET);
     put32(w, (uint32_t)interface);
     put_time(w, w->last_ns);
     put32(w, kept);
     put32(w, len);
     put(w, frame, kept);
-    if (dir != PCAPNG_NO_DIR)
-        put_option(w, OPT_EPB_FLAGS, &flags, sizeof(flags));
+    if (dir != CAPTURE_NO_DIR)
+        put_option(w, OPT_PACKET_FLAGS, &flags, sizeof flags);
     put_text(w, OPT_COMMENT, comment, PCAPNG_COMMENT_MAX);
     block_end(w);
     w->if_packets[interface]++;
@@ -267,11 +227,11 @@ static void interface_statistics(struct pcapng *w, int interface)
 {
     if (w->dead || w->size - w->used < 64)
         return;
-    block_begin(w, BLOCK_ISB);
+    block_begin(w, BLOCK_STATISTICS);
     put32(w, (uint32_t)interface);
     put_time(w, w->last_ns);
-    put_option(w, OPT_ISB_RECV, &w->if_packets[interface], sizeof(uint64_t));
-    put_option(w, OPT_ISB_DROP, &w->if_drops[interface], sizeof(uint64_t));
+    put_option(w, OPT_STATISTICS_RECEIVED, &w->if_packets[interface], sizeof(uint64_t));
+    put_option(w, OPT_STATISTICS_DROPS, &w->if_drops[interface], sizeof(uint64_t));
     block_end(w);
 }
 
@@ -281,8 +241,9 @@ int pcapng_close(struct pcapng *w)
     for (int i = 0; i < w->interfaces; i++)
         interface_statistics(w, i);
     int rc = pcapng_flush(w);
-    if (close(w->fd) && rc == 0)
-        rc = -errno;
+    int closed = w->sink.close ? w->sink.close(w->sink.arg) : 0;
+    if (rc == 0)
+        rc = closed;
     free(w->buf);
     free(w);
     return rc;

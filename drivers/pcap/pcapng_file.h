@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Captures of lib/capture's writer in files and pipes.
+ *
+ * A file or pipe is never waited for longer than one write(2): a pipe is written without blocking,
+ * and packets are dropped while nobody reads it; unless the caller says that it has time.
+ *
+ * Threads: one at a time per writer.
+ */
+#ifndef URNIC_PCAPNG_FILE_H
+#define URNIC_PCAPNG_FILE_H
+
+#include "pcapng.h"
+
+enum pcapng_patience {
+    PCAPNG_DROPS, /* packets, while a pipe is full */
+    PCAPNG_WAITS, /* for the reader of a pipe; a signal ends that, with -EINTR */
+};
+
+/* Create (or truncate) a file, mode 0600, or take over a descriptor; pcapng_close closes it. `opt`
+ * NULL = all defaults. Returns 0, or -errno with nothing left open. */
+int pcapng_create(const char *path, enum pcapng_patience patience, const struct pcapng_options *opt,
+                  struct pcapng **out);
+int pcapng_from_fd(int fd, enum pcapng_patience patience, const struct pcapng_options *opt,
+                   struct pcapng **out);
+
+#endif
