@@ -87,7 +87,8 @@ int net_addr_foreign(struct net_port *port, const struct wire_addr *addr, bool f
 /* Is it one of the port's addresses, foreign ones included? */
 bool net_addr_has(const struct net_port *port, const struct wire_addr *addr);
 
-/* Where packets go that are for no on-link prefix; one gateway per family. -EINVAL: not unicast. */
+/* Where packets go that are for no on-link prefix; one gateway per family. One that no prefix of
+ * the port covers is taken to be on the link. -EINVAL: not unicast. */
 int net_gateway_set(struct net_port *port, const struct wire_addr *gateway);
 
 /* The neighbour that a packet for `dst` goes to: `dst` itself when a prefix covers it, else the

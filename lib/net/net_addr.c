@@ -53,6 +53,16 @@ const struct net_own *net_covering(const struct net_port *p, const struct wire_a
     return best && is_v4_edge(addr, best->prefix) ? NULL : best;
 }
 
+/* Is `addr` within an own prefix, its network and broadcast addresses included? */
+static bool is_in_prefix(const struct net_port *p, const struct wire_addr *addr)
+{
+    for (size_t i = 0; i < p->own_count; i++)
+        if (wire_addr_is_v4(&p->own[i].addr) == wire_addr_is_v4(addr) &&
+            same_prefix(&p->own[i].addr, addr, p->own[i].prefix))
+            return true;
+    return false;
+}
+
 /* The index of an own address; own_count = it is none. */
 static size_t find_own(const struct net_port *p, const struct wire_addr *addr)
 {
@@ -161,6 +171,26 @@ int net_gateway_set(struct net_port *port, const struct wire_addr *gateway)
     return 0;
 }
 
+const struct net_own *net_first_own(const struct net_port *p, bool v4, bool local)
+{
+    for (size_t i = 0; i < p->own_count; i++)
+        if (wire_addr_is_v4(&p->own[i].addr) == v4 && net_is_link_local(&p->own[i].addr) == local)
+            return &p->own[i];
+    return NULL;
+}
+
+/* A cloud may give each host a prefix of one address and a gateway outside of it (RFC 3442 routes):
+ * the gateway is on the link all the same. */
+const struct net_own *net_reaching(const struct net_port *p, const struct wire_addr *addr)
+{
+    const struct net_own *own = net_covering(p, addr);
+    bool v6 = !wire_addr_is_v4(addr);
+    if (own || !p->has_gateway[v6] || memcmp(addr, &p->gateway[v6], sizeof(*addr)) != 0 ||
+        is_in_prefix(p, addr))
+        return own;
+    return net_first_own(p, !v6, false);
+}
+
 int net_next_hop(const struct net_port *port, const struct wire_addr *dst, struct wire_addr *hop)
 {
     bool v6 = !wire_addr_is_v4(dst);
@@ -171,23 +201,13 @@ int net_next_hop(const struct net_port *port, const struct wire_addr *dst, struc
         return -ENETUNREACH;
     if (net_covering(port, dst))
         return 0;
-    if (net_is_link_local(dst) || !port->has_gateway[v6] || !net_covering(port, &port->gateway[v6]))
+    if (net_is_link_local(dst) || !port->has_gateway[v6] || !net_reaching(port, &port->gateway[v6]))
         return -ENETUNREACH;
     /* The broadcast address of an own prefix goes nowhere, least of all to a gateway. */
-    for (size_t i = 0; i < port->own_count; i++)
-        if (wire_addr_is_v4(&port->own[i].addr) == !v6 &&
-            same_prefix(&port->own[i].addr, dst, port->own[i].prefix))
-            return -ENETUNREACH;
+    if (is_in_prefix(port, dst))
+        return -ENETUNREACH;
     *hop = port->gateway[v6];
     return 0;
-}
-
-const struct net_own *net_first_own(const struct net_port *p, bool v4, bool local)
-{
-    for (size_t i = 0; i < p->own_count; i++)
-        if (wire_addr_is_v4(&p->own[i].addr) == v4 && net_is_link_local(&p->own[i].addr) == local)
-            return &p->own[i];
-    return NULL;
 }
 
 int net_source(const struct net_port *port, const struct wire_addr *dst, struct wire_addr *src)

@@ -54,7 +54,7 @@ size_t arp_rx(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t
         return 0;
     }
     /* A host that looks whether its address is free says that it is 0.0.0.0: not unicast. */
-    bool on_link = net_is_unicast(&sender) && net_covering(p, &sender);
+    bool on_link = net_is_unicast(&sender) && net_reaching(p, &sender);
     bool announcement = memcmp(&sender, &target, sizeof(sender)) == 0;
     bool solicited = op == ARP_REPLY && in->to_us;
     /* No checksum covers it: one that names another MAC than it comes from must say it twice. */

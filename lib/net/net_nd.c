@@ -96,7 +96,7 @@ static size_t solicitation(struct net_port *p, const struct net_in *in, const st
     p->counters[NET_TX_ND]++;
     if (is_probe) /* duplicate address detection: tell everybody that the address is taken */
         return nd_advertise(p, reply, target);
-    if (mac && net_covering(p, src)) {
+    if (mac && net_reaching(p, src)) {
         neigh_heard(p, src, mac, false, true, now);
         neigh_learn(p, src, mac);
     }

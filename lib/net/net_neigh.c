@@ -250,7 +250,7 @@ int net_watch(struct net_port *port, const struct wire_addr *hop, uint64_t now)
     uint8_t mac[6];
     if (wire_addr_is_multicast(hop) || net_addr_has(port, hop))
         return 0;
-    if (!net_is_unicast(hop) || !net_covering(port, hop))
+    if (!net_is_unicast(hop) || !net_reaching(port, hop))
         return -ENETUNREACH;
     struct neigh *n = ask(port, hop);
     if (!n)
@@ -365,7 +365,7 @@ void neigh_flush_unreachable(struct net_port *p)
 {
     for (uint32_t i = 0; i < p->config.neighbours; i++) {
         struct neigh *n = &p->table[i];
-        if (n->state == NET_NONE || net_covering(p, &n->addr))
+        if (n->state == NET_NONE || net_reaching(p, &n->addr))
             continue;
         if (!n->watchers) {
             forget(p, n);
@@ -408,7 +408,7 @@ static void expire_one(struct net_port *p, struct neigh *n, uint64_t now)
     case NET_FAILED:
         if (!n->watchers)
             forget(p, n);
-        else if (net_covering(p, &n->addr))
+        else if (net_reaching(p, &n->addr))
             start_request(p, n, now);
         else
             set_state(p, n, NET_FAILED, now + NET_FAILED_NS);

@@ -196,7 +196,7 @@ static size_t tx_request(struct net_port *p, uint8_t *buf)
 {
     const struct neigh *n;
     while ((n = next_request(p))) {
-        const struct net_own *own = net_covering(p, &n->addr);
+        const struct net_own *own = net_reaching(p, &n->addr);
         const uint8_t *dmac = n->state == NET_PROBE ? n->mac : NULL;
         if (!own)
             continue; /* its prefix has gone meanwhile */

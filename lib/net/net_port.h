@@ -95,6 +95,9 @@ void net_contested(struct net_port *p, const struct wire_addr *addr, const uint8
                    uint64_t now);
 /* The own address with the longest prefix that covers `addr`; NULL = not on-link. */
 const struct net_own *net_covering(const struct net_port *p, const struct wire_addr *addr);
+/* The own address to ask for the neighbour `addr` from: the one whose prefix covers it, or, for a
+ * gateway that no prefix covers, the first of its family. NULL = not on-link. */
+const struct net_own *net_reaching(const struct net_port *p, const struct wire_addr *addr);
 /* The first own address of a family that is, or isn't, link-local; NULL = none. */
 const struct net_own *net_first_own(const struct net_port *p, bool v4, bool local);
 /* fe80::/10? */

@@ -129,7 +129,50 @@ START_TEST(wire_28_routes)
 }
 END_TEST
 
-/* WIRE-07 without a gateway, or with one that no prefix covers, other prefixes are unreachable. */
+/* WIRE-07 a gateway that no prefix covers is on the link: hosts in clouds have a prefix of one
+ * address. One at the edge of an own prefix is nowhere. */
+START_TEST(wire_07_gateway_outside)
+{
+    static const struct {
+        const char *own, *gateway, *far;
+        unsigned prefix;
+    } rows[] = {
+        {"10.128.0.2", "10.128.0.1", "10.128.0.9", 32},
+        {"10.128.0.2", "169.254.1.1", "192.0.2.1", 24},
+        {"2001:db8::2", "2001:db8::1", "2001:db9::1", 128},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct net_port *p = port_new();
+        struct wire_addr own = addr(rows[i].own), gw = addr(rows[i].gateway);
+        struct wire_addr far = addr(rows[i].far), out;
+        uint8_t mac[6], buf[NET_TX_MAX];
+        ck_assert_int_eq(net_gateway_set(p, &gw), 0);
+        if (wire_addr_is_v4(&own)) /* without an address of the family there is no way */
+            ck_assert_int_eq(net_next_hop(p, &far, &out), -ENETUNREACH);
+        ck_assert_int_eq(add(p, rows[i].own, rows[i].prefix), 0);
+        ck_assert_int_eq(net_next_hop(p, &far, &out), 0);
+        ck_assert_mem_eq(&out, &gw, sizeof(gw));
+        ck_assert_int_eq(net_source(p, &far, &out), 0);
+        ck_assert_mem_eq(&out, &own, sizeof(own));
+        ck_assert_int_eq(net_watch(p, &gw, 0), -EINPROGRESS);
+        uint64_t asked = p->counters[NET_TX_ARP] + p->counters[NET_TX_ND];
+        net_resolve(p, &far, 0, mac);
+        for (unsigned n = 0; n < 16 && net_tx(p, buf, sizeof(buf), 0); n++)
+            ;
+        ck_assert_uint_gt(p->counters[NET_TX_ARP] + p->counters[NET_TX_ND], asked);
+        net_port_free(p);
+    }
+    struct net_port *p = port_new();
+    struct wire_addr edge = addr("10.0.0.255"), far = addr("192.0.2.1"), out;
+    ck_assert_int_eq(add(p, "10.0.0.1", 24), 0);
+    ck_assert_int_eq(net_gateway_set(p, &edge), 0);
+    ck_assert_int_eq(net_next_hop(p, &far, &out), -ENETUNREACH);
+    net_port_free(p);
+}
+END_TEST
+
+/* WIRE-07 without a gateway, or without an address of its family, other prefixes are unreachable.
+ */
 START_TEST(wire_07_no_route)
 {
     struct net_port *p = port_new();
@@ -168,4 +211,4 @@ START_TEST(wire_07_mapped_addresses)
 END_TEST
 
 UNIT_MAIN("net addr", gid_04_add_and_delete, sec_03_address_table_full, wire_28_routes,
-          wire_07_no_route, wire_07_mapped_addresses)
+          wire_07_gateway_outside, wire_07_no_route, wire_07_mapped_addresses)

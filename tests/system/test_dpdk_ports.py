@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ports by DPDK's virtual drivers, in a network namespace: which specifications urnicd serves, what it says of the
+others, and a gateway outside of the host's prefix.
+
+    test_dpdk_ports.py URNICD URNIC          (as root, with DPDK; else skipped)
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+URNICD, URNIC = sys.argv[1], sys.argv[2]
+DIR = tempfile.mkdtemp(prefix="urnic-ports-")
+NS = f"urnic-po{os.getpid()}"
+failed = []
+started = []  # every process: none outlives the test
+
+
+def check(ok, what):
+    print(("ok   " if ok else "FAIL ") + what, flush=True)
+    if not ok:
+        failed.append(what)
+
+
+def call(*command, timeout=60):
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False,
+                          stdin=subprocess.DEVNULL)
+
+
+def ip(*words):
+    return call("ip", "-n", NS, *words).returncode == 0
+
+
+def in_ns(*command):
+    return ["ip", "netns", "exec", NS, *command]
+
+
+def log(name):
+    with open(f"{DIR}/{name}.log", encoding="utf-8") as f:
+        return f.read()
+
+
+def daemon(name, *args, seconds=10):
+    """urnicd at the socket DIR/name. Returns it once it serves or has ended."""
+    socket = f"{DIR}/{name}"
+    with open(f"{DIR}/{name}.log", "w", encoding="utf-8") as out:
+        p = subprocess.Popen(in_ns(URNICD, "--foreground", "--socket", socket, *args), stdin=subprocess.DEVNULL,
+                             stdout=out, stderr=out)
+    started.append(p)
+    end = time.monotonic() + seconds
+    while not os.path.exists(socket) and p.poll() is None and time.monotonic() < end:
+        time.sleep(0.05)
+    return p
+
+
+def stop(p):
+    p.terminate()
+    try:
+        return p.wait(20)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        return p.wait()
+
+
+def gateway_outside():
+    """Some clouds give a host a /32 address, and a gateway that is outside of it: it is on the link."""
+    device = "port=dpdk:net_af_packet0,iface=v0,addr=10.128.0.2/32,gw=10.128.0.1"
+    host = daemon("host", "--device", device)
+    far = daemon("far", "--port", "dpdk:net_af_packet0,iface=v1", "--addr", "10.128.0.1/16", "--addr", "10.128.0.9/16")
+    server = subprocess.Popen(in_ns(URNIC, "--socket", f"{DIR}/far", "perf", "--server"), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    started.append(server)
+    time.sleep(0.3)
+    r = call(*in_ns(URNIC, "--socket", f"{DIR}/host", "perf", "10.128.0.9", "--time", "1"))
+    check(r.returncode == 0, f"WRITEs by a gateway outside of the prefix {r.stderr}")
+    stop(server)
+    check(stop(host) == 0 and stop(far) == 0, "both daemons end with status 0")
+
+
+def main():
+    if os.geteuid() or call("ip", "netns", "add", NS).returncode:
+        print("needs root and network namespaces: skipped")
+        return 77
+    if not (ip("link", "set", "lo", "up") and ip("link", "add", "v0", "type", "veth", "peer", "name", "v1")
+            and ip("link", "set", "v0", "up") and ip("link", "set", "v1", "up")):
+        print("no veth here: skipped")
+        return 77
+    gateway_outside()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        status = main()
+    finally:
+        for process in started:
+            process.kill()
+        call("ip", "netns", "del", NS)
+        shutil.rmtree(DIR, ignore_errors=True)
+    sys.exit(status)
