@@ -282,6 +282,16 @@ static bool is_list(const char *key)
     return strcmp(key, "addr") == 0 || strcmp(key, "gw") == 0;
 }
 
+/* The next comma that is not in brackets, or the end. */
+static const char *next_comma(const char *p)
+{
+    unsigned depth = 0;
+
+    for (; *p && (*p != ',' || depth); p++)
+        depth = *p == '(' ? depth + 1 : depth - (*p == ')' && depth);
+    return p;
+}
+
 /* The value ends at a comma; that of a port or an algorithm, which have parameters of their own,
  * ends only where a key of ours follows. */
 static const char *value_end(const char *key, const char *value)
@@ -290,7 +300,7 @@ static const char *value_end(const char *key, const char *value)
     const char *end = value;
 
     for (;;) {
-        end += strcspn(end, ",");
+        end = has_commas ? next_comma(end) : end + strcspn(end, ",");
         const char *next = *end ? strchr(end, '=') : NULL;
         if (!*end || !has_commas || (next && device_key(end + 1, (size_t)(next - end - 1)) >= 0))
             return end;

@@ -16,15 +16,20 @@
 #define RING_STEP       256u  /* frame sizes: 16 of them fill whole pages */
 #define RING_PAGE       4096u /* blocks are made of these */
 
-static const struct {
+static const struct known_driver {
     const char *prefix;
     enum dpdk_kind kind;
     bool needs_iface;
+    const char *options; /* the driver's, as far as we know them: a newer DPDK may have more */
 } kinds[] = {
-    {"net_af_packet", DPDK_AF_PACKET, true},
-    {"eth_af_packet", DPDK_AF_PACKET, true},
-    {"net_af_xdp", DPDK_AF_XDP, true},
-    {"net_tap", DPDK_TAP, false},
+    {"net_af_packet", DPDK_AF_PACKET, true,
+     "iface qpairs framesz framecnt blocksz qdisc_bypass fanout_mode"},
+    {"eth_af_packet", DPDK_AF_PACKET, true,
+     "iface qpairs framesz framecnt blocksz qdisc_bypass fanout_mode"},
+    {"net_af_xdp", DPDK_AF_XDP, true,
+     "iface start_queue queue_count shared_umem xdp_prog busy_budget force_copy use_cni "
+     "use_pinned_map dp_path"},
+    {"net_tap", DPDK_TAP, false, "iface mac remote persist"},
 };
 
 const char *dpdk_kind_name(enum dpdk_kind kind)
@@ -36,7 +41,8 @@ const char *dpdk_kind_name(enum dpdk_kind kind)
     return names[kind];
 }
 
-/* Is `s` exactly [DDDD:]BB:DD.F? Writes the full form. */
+/* Is `s` exactly [DOMAIN:]BB:DD.F? A domain has 4 digits, or more in virtual machines whose host
+ * makes domains up. Writes the full form. */
 static bool pci_address(const char *s, char *out, size_t size)
 {
     unsigned dom = 0, bus, dev, fn;
@@ -44,7 +50,7 @@ static bool pci_address(const char *s, char *out, size_t size)
 
     if (s[strspn(s, "0123456789abcdefABCDEF:.")]) /* sscanf would take signs and blanks */
         return false;
-    if (sscanf(s, "%4x:%2x:%2x.%1x%n", &dom, &bus, &dev, &fn, &used) != 4 || s[used]) {
+    if (sscanf(s, "%8x:%2x:%2x.%1x%n", &dom, &bus, &dev, &fn, &used) != 4 || s[used]) {
         dom = 0;
         used = -1;
         if (sscanf(s, "%2x:%2x.%1x%n", &bus, &dev, &fn, &used) != 3 || s[used])
@@ -110,15 +116,43 @@ static int own_option(struct dpdk_spec *spec, const char *key, const char *val, 
     return -EINVAL;
 }
 
+/* The end of the word that begins at `p`: a comma outside of brackets, or the end of the text. What
+ * stands in brackets is another device's, such as net_failsafe's dev(net_tap0,iface=t0). */
+static const char *word_end(const char *p)
+{
+    unsigned depth = 0;
+
+    for (; *p && (*p != ',' || depth); p++) {
+        if (strchr("([{", *p))
+            depth++;
+        else if (strchr(")]}", *p) && depth)
+            depth--;
+    }
+    return p;
+}
+
+/* The word behind the one at `p`, or NULL. */
+static const char *next_word(const char *p)
+{
+    p = word_end(p);
+    return *p ? p + 1 : NULL;
+}
+
+static bool is_key(const char *word, const char *key)
+{
+    size_t n = strlen(key);
+
+    return !strncmp(word, key, n) && word[n] && strchr("=,", word[n]);
+}
+
 /* Is there more than one option of this name? Drivers have some that may be repeated; ours, and the
  * interface, may not. */
 static int only_once(const char *args, const char *key, char *err, size_t err_size)
 {
-    size_t n = strlen(key);
     unsigned times = 0;
 
-    for (const char *p = strchr(args, ','); p; p = strchr(p + 1, ','))
-        times += !strncmp(p + 1, key, n) && strchr("=,", p[1 + n]);
+    for (const char *p = next_word(args); p; p = next_word(p))
+        times += is_key(p, key) || !strcmp(p, key);
     if (times < 2)
         return 0;
     snprintf(err, err_size, "%s is given twice", key);
@@ -138,20 +172,67 @@ static int append(struct dpdk_spec *spec, const char *text, char *err, size_t er
     return 0;
 }
 
-static bool has_key(const struct dpdk_spec *spec, const char *key)
+/* The option's word in "NAME,KEY=VALUE,..."; NULL = it isn't there. */
+static const char *find_key(const char *args, const char *key)
 {
-    size_t n = strlen(key);
-
-    for (const char *p = strchr(spec->devargs, ','); p; p = strchr(p + 1, ','))
-        if (!strncmp(p + 1, key, n) && p[1 + n] == '=')
-            return true;
-    return false;
+    for (const char *p = next_word(args); p; p = next_word(p))
+        if (is_key(p, key))
+            return p;
+    return NULL;
 }
 
-static int device_name(struct dpdk_spec *spec, const char *name, bool *needs_iface, char *err,
-                       size_t err_size)
+static bool has_key(const struct dpdk_spec *spec, const char *key)
 {
-    *needs_iface = false;
+    return find_key(spec->devargs, key) != NULL;
+}
+
+/* Does one mistake make one word of the other: a letter too much, too few, a wrong one, or two that
+ * changed places? */
+static bool is_misspelt(const char *word, size_t n, const char *right, size_t len)
+{
+    size_t same = 0, tail = 0, most = n < len ? n : len;
+
+    while (same < most && word[same] == right[same])
+        same++;
+    while (tail < most - same && word[n - 1 - tail] == right[len - 1 - tail])
+        tail++;
+    size_t left = n - same - tail, missing = len - same - tail;
+    if (left <= 1 && missing <= 1)
+        return left + missing > 0;
+    return left == 2 && missing == 2 && word[same] == right[same + 1] &&
+           word[same + 1] == right[same];
+}
+
+/* Is it nearly an option that the driver has? Any other goes to the driver: DPDK may be newer than
+ * our list. */
+static int check_option(const struct known_driver *driver, const char *word, char *err,
+                        size_t err_size)
+{
+    size_t n = strcspn(word, "="), len;
+    const char *near = NULL;
+    size_t near_len = 0;
+
+    for (const char *o = driver->options; *o; o += len + strspn(o + len, " ")) {
+        len = strcspn(o, " ");
+        if (len == n && !memcmp(o, word, n))
+            return 0;
+        if (!near && is_misspelt(word, n, o, len)) {
+            near = o;
+            near_len = len;
+        }
+    }
+    if (!near)
+        return 0;
+    snprintf(err, err_size, "%.*s: DPDK's %s has no such option; did you mean %.*s?", (int)n, word,
+             driver->prefix, (int)near_len, near);
+    return -EINVAL;
+}
+
+/* Sets *driver if it is one that we know more of. */
+static int device_name(struct dpdk_spec *spec, const char *name, const struct known_driver **driver,
+                       char *err, size_t err_size)
+{
+    *driver = NULL;
     spec->kind = DPDK_VDEV;
     if (pci_address(name, spec->name, sizeof(spec->name))) {
         spec->kind = DPDK_PCI;
@@ -164,12 +245,11 @@ static int device_name(struct dpdk_spec *spec, const char *name, bool *needs_ifa
         return -EINVAL;
     } else {
         snprintf(spec->name, sizeof(spec->name), "%s", name);
-        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-            if (!strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix))) {
-                spec->kind = kinds[i].kind;
-                *needs_iface = kinds[i].needs_iface;
-            }
-        }
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+            if (!strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix)))
+                *driver = &kinds[i];
+        if (*driver)
+            spec->kind = (*driver)->kind;
     }
     snprintf(spec->devargs, sizeof(spec->devargs), "%s", spec->name);
     return 0;
@@ -186,10 +266,24 @@ static int interface_name(struct dpdk_spec *spec, const char *args, const char *
     return only_once(args, "iface", err, err_size);
 }
 
+/* An option for the driver, as it stands. `driver` NULL: one that we don't know. */
+static int driver_option(struct dpdk_spec *spec, const struct known_driver *driver,
+                         const char *args, const char *word, char *err, size_t err_size)
+{
+    int rc = driver ? check_option(driver, word, err, err_size) : 0;
+
+    if (!rc)
+        rc = append(spec, word, err, err_size);
+    /* What other drivers call so need not be an interface: net_vhost means a socket by it. */
+    if (!rc && driver && !strncmp(word, "iface=", 6))
+        rc = interface_name(spec, args, word + 6, err, err_size);
+    return rc;
+}
+
 int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t err_size)
 {
-    char copy[256], *save = NULL, *word, *val;
-    bool needs_iface = false;
+    char copy[256], *word, *next, *val;
+    const struct known_driver *driver;
     int rc;
 
     memset(out, 0, sizeof(*out));
@@ -200,46 +294,46 @@ int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t e
     }
     snprintf(copy, sizeof(copy), "%s", args);
 
-    word = strtok_r(copy, ",", &save);
-    rc = device_name(out, word ? word : "", &needs_iface, err, err_size);
-    if (rc)
-        return rc;
-
-    while ((word = strtok_r(NULL, ",", &save))) {
+    next = copy + (word_end(copy) - copy);
+    if (*next)
+        *next++ = '\0';
+    rc = device_name(out, copy, &driver, err, err_size);
+    while (!rc && *next) {
+        word = next;
+        next += word_end(word) - word;
+        if (*next)
+            *next++ = '\0';
+        if (!*word)
+            continue;
         if (strncmp(word, "urnic_", 6)) {
-            rc = append(out, word, err, err_size);
-            if (!rc && !strncmp(word, "iface=", 6))
-                rc = interface_name(out, args, word + 6, err, err_size);
-        } else {
-            val = strchr(word, '=');
-            if (val)
-                *val++ = '\0';
-            rc = own_option(out, word, val ? val : "", err, err_size);
-            if (!rc)
-                rc = only_once(args, word, err, err_size);
+            rc = driver_option(out, driver, args, word, err, err_size);
+            continue;
         }
-        if (rc)
-            return rc;
+        val = strchr(word, '=');
+        if (val)
+            *val++ = '\0';
+        rc = own_option(out, word, val ? val : "", err, err_size);
+        if (!rc)
+            rc = only_once(args, word, err, err_size);
     }
-    if (needs_iface && !out->iface[0]) {
+    if (!rc && driver && driver->needs_iface && !out->iface[0]) {
         snprintf(err, err_size, "dpdk:%s: say which interface, for example dpdk:%s,iface=eth1",
                  out->name, out->name);
-        return -EINVAL;
+        rc = -EINVAL;
     }
-    return 0;
+    return rc;
 }
 
 int dpdk_spec_renew(struct dpdk_spec *spec, const char *args, const char *iface, uint32_t frame_max,
                     uint64_t lockable, char *err, size_t err_size)
 {
     struct dpdk_spec fresh;
-    const char *at = strstr(args, ",iface=");
-    size_t before = at ? (size_t)(at - args) + strlen(",iface=") : 0;
+    const char *at = find_key(args, "iface");
     char renamed[sizeof(fresh.devargs) + 32];
 
     if (at)
-        snprintf(renamed, sizeof(renamed), "%.*s%s%s", (int)before, args, iface,
-                 args + before + strcspn(args + before, ","));
+        snprintf(renamed, sizeof(renamed), "%.*siface=%s%s", (int)(at - args), args, iface,
+                 word_end(at));
     int rc = dpdk_spec_parse(at ? renamed : args, &fresh, err, err_size);
     if (!rc)
         rc = dpdk_spec_defaults(&fresh, frame_max, lockable, err, err_size);
@@ -264,12 +358,9 @@ uint32_t dpdk_spec_framesz(uint32_t frame_max)
 /* The number that the user gave a driver option; 0 = none. */
 static uint32_t given(const struct dpdk_spec *spec, const char *key)
 {
-    size_t n = strlen(key);
+    const char *word = find_key(spec->devargs, key);
 
-    for (const char *p = strchr(spec->devargs, ','); p; p = strchr(p + 1, ','))
-        if (!strncmp(p + 1, key, n) && p[1 + n] == '=')
-            return (uint32_t)strtoul(p + 2 + n, NULL, 0);
-    return 0;
+    return word ? (uint32_t)strtoul(word + strlen(key) + 1, NULL, 0) : 0;
 }
 
 /* af_packet's two rings: frames that hold `frame_max` octets, in blocks of whole frames and whole

@@ -7,7 +7,8 @@
  *     0000:01:00.0,urnic_rxd=2048                 a PCI device (01:00.0 is taken as 0000:01:00.0)
  *
  * Every key that begins with "urnic_" is ours and is taken out; all the rest goes to the DPDK
- * driver as it stands, so that each of its options can be used.
+ * driver as it stands, so that each of its options can be used. A comma within brackets ends no
+ * option. An option that is nearly one of af_packet, af_xdp or tap, but isn't, is refused.
  */
 #ifndef URNIC_DPDK_SPEC_H
 #define URNIC_DPDK_SPEC_H

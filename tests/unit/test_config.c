@@ -216,6 +216,9 @@ START_TEST(kernel_neighbours)
         {"port=mem:L,neigh=kernel:eth3", "eth3", NULL},
         {"port=mem:L,neigh=own", "", NULL},
         {"port=mem:L,neigh=kernel", NULL, "neigh=kernel:INTERFACE"},
+        {"port=dpdk:net_vhost0,iface=/run/v,neigh=kernel", NULL, "neigh=kernel:INTERFACE"},
+        {"port=dpdk:net_failsafe0,dev(net_af_packet0,iface=v7),neigh=kernel", NULL,
+         "neigh=kernel:INTERFACE"},
         {"port=mem:L,neigh=kernel:", NULL, "neigh=kernel:"},
         {"port=mem:L,neigh=kernel:0123456789abcdef", NULL, "0123456789abcdef"},
     };

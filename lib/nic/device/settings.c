@@ -10,11 +10,13 @@ bool settings_iface(const struct config_device *d, char *name, size_t size)
 {
     const char *iface = strstr(d->port, "iface=");
 
-    if (!iface)
+    if (!iface || iface == d->port || !strchr(",:", iface[-1]))
         return false;
     iface += strlen("iface=");
     size_t len = strcspn(iface, ",");
-    if (len == 0 || len >= size)
+    /* Some drivers mean a socket by it, and one within brackets is a part of the device only. */
+    if (len == 0 || len >= size || memchr(iface, '/', len) ||
+        memchr(d->port, '(', (size_t)(iface - d->port)))
         return false;
     memcpy(name, iface, len);
     name[len] = '\0';
