@@ -8,6 +8,7 @@
 
 #include "dpdk_eal.h"
 #include "dpdk_hint.h"
+#include "dpdk_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -152,8 +153,9 @@ static int explain(const struct dpdk_port *port, const char *step, int rc, char 
         more =
             "is it the name of a DPDK driver (net_..., with a number) and are its options right?";
     }
-    return dpdk_fail(err, size, rc, "dpdk:%s: %s: %s; %s", spec->devargs, step, strerror(-rc),
-                     more);
+    const char *cause = dpdk_log_cause();
+    return dpdk_fail(err, size, rc, "dpdk:%s: %s: %s%s%s%s; %s", spec->devargs, step, strerror(-rc),
+                     *cause ? ": \"" : "", cause, *cause ? "\"" : "", more);
 }
 
 static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *info, uint32_t mtu,
@@ -273,20 +275,51 @@ static void set_mac(struct dpdk_port *port, const uint8_t wanted[6])
     memcpy(port->io.caps.mac, wanted, 6);
 }
 
-/* Everything between the probe and the first frame. */
+/* DPDK's number of the port. Drivers whose device has several ports call them otherwise than the
+ * device: mlx4, mana. */
+static int find_port(struct dpdk_port *port, struct rte_eth_dev_info *info)
+{
+    unsigned found = 0;
+    int rc = rte_eth_dev_get_port_by_name(port->spec.name, &port->id);
+
+    if (rc == 0)
+        return rte_eth_dev_info_get(port->id, info);
+    for (uint64_t id = rte_eth_find_next(0); id < RTE_MAX_ETHPORTS;
+         id = rte_eth_find_next((uint16_t)(id + 1))) {
+        struct rte_eth_dev_info one;
+        if (rte_eth_dev_info_get((uint16_t)id, &one) != 0 || !one.device ||
+            strcmp(rte_dev_name(one.device), port->spec.name) != 0)
+            continue;
+        if (found++ == 0) {
+            port->id = (uint16_t)id;
+            *info = one;
+        }
+    }
+    if (found > 1)
+        dpdk_log("info", "%s: the NIC has %u ports, this is the first", port->spec.name, found);
+    return found ? 0 : rc;
+}
+
+/* The opener wants longer frames than the NIC has. */
+static void tell_short(const struct dpdk_port *port)
+{
+    if (port->wanted > port->frame_max)
+        dpdk_log("warning",
+                 "%s: an MTU of %u is wanted, and the NIC has %u: the path MTU follows it",
+                 port->spec.name, port->wanted - ETH_HDR, port->frame_max - ETH_HDR);
+}
+
+/* Everything between the probe and the first frame. *late: it was the device that failed, which may
+ * be for its interrupts. */
 static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netdev_fdset *before,
-                  char *err, size_t size)
+                  bool interrupt, bool *late, char *err, size_t size)
 {
     struct rte_eth_dev_info info;
     uint32_t mtu = RTE_ETHER_MTU;
-    bool interrupt = port->spec.kind == DPDK_PCI || port->spec.kind == DPDK_VDEV;
-    int rc = rte_eth_dev_get_port_by_name(port->spec.name, &port->id);
+    int rc = find_port(port, &info);
 
     if (rc)
         return explain(port, "find", rc, err, size);
-    rc = rte_eth_dev_info_get(port->id, &info);
-    if (rc)
-        return explain(port, "ask", rc, err, size);
     port->device = info.device;
     if (port->spec.kind == DPDK_TAP && !port->watched) {
         rc = netdev_open(&port->nd, port->spec.iface);
@@ -301,13 +334,12 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
                           ? frame_max
                           : device_frame_max(&port->spec, &info, frame_max, &mtu);
 
+    *late = true;
     rc = start_device(port, &info, mtu, interrupt, err, size);
-    if (rc && interrupt) { /* not every driver has interrupts, and some say so late */
-        interrupt = false;
-        rc = start_device(port, &info, mtu, false, err, size);
-    }
     if (rc)
         return rc;
+    if (!kernel_iface(port->spec.kind))
+        tell_short(port);
     port->io.caps.frame_max = port->frame_max;
     find_rx_fd(port, before, interrupt);
     set_mac(port, port->wanted_mac);
@@ -340,20 +372,33 @@ void dpdk_device_remove(struct dpdk_port *port)
     port->io.caps.rx_fd = port->packet_fd = -1;
 }
 
-int dpdk_device_add(struct dpdk_port *port, uint32_t frame_max, char *err, size_t size)
+static int plug_in(struct dpdk_port *port, uint32_t frame_max, bool interrupt, bool *late,
+                   char *err, size_t size)
 {
     struct netdev_fdset before;
     int rc;
 
+    *late = false;
     netdev_fds(&before);
     rc = rte_dev_probe(port->spec.devargs);
     if (rc)
         rc = explain(port, "probe", rc, err, size);
     else
-        rc = set_up(port, frame_max, &before, err, size);
+        rc = set_up(port, frame_max, &before, interrupt, late, err, size);
     if (port->spec.kind == DPDK_AF_XDP)
         netdev_find_xdp(&before, &port->xdp_fds);
     if (rc)
         dpdk_device_remove(port);
+    return rc;
+}
+
+int dpdk_device_add(struct dpdk_port *port, uint32_t frame_max, char *err, size_t size)
+{
+    bool interrupt = port->spec.kind == DPDK_PCI || port->spec.kind == DPDK_VDEV, late;
+    int rc = plug_in(port, frame_max, interrupt, &late, err, size);
+
+    /* Not every driver has interrupts, and some say so late, half started: from the beginning. */
+    if (rc && interrupt && late)
+        rc = plug_in(port, frame_max, false, &late, err, size);
     return rc;
 }

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "dpdk_hint.h"
+#include "dpdk_log.h"
 
 /* Without hugepages EAL reserves its memory at once; pages are only taken when they are touched. */
 #define MEM_MIB_DEFAULT 1024u
@@ -39,32 +40,11 @@ struct eal_args {
 static pthread_key_t thread_key;
 static bool bpf_debug;
 
-void dpdk_log(const char *level, const char *fmt, ...)
-{
-    char text[600];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    fprintf(stderr, "%s dpdk: %s\n", level, text);
-}
-
 /* EAL's log stream ends here: one call per message, in the thread that logs. */
 static ssize_t log_write(void *cookie, const char *buf, size_t size)
 {
-    uint32_t level = (uint32_t)rte_log_cur_msg_loglevel();
-    const char *name = level <= RTE_LOG_ERR       ? "error"
-                       : level == RTE_LOG_WARNING ? "warning"
-                       : level == RTE_LOG_DEBUG   ? "debug"
-                                                  : "info";
-    size_t len = size;
-
     (void)cookie;
-    while (len && (buf[len - 1] == '\n' || buf[len - 1] == ' '))
-        len--;
-    if (len)
-        dpdk_log(name, "%.*s", (int)len, buf);
+    dpdk_log_message((unsigned)rte_log_cur_msg_loglevel(), buf, size);
     return (ssize_t)size;
 }
 
@@ -105,6 +85,7 @@ static void log_redirect(bool debug)
 
     if (f)
         rte_openlog_stream(f);
+    dpdk_log_debug(debug);
     rte_log_set_global_level(debug ? RTE_LOG_DEBUG : RTE_LOG_WARNING);
 }
 
@@ -251,8 +232,9 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
     if (rc < 0) {
         rc = rte_errno ? -rte_errno : -EIO;
         failed = true;
-        snprintf(err, err_size, "DPDK does not start: %s (%s; urnic_debug=1 shows its log)",
-                 rte_strerror(-rc),
+        const char *cause = dpdk_log_cause();
+        snprintf(err, err_size, "DPDK does not start: %s%s%s%s (%s; urnic_debug=1 shows its log)",
+                 rte_strerror(-rc), *cause ? ": \"" : "", cause, *cause ? "\"" : "",
                  huge ? "are enough hugepages free? urnic_huge=off does without, except for PCI"
                       : "is urnic_mem larger than the memory of this machine?");
         return rc;

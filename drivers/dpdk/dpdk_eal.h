@@ -26,7 +26,4 @@ unsigned long long dpdk_eal_free_hugepages(void);
  * when the thread ends. Does nothing for a thread that is known. */
 void dpdk_eal_register_thread(void);
 
-/* Write "level dpdk: text" to stderr. */
-__attribute__((format(printf, 2, 3))) void dpdk_log(const char *level, const char *fmt, ...);
-
 #endif

@@ -17,6 +17,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,6 +255,22 @@ void netdev_poll(struct netdev *nd)
     }
     if (any)
         refresh(nd);
+}
+
+int netdev_is_ethernet(const char *name)
+{
+    struct ifreq ifr = {0};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = fd < 0 ? -errno : 0;
+
+    snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", name);
+    if (fd >= 0 && ioctl(fd, SIOCGIFHWADDR, &ifr) < 0)
+        rc = -errno;
+    if (fd >= 0)
+        close(fd);
+    if (rc == 0 && ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER &&
+        ifr.ifr_hwaddr.sa_family != ARPHRD_LOOPBACK)
+        rc = -EPROTONOSUPPORT;
+    return rc;
 }
 
 int netdev_raise_mtu(struct netdev *nd, uint32_t mtu)

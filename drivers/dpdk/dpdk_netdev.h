@@ -37,6 +37,10 @@ int netdev_open(struct netdev *nd, const char *name);
 /* End the watch; what netdev_allmulti did ends, too. */
 void netdev_close(struct netdev *nd);
 
+/* Does the interface carry Ethernet frames? Those of VPNs, PPP and tun carry IP alone. 0, or
+ * -EPROTONOSUPPORT, or -errno of asking. */
+int netdev_is_ethernet(const char *name);
+
 /* Take in what happened since the last call. Never blocks. */
 void netdev_poll(struct netdev *nd);
 

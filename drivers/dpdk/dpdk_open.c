@@ -8,6 +8,7 @@
 #include "dpdk_device.h"
 #include "dpdk_eal.h"
 #include "dpdk_hint.h"
+#include "dpdk_log.h"
 #include "dpdk_port.h"
 
 #include <errno.h>
@@ -107,7 +108,9 @@ static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, si
 
     pthread_mutex_lock(&lock);
     ns = enter_ns(port);
+    dpdk_log_collect();
     rc = dpdk_device_add(port, frame_max, err, err_size);
+    dpdk_log_collected();
     if (rc == 0) {
         port->attached = true;
         memcpy(port->seen_mac, port->nd.mac, 6);
@@ -145,7 +148,9 @@ void dpdk_port_detach(struct dpdk_port *port)
     dpdk_port_drop_queued(port);
     port->attached = false;
     renew_claim(port);
+    dpdk_log_collect();
     dpdk_device_remove(port);
+    dpdk_log_collected();
     leave_ns(ns);
     pthread_mutex_unlock(&lock);
 }
@@ -177,6 +182,13 @@ static int prepare_iface(struct dpdk_port *port, uint32_t *frame_max, char *err,
             "dpdk:%s: no interface \"%s\" in this network namespace; `ip -br link` lists them",
             spec->name, spec->iface);
     port->watched = true;
+    rc = netdev_is_ethernet(spec->iface);
+    if (rc)
+        return dpdk_fail(
+            err, size, rc,
+            "dpdk:%s: interface \"%s\" carries no Ethernet frames (a tun, a VPN or PPP "
+            "has IP alone): RoCE needs an Ethernet interface",
+            spec->name, spec->iface);
     if (!*frame_max)
         *frame_max = port->nd.mtu + ETH_HDR;
     *frame_max = dpdk_iface_frame_max(port, *frame_max < IO_FRAME_MAX ? *frame_max : IO_FRAME_MAX);
@@ -224,7 +236,9 @@ static int open_port(struct dpdk_port *port, const char *args, const struct io_o
     if (rc)
         return rc;
     pthread_mutex_lock(&lock);
+    dpdk_log_collect();
     rc = dpdk_eal_start(spec, err, err_size);
+    dpdk_log_collected();
     pthread_mutex_unlock(&lock);
     if (rc)
         return rc;

@@ -12,6 +12,7 @@
 
 #include "dpdk_device.h"
 #include "dpdk_eal.h"
+#include "dpdk_log.h"
 
 #include <errno.h>
 #include <linux/if_packet.h>

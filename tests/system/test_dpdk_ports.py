@@ -80,6 +80,26 @@ def gateway_outside():
     check(stop(host) == 0 and stop(far) == 0, "both daemons end with status 0")
 
 
+def specifications():
+    """What each driver is told, and what is said of what it can't be told."""
+    serves = (f"net_vhost0,iface={DIR}/a-path-longer-than-the-name-of-an-interface",
+              "net_failsafe0,dev(net_af_packet0,iface=v0),dev(net_af_packet1,iface=v1)",
+              "net_failsafe1,dev(net_ring0)",  # its interrupts fail late, half started
+              "net_ring1", "net_null0")
+    for i, spec in enumerate(serves):
+        p = daemon(f"s{i}", "--port", "dpdk:" + spec, "--addr", "10.9.9.1/24")
+        alive = p.poll() is None
+        said = [line for line in log(f"s{i}").splitlines() if "error" in line or "warning" in line]
+        check(alive and not said, f"{spec} is served without a complaint {said}")
+        check(stop(p) == 0, "and its daemon ends with status 0")
+    refused = (("net_af_packet0,iface=v0,framez=2048", 2, "did you mean framesz?"),
+               ("net_af_packet0,iface=t0", 1, "carries no Ethernet frames"),
+               ("net_af_packet0,iface=nowhere", 1, "no interface"))
+    for i, (spec, status, why) in enumerate(refused):
+        p = daemon(f"r{i}", "--port", "dpdk:" + spec, "--addr", "10.9.9.1/24")
+        check(stop(p) == status and why in log(f"r{i}"), f"{spec}: {why} {log(f'r{i}')}")
+
+
 def main():
     if os.geteuid() or call("ip", "netns", "add", NS).returncode:
         print("needs root and network namespaces: skipped")
@@ -88,7 +108,10 @@ def main():
             and ip("link", "set", "v0", "up") and ip("link", "set", "v1", "up")):
         print("no veth here: skipped")
         return 77
+    ip("tuntap", "add", "t0", "mode", "tun")
+    ip("link", "set", "t0", "up")
     gateway_outside()
+    specifications()
     return 1 if failed else 0
 
 

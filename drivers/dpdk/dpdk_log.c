@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The log of the DPDK driver. DPDK's interrupt thread writes into it as well.
+ */
+#include "dpdk_log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* DPDK's levels. */
+#define LEVEL_CRIT    3u
+#define LEVEL_ERROR   4u
+#define LEVEL_WARNING 5u
+#define LEVEL_DEBUG   8u
+
+#define PAUSE_S 10 /* between two messages that come by themselves */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct {
+    bool debug, collecting;
+    char all[4096]; /* what was collected: texts with a line end behind each */
+    size_t used;
+    char error[240], warning[240]; /* the first of each */
+    time_t next;                   /* not before this is the next one written */
+    unsigned long kept_back;       /* since the last one */
+} heard;
+
+void dpdk_log(const char *level, const char *fmt, ...)
+{
+    char text[600];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "%s dpdk: %s\n", level, text);
+}
+
+static const char *level_name(unsigned level)
+{
+    return level <= LEVEL_ERROR     ? "error"
+           : level == LEVEL_WARNING ? "warning"
+           : level >= LEVEL_DEBUG   ? "debug"
+                                    : "info";
+}
+
+static void keep(unsigned level, const char *text, size_t len)
+{
+    char *first = level <= LEVEL_ERROR     ? heard.error
+                  : level == LEVEL_WARNING ? heard.warning
+                                           : NULL;
+
+    if (first && !*first)
+        snprintf(first, sizeof heard.error, "%.*s", (int)len, text);
+    if (len + 1 < sizeof heard.all - heard.used)
+        heard.used += (size_t)snprintf(heard.all + heard.used, sizeof heard.all - heard.used,
+                                       "%.*s\n", (int)len, text);
+}
+
+static void write_sometimes(unsigned level, const char *text, size_t len)
+{
+    struct timespec now;
+    char more[64] = "";
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec < heard.next) {
+        heard.kept_back++;
+        return;
+    }
+    if (heard.kept_back)
+        snprintf(more, sizeof more, " (%lu more messages before it)", heard.kept_back);
+    heard.kept_back = 0;
+    heard.next = now.tv_sec + PAUSE_S;
+    dpdk_log(level_name(level), "%.*s%s", (int)len, text, more);
+}
+
+void dpdk_log_message(unsigned level, const char *text, size_t len)
+{
+    while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
+        len--;
+    if (!len)
+        return;
+    pthread_mutex_lock(&lock);
+    if (heard.collecting)
+        keep(level, text, len);
+    if (heard.debug || level <= LEVEL_CRIT) /* DPDK ends the process after some */
+        dpdk_log(level_name(level), "%.*s", (int)len, text);
+    else if (!heard.collecting && level <= LEVEL_ERROR)
+        write_sometimes(level, text, len);
+    pthread_mutex_unlock(&lock);
+}
+
+void dpdk_log_debug(bool on)
+{
+    pthread_mutex_lock(&lock);
+    heard.debug = on;
+    pthread_mutex_unlock(&lock);
+}
+
+void dpdk_log_collect(void)
+{
+    pthread_mutex_lock(&lock);
+    heard.collecting = true;
+    heard.used = 0;
+    heard.all[0] = heard.error[0] = heard.warning[0] = '\0';
+    pthread_mutex_unlock(&lock);
+}
+
+void dpdk_log_collected(void)
+{
+    pthread_mutex_lock(&lock);
+    heard.collecting = false;
+    pthread_mutex_unlock(&lock);
+}
+
+const char *dpdk_log_cause(void)
+{
+    return heard.error[0] ? heard.error : heard.warning;
+}
+
+bool dpdk_log_said(const char *text)
+{
+    pthread_mutex_lock(&lock);
+    bool said = strstr(heard.all, text);
+    pthread_mutex_unlock(&lock);
+    return said;
+}
