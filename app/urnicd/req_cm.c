@@ -65,7 +65,7 @@ static int cm_id_new(struct request *r, uint32_t channel, uint32_t ps, uint64_t 
     struct cm_channel *ch = cm_channel_get(c, channel);
     struct cm_id *id;
 
-    if (!ch || (ps != IPC_PS_TCP && ps != IPC_PS_UDP))
+    if (!ch || (ps != IPC_PS_TCP && ps != IPC_PS_UDP && ps != IPC_PS_IB))
         return -EINVAL;
     id = calloc(1, sizeof(*id));
     if (!id)

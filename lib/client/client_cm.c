@@ -169,7 +169,7 @@ static int fill_conn(struct ipc_cm_conn *req, const struct urnic_cm_id *id,
         .initiator_depth = p->initiator_depth != 0 ? p->initiator_depth : RD_DEFAULT,
         .retry_count = p->retry_counts_set ? p->retry_count : RETRY_MAX,
         .rnr_retry_count = p->retry_counts_set ? p->rnr_retry_count : RETRY_MAX,
-        .srq = id->qp != NULL && id->qp->srq != NULL,
+        .srq = id->qp != NULL ? id->qp->srq != NULL : id->srq,
         .private_len = p->private_data_len,
     };
     if (req->param.retry_count > RETRY_MAX || req->param.rnr_retry_count > RETRY_MAX ||

@@ -21,6 +21,8 @@ struct urnic_cm_id {
     bool fresh; /* from CONNECT_REQUEST: the daemon names it by its listener's reference */
     struct urnic_cm_id *next_fresh; /* of the context's; ctx->lock */
     struct urnic_qp *qp;            /* whom the library moves, or NULL */
+    bool srq;                       /* of a queue pair that the application moves */
+    bool peer_srq;                  /* ctx->lock */
     struct ipc_sockaddr src;
     void *user;
 };

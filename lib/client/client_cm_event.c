@@ -75,6 +75,8 @@ static int translate_id(struct urnic_context *ctx, const struct ipc_cm_event *m,
         *user = urnic_id_context(id);
         if (id->qp != NULL && m->event != IPC_CM_CONNECT_REQUEST)
             follow(id->qp, (enum urnic_cm_event_type)m->event);
+        if (m->event == IPC_CM_CONNECT_RESPONSE || m->event == IPC_CM_ESTABLISHED)
+            id->peer_srq = m->param.srq != 0;
     }
     pthread_mutex_unlock(&ctx->lock);
     return id != NULL ? 0 : -ENOENT;
@@ -91,6 +93,7 @@ static int translate_request(struct urnic_cm_channel *ch, const struct ipc_cm_ev
         return -ENOMEM;
     }
     ev->id->handle = m->id;
+    ev->id->peer_srq = m->param.srq != 0;
     client_id_fresh(ev->id);
     return 0;
 }

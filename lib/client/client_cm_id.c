@@ -109,7 +109,7 @@ static void id_free(struct urnic_cm_id *id)
 int urnic_create_id(struct urnic_cm_channel *ch, enum urnic_port_space ps, void *id_context,
                     struct urnic_cm_id **out)
 {
-    if (ps != URNIC_PS_TCP && ps != URNIC_PS_UDP)
+    if (ps != URNIC_PS_TCP && ps != URNIC_PS_UDP && ps != URNIC_PS_IB)
         return -EINVAL;
     if (client_forked(ch->base.ctx))
         return -EPERM;
@@ -174,6 +174,19 @@ void *urnic_id_context(const struct urnic_cm_id *id)
 void urnic_id_set_context(struct urnic_cm_id *id, void *id_context)
 {
     __atomic_store_n(&id->user, id_context, __ATOMIC_RELEASE);
+}
+
+void urnic_id_set_srq(struct urnic_cm_id *id, bool srq)
+{
+    id->srq = srq;
+}
+
+bool urnic_id_peer_srq(const struct urnic_cm_id *id)
+{
+    pthread_mutex_lock(&id->ctx->lock);
+    bool srq = id->peer_srq;
+    pthread_mutex_unlock(&id->ctx->lock);
+    return srq;
 }
 
 struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id)

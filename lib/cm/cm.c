@@ -161,6 +161,10 @@ static void make_req(const struct cm *cm, const struct cm_conn *c,
         .src = c->path.local,
         .dst = c->path.remote,
     };
+    if (c->transport == CM_TRANSPORT_XRC) { /* CM-38: what is about the half that it lacks is 0 */
+        req->ext_transport = CM_EXT_TRANSPORT_XRC;
+        req->resp_res = req->retry_count = req->rnr_retry = req->srq = 0;
+    }
     cm_ip_hdr_pack(req->priv, &ip);
     if (p->priv_len)
         memcpy(req->priv + CM_IP_HDR_LEN, p->priv, p->priv_len);
@@ -185,7 +189,7 @@ static void complete_path(struct cm_path *path, uint16_t sport, uint16_t dport)
 int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint64_t now,
                struct cm_conn **out)
 {
-    if (p->priv_len > CM_REQ_USER_MAX || p->transport >= CM_TRANSPORTS || p->path.mtu < 1 ||
+    if (p->priv_len > CM_REQ_USER_MAX || !cm_transport_is_known(p->transport) || p->path.mtu < 1 ||
         p->path.mtu > 5 || p->retry_count > CM_RETRY_MAX || p->rnr_retry_count > CM_RETRY_MAX ||
         p->qpn > WIRE_QPN_MASK || p->psn > WIRE_PSN_MASK ||
         wire_addr_is_v4(&p->path.local) != wire_addr_is_v4(&p->path.remote))
@@ -203,7 +207,7 @@ int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint
     complete_path(&c->path, c->lport, c->rport);
     c->qp_pkey = c->path.pkey;
     c->tid = cm_random(cm);
-    c->service_id = cm_service_id(CM_PS_TCP, p->dport);
+    c->service_id = cm_service_id(p->ps ? p->ps : CM_PS_TCP, p->dport);
     c->qpn = p->qpn;
     c->psn = p->psn;
     c->transport = p->transport;
@@ -292,6 +296,11 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
         .srq = p->srq,
         .ca_guid = cm->params.ca_guid,
     };
+    if (c->transport == CM_TRANSPORT_XRC) { /* CM-38 */
+        rep.eecn = p->qpn;
+        rep.srq = 1;
+        rep.qpn = rep.init_depth = rep.flow_control = 0;
+    }
     set_priv(&rep, p->priv, p->priv_len);
     c->state = CMS_REP_SENT;
     cm_answered(c);
@@ -439,7 +448,7 @@ int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out)
         .max_rd_atomic = c->init_depth,
         .max_dest_rd_atomic = c->resp_res,
         .e2e_credits = c->flow_control && c->peer_flow_control,
-        .unreliable = c->transport == CM_TRANSPORT_UC,
+        .transport = (enum cm_transport)c->transport,
     };
     return 0;
 }

@@ -112,6 +112,7 @@ void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now);
 
 struct cm_connect_params {
     struct cm_path path;
+    uint16_t ps;           /* CM_PS_TCP or CM_PS_IB; 0 = CM_PS_TCP */
     uint16_t sport, dport; /* sport 0 = chosen */
     uint32_t qpn;          /* ours */
     uint32_t psn;          /* the first that we expect to receive (CM-08); random (SEC-07) */
@@ -186,7 +187,8 @@ struct cm_qp_attr {
     uint8_t path_mtu, timeout, retry_cnt, rnr_retry;
     uint8_t max_rd_atomic, max_dest_rd_atomic;
     uint32_t dest_qpn, rq_psn, sq_psn;
-    bool e2e_credits, unreliable; /* unreliable: a UC queue pair */
+    bool e2e_credits;
+    enum cm_transport transport;
 };
 /* Known after REQ at the passive side, after REP at the active side; before that -EINVAL. */
 int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out);

@@ -334,6 +334,17 @@ const char *cm_rej_name(unsigned reason)
     return "unknown reason";
 }
 
+uint32_t cm_rep_qpn(const struct cm_msg *rep, unsigned transport)
+{
+    return transport == CM_TRANSPORT_XRC ? rep->eecn : rep->qpn;
+}
+
+bool cm_transport_is_known(unsigned transport)
+{
+    return transport == CM_TRANSPORT_RC || transport == CM_TRANSPORT_UC ||
+           transport == CM_TRANSPORT_XRC;
+}
+
 uint64_t cm_service_id(unsigned ps, uint16_t port)
 {
     return (uint64_t)ps << 16 | port;

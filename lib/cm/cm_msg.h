@@ -43,8 +43,10 @@ enum cm_attr {
     CM_APR = 0x1A,
 };
 
-/* The transport service of a REQ; we have no other (CM-29). */
-enum cm_transport { CM_TRANSPORT_RC, CM_TRANSPORT_UC, CM_TRANSPORTS };
+/* The transport service of a REQ; we have no other (CM-29). 3 says that another field of the REQ
+ * names the service, of which there is one: XRC (CM-38). */
+enum cm_transport { CM_TRANSPORT_RC = 0, CM_TRANSPORT_UC = 1, CM_TRANSPORT_XRC = 3 };
+#define CM_EXT_TRANSPORT_XRC 1u
 
 /* Status of a SIDR_REP: those that we send or tell apart (CM-31). */
 enum cm_sidr_status { CM_SIDR_VALID, CM_SIDR_UNSUPPORTED, CM_SIDR_REJECTED };
@@ -127,6 +129,11 @@ const char *cm_rej_name(unsigned reason);
 
 #define CM_PS_TCP 0x0106u
 #define CM_PS_UDP 0x0111u
+#define CM_PS_IB  0x013Fu
+/* Where its sender's queue pair stands in a REP (CM-38). transport: of the connection. */
+uint32_t cm_rep_qpn(const struct cm_msg *rep, unsigned transport);
+/* Is it one of enum cm_transport? */
+bool cm_transport_is_known(unsigned transport);
 /* ServiceID of an IP port (CM-01). ps: CM_PS_*. */
 uint64_t cm_service_id(unsigned ps, uint16_t port);
 

@@ -74,7 +74,8 @@ static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
 static unsigned refusal(const struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
                         struct cm_listener **l, struct cm_ip_hdr *ip)
 {
-    if (msg->transport >= CM_TRANSPORTS)
+    if (!cm_transport_is_known(msg->transport) ||
+        (msg->transport == CM_TRANSPORT_XRC && msg->ext_transport != CM_EXT_TRANSPORT_XRC))
         return CM_REJ_INVALID_TRANSPORT;
     if (!cm_find_listener(cm, msg->service_id, NULL))
         return CM_REJ_INVALID_SERVICE_ID;

@@ -140,7 +140,8 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, u
         cm_count(cm, c->state == CMS_REP_RCVD ? CM_C_cm_dup_rep : CM_C_cm_rx_bad_id);
         return;
     }
-    struct cm_conn *old = cm_find_qpn(cm, &c->path.remote, msg->ca_guid, msg->qpn);
+    const uint32_t qpn = cm_rep_qpn(msg, c->transport);
+    struct cm_conn *old = cm_find_qpn(cm, &c->path.remote, msg->ca_guid, qpn);
     if (old && cm_is_live(old) && old->local_id != msg->local_id) {
         c->remote_id = msg->local_id;
         cm_send_rej(cm, c, CM_REJ_STALE_CONN, CM_ABOUT_REP, NULL, 0, now);
@@ -160,7 +161,7 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, u
     if (c->init_depth > c->peer_resp_res)
         c->init_depth = c->peer_resp_res; /* CM-07 */
     cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
-    cm_conn_set_peer_qpn(cm, c, msg->qpn);
+    cm_conn_set_peer_qpn(cm, c, qpn);
     cm_timer_set(cm, c, UINT64_MAX);
 
     struct cm_event *ev = cm_event_push(cm, c, CM_EV_REP);

@@ -93,6 +93,14 @@ static bool listen(struct drill_run *run, const struct drill_stmt *st)
     return drill_returned(run, st, rc, &go);
 }
 
+static uint64_t transport_of(const struct drill_object *qp)
+{
+    return qp == NULL               ? CM_TRANSPORT_RC
+           : qp->type == QP_UC      ? CM_TRANSPORT_UC
+           : qp->type == QP_XRC_INI ? CM_TRANSPORT_XRC
+                                    : CM_TRANSPORT_RC;
+}
+
 static bool do_connect(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *o = drill_add(run, st, st->name, KIND_CONN), *qp;
@@ -109,7 +117,7 @@ static bool do_connect(struct drill_run *run, const struct drill_stmt *st)
         !drill_number(run, st, CMF_TIMEOUT, 0, &timeout) ||
         !drill_number(run, st, CMF_RETRIES, 0, &retries) ||
         !drill_number(run, st, CMF_MTU, 3, &mtu) || !drill_number(run, st, CMF_PKEY, 0, &pkey) ||
-        !drill_number(run, st, CMF_TRANSPORT, qp && qp->type == QP_UC, &transport))
+        !drill_number(run, st, CMF_TRANSPORT, transport_of(qp), &transport))
         return false;
     struct cm_connect_params p = {.path = {.local = run->local,
                                            .remote = run->peer,

@@ -164,7 +164,7 @@ const struct drill_field drill_mad_fields[] = {
     MAD(ca_guid),
     MAD(qkey),
     MAD_QPN(qpn),
-    MAD(eecn),
+    MAD_QPN(eecn),
     MAD_QPN(remote_qpn),
     MAD(resp_res),
     MAD(init_depth),

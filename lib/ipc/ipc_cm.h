@@ -24,6 +24,7 @@
 
 #define IPC_PS_TCP 0x0106u
 #define IPC_PS_UDP 0x0111u
+#define IPC_PS_IB  0x013Fu /* connections, as TCP: rdma_cm asks for XRC in it */
 
 /* The numbers of librdmacm. */
 enum ipc_cm_event_type {

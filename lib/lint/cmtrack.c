@@ -108,7 +108,7 @@ static void on_rep(struct lint_ctx *c, bool good)
         return;
     e->rep = true;
     e->b_id = m->local_id;
-    e->b_qpn = m->qpn;
+    e->b_qpn = cm_rep_qpn(m, e->service);
     e->b_psn = m->psn;
     e->rep_crc = c->mad_crc;
     e->rep_number = good ? c->in->number : 0;

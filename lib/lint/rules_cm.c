@@ -6,8 +6,6 @@
 #include "lint_checks.h"
 #include "wire_bytes.h"
 
-#define CM_PS_IB 0x3Fu /* port space RDMA_PS_IB in a service id */
-
 bool lint_gsi_02(struct lint_ctx *c)
 {
     if (c->mad_len == CM_MAD_LEN)
@@ -60,7 +58,7 @@ bool lint_cm_02(struct lint_ctx *c)
                           : "version 0, IP version 4 or 6");
     lint_seen(c, good ? "octets 0x%02x 0x%02x, and some that are not 0" : "octets 0x%02x 0x%02x",
               hdr[0], hdr[1]);
-    if ((c->cm->service_id >> 16 & 0xFF) == CM_PS_IB)
+    if ((c->cm->service_id >> 16 & 0xFFFF) == CM_PS_IB)
         return lint_doubt(c, LINT_UNDECIDABLE, "InfiniBand addresses (AF_IB) need no IP header");
     return true;
 }
@@ -117,18 +115,19 @@ bool lint_cm_18(struct lint_ctx *c)
     if (!c->repeat)
         return false;
     bool rep = c->cm->attr == CM_REP;
+    uint32_t its = rep ? cm_rep_qpn(c->cm, e->service) : c->cm->qpn;
     uint32_t qpn = rep ? e->b_qpn : e->a_qpn, psn = rep ? e->b_psn : e->a_psn;
     uint64_t first = rep ? e->rep_number : e->req_number;
     if (!first || c->mad_crc == (rep ? e->rep_crc : e->req_crc))
         return false; /* or the first one was wrong, and that has been said */
     if (rep && c->cm->tid != e->tid)
         return false; /* CM-14 says it */
-    if (c->cm->tid == e->tid && c->cm->qpn == qpn && c->cm->psn == psn) {
+    if (c->cm->tid == e->tid && its == qpn && c->cm->psn == psn) {
         lint_expected(c, "the %s of packet %llu", rep ? "REP" : "REQ", (unsigned long long)first);
         return lint_seen(c, "another one, with the same transaction id, QPN and PSN");
     }
     lint_expected(c, "QPN 0x%x, PSN 0x%x, transaction id as before", qpn, psn);
-    return lint_seen(c, "QPN 0x%x, PSN 0x%x", c->cm->qpn, c->cm->psn);
+    return lint_seen(c, "QPN 0x%x, PSN 0x%x", its, c->cm->psn);
 }
 
 bool lint_cm_24(struct lint_ctx *c)

@@ -21,6 +21,7 @@
 #define MTU_1024   3     /* as wire_mtu_enum has it: where a SIDR REQ names none */
 #define CM_TCP     0x06u /* of a service id: the IP protocol number */
 #define CM_UDP     0x11u
+#define CM_IB      0x3Fu /* that of XRC */
 
 /* A connection, by the ids of the capture. */
 struct link {
@@ -165,7 +166,8 @@ static void listen_for(struct exchange *x, size_t at, const struct cm_msg *req)
     unsigned protocol = req->service_id >> 16 & 0xFF;
     struct cm_listener *l;
     struct cm_msg answer;
-    if (req->service_id >> 24 != 1 || (protocol != CM_TCP && protocol != CM_UDP) ||
+    if (req->service_id >> 24 != 1 ||
+        (protocol != CM_TCP && protocol != CM_UDP && protocol != CM_IB) ||
         !answer_to(x, at, req->local_id, &answer) ||
         (answer.attr == CM_REJ && !own_reason(answer.reason)))
         return;
@@ -233,6 +235,7 @@ static void connect_as(struct exchange *x, const struct cm_msg *m)
                         CM_SIDR_REQ_USER_MAX, NULL, x->now, &l->conn);
     } else {
         struct cm_connect_params p = {.path = path,
+                                      .ps = (uint16_t)(m->service_id >> 16),
                                       .sport = ip.sport,
                                       .dport = (uint16_t)m->service_id,
                                       .qpn = m->qpn,
@@ -270,7 +273,7 @@ static void decide(struct exchange *x, const struct cm_msg *m)
     if (m->local_id && !reply)
         l->own_id = m->local_id;
     if (m->attr == CM_REP && !l->decided) {
-        struct cm_accept_params p = {.qpn = m->qpn,
+        struct cm_accept_params p = {.qpn = m->qpn != 0 ? m->qpn : m->eecn, /* CM-38 */
                                      .psn = m->psn,
                                      .responder_resources = (uint8_t)m->resp_res,
                                      .initiator_depth = (uint8_t)m->init_depth,

@@ -74,7 +74,8 @@ static void show(struct uv_qp *qp, struct ibv_context *context,
 {
     qp->qp.context = context;
     qp->qp.qp_context = attr->qp_context;
-    qp->qp.pd = attr->qp_type == IBV_QPT_XRC_RECV ? NULL : attr->pd;
+    /* One that receives XRC has none, but librdmacm finds its id's domain here. */
+    qp->qp.pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
     qp->qp.send_cq = attr->send_cq;
     qp->qp.recv_cq = attr->recv_cq;
     qp->qp.srq = attr->srq;

@@ -67,15 +67,22 @@ static int cmd_create_id(struct cmd *c)
 
     if (err < 0)
         return err;
-    if (in.ps != RDMA_PS_TCP && in.ps != RDMA_PS_UDP)
-        return -EINVAL; /* RDMA_PS_IB: so that addresses are those of IP */
+    /* RDMA_PS_IB is for connections of the type that the program names, at addresses of IP all the
+     * same: those of AF_IB, for which librdmacm looks first, can't be bound. */
+    if (in.ps != RDMA_PS_TCP && in.ps != RDMA_PS_UDP &&
+        (in.ps != RDMA_PS_IB || in.qp_type == URNIC_QPT_UD))
+        return -EINVAL;
     struct ucma_id *id = ucma_id_new(c->file, in.ps);
     if (id == NULL)
         return -ENOMEM;
     id->uid = in.uid;
     id->uid_is_set = true;
     const struct rdma_ucm_create_id_resp resp = {.id = id->number};
-    says(c, "%s, id %u", in.ps == RDMA_PS_UDP ? "UDP" : "TCP", id->number);
+    says(c, "%s, id %u",
+         in.ps == RDMA_PS_UDP  ? "UDP"
+         : in.ps == RDMA_PS_IB ? "IB"
+                               : "TCP",
+         id->number);
     err = ANSWER(c, in.response, resp);
     if (err < 0)
         ucma_id_free(id);
@@ -398,6 +405,7 @@ static int cmd_connect(struct cmd *c)
     if (id->state != UCMA_ROUTE_RESOLVED)
         return -EINVAL;
     ucma_conn_param(&param, &in.conn_param, id->tos);
+    urnic_id_set_srq(id->leg.cm, in.conn_param.srq != 0);
     err = urnic_connect(id->leg.cm, &param);
     if (err == 0)
         id->state = UCMA_CONNECT;
@@ -421,6 +429,7 @@ static int cmd_accept(struct cmd *c)
         return urnic_establish(id->leg.cm);
     ucma_conn_param(&param, &in.conn_param, 0);
     param.tclass = 0;
+    urnic_id_set_srq(id->leg.cm, in.conn_param.srq != 0);
     err = urnic_accept(id->leg.cm, &param);
     if (err == 0) {
         id->uid = in.uid;

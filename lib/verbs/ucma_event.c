@@ -38,6 +38,14 @@ static void request_addresses(struct ucma_id *id, const struct ucma_id *listener
     }
 }
 
+static void event_param(struct ucma_event *ev, const struct urnic_cm_event *in,
+                        const struct ucma_id *id)
+{
+    ucma_event_param(&ev->resp, in, id->ps == RDMA_PS_UDP);
+    if (id->ps != RDMA_PS_UDP)
+        ev->resp.param.conn.srq = urnic_id_peer_srq(in->id);
+}
+
 /* A peer wants to connect: a new id for the listener's file. */
 static void on_request(struct ucma_dev *d, struct urnic_cm_event *in, struct ucma_id *listener)
 {
@@ -57,7 +65,7 @@ static void on_request(struct ucma_dev *d, struct urnic_cm_event *in, struct ucm
     request_addresses(id, listener);
     ev->request = id;
     ev->resp.id = id->number;
-    ucma_event_param(&ev->resp, in, id->ps == RDMA_PS_UDP);
+    event_param(ev, in, id);
     ucma_file_put(id->file, ev);
 }
 
@@ -87,7 +95,7 @@ static void on_event(struct ucma_dev *d, struct urnic_cm_event *in)
     if (ev == NULL)
         return;
     if (in->event >= URNIC_CM_CONNECT_RESPONSE)
-        ucma_event_param(&ev->resp, in, id->ps == RDMA_PS_UDP);
+        event_param(ev, in, id);
     ucma_file_put(id->file, ev);
 }
 

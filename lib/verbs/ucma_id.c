@@ -82,7 +82,9 @@ void ucma_id_free(struct ucma_id *id)
 
 int ucma_leg_make(struct ucma_leg *leg, struct ucma_dev *d, struct ucma_id *id)
 {
-    enum urnic_port_space ps = id->ps == RDMA_PS_UDP ? URNIC_PS_UDP : URNIC_PS_TCP;
+    enum urnic_port_space ps = id->ps == RDMA_PS_UDP  ? URNIC_PS_UDP
+                               : id->ps == RDMA_PS_IB ? URNIC_PS_IB
+                                                      : URNIC_PS_TCP;
     int err = ucma_dev_open(d, true);
 
     if (err == 0)

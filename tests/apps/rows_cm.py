@@ -34,6 +34,10 @@ def cms():
                   expect=r"return status 0", server_expect=r"return status 0", octets=4 * 50 * 100)
     yield Row("rdma_client", ["rdma_client", "-s", "{sip}", "-p", "{port}"], ["rdma_server", "-s", "{sip}", "-p", "{port}"],
               expect=r"rdma_client: end 0", server_expect=r"rdma_server: end 0", octets=32, quick=True)
+    for kind, name in (("r", "RC"), ("x", "XRC")):
+        yield Row(f"rdma_xclient, {name}", ["rdma_xclient", "-s", "{sip}", "-p", "{port}", "-c", kind],
+                  ["rdma_xserver", "-p", "{port}", "-c", kind], expect=r"rdma_xclient: end 0",
+                  server_expect=r"rdma_xserver: end 0", octets=16, quick=kind == "x")
     yield Row("cmtime -c 1000", ["cmtime", "-s", "{sip}", "-p", "{port}", "-c", "1000"],
               ["cmtime", "-p", "{port}", "-c", "1000"], expect=r"(?s)disconnect.*destroy", server_ends=False, seconds=60)
     for name, group, sender, receiver in (("", "239.1.1.1", "{cip}", "{sip}"), ("IPv6", "ff0e::4:1", "{cip6}", "{sip6}")):

@@ -274,7 +274,7 @@ int urnic_create_id(struct urnic_cm_channel *channel, enum urnic_port_space ps, 
     int err = fake_outcome();
     (void)channel;
 
-    FUZZ_CHECK(ps == URNIC_PS_TCP || ps == URNIC_PS_UDP);
+    FUZZ_CHECK(ps == URNIC_PS_TCP || ps == URNIC_PS_UDP || ps == URNIC_PS_IB);
     if (err < 0)
         return err;
     *id = fake_new(id_context, FAKE_IDLE);
@@ -297,6 +297,17 @@ void *urnic_id_context(const struct urnic_cm_id *id)
 void urnic_id_set_context(struct urnic_cm_id *id, void *id_context)
 {
     fake_live(id)->context = id_context;
+}
+
+void urnic_id_set_srq(struct urnic_cm_id *id, bool srq)
+{
+    (void)srq;
+    fake_live(id);
+}
+
+bool urnic_id_peer_srq(const struct urnic_cm_id *id)
+{
+    return ((uintptr_t)id & 64) != 0;
 }
 
 int urnic_bind_addr(struct urnic_cm_id *id, const struct sockaddr *addr)

@@ -91,7 +91,8 @@ static void datagram(struct world *w, struct input *in)
                 msg.service_id = cm_service_id(how & 16 ? CM_PS_TCP : CM_PS_UDP, 7);
                 msg.local_gid = w->them;
                 msg.mtu = 3;
-                msg.transport = 0;
+                msg.transport = how & 64 ? CM_TRANSPORT_XRC : CM_TRANSPORT_RC;
+                msg.ext_transport = how & 64 ? CM_EXT_TRANSPORT_XRC : 0;
                 cm_ip_hdr_pack(msg.priv, &ip);
             }
             cm_msg_pack(mad, &msg);
@@ -111,6 +112,7 @@ static void consumer(struct world *w, struct input *in)
             .dport = next(in),
             .qpn = next(in),
             .max_retries = 1,
+            .transport = what & 2 ? CM_TRANSPORT_XRC : CM_TRANSPORT_RC,
         };
         if (what & 1)
             cm_connect(w->cm, &p, w, w->now, c);

@@ -186,7 +186,7 @@ START_TEST(cm_35_events_and_rejection)
     struct sockaddr_in sin = {
         .sin_family = AF_INET, .sin_port = htons(7002), .sin_addr.s_addr = htonl(0x7F000001)};
     OK(urnic_create_cm_channel(s.ctx, &ch));
-    ck_assert_int_eq(urnic_create_id(ch, (enum urnic_port_space)0x013F, NULL, &id), -EINVAL);
+    ck_assert_int_eq(urnic_create_id(ch, (enum urnic_port_space)0x0002, NULL, &id), -EINVAL);
     OK(urnic_create_id(ch, URNIC_PS_TCP, &listen, &listen));
     OK(urnic_bind_addr(listen, (struct sockaddr *)&sin));
     OK(urnic_listen(listen, 1));

@@ -155,7 +155,7 @@ START_TEST(cm_14_what_no_message_can_say)
         p[i] = params();
     p[0].priv = octets;
     p[0].priv_len = CM_REQ_USER_MAX + 1;
-    p[1].transport = CM_TRANSPORTS;
+    p[1].transport = 2 /* reliable datagrams */;
     p[2].path.mtu = 0;
     p[3].path.mtu = 6;
     p[4].retry_count = 8;

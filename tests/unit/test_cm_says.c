@@ -205,10 +205,69 @@ START_TEST(cm_08_both_ends_of_a_connection)
     ck_assert_uint_eq(qb.max_rd_atomic, 6);
     ck_assert_uint_eq(qa.timeout, 20); /* CM-09 of a's 16 and b's 20 */
     ck_assert_uint_eq(qb.timeout, 17);
-    ck_assert(qa.unreliable);
-    ck_assert(qb.unreliable);
+    ck_assert_uint_eq(qa.transport, CM_TRANSPORT_UC);
+    ck_assert_uint_eq(qb.transport, CM_TRANSPORT_UC);
     ck_assert_mem_eq(&qa.sgid, &a.addr, 16);
     ck_assert_mem_eq(&qb.sgid, &b.addr, 16);
+}
+END_TEST
+
+/* CM-38: what the messages of XRC say, and what each side makes of it. */
+START_TEST(cm_38_xrc)
+{
+    static const struct wire_addr any;
+    struct cm_connect_params p = odd_params();
+    struct cm_accept_params accept = accept_params;
+    struct cm_qp_attr qa, qb;
+    struct cm_listener *l;
+    struct cm_conn *c;
+    struct cm_out out;
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_IB, &any, ANY_PORT, 0, &b, &l), 0);
+    p.transport = CM_TRANSPORT_XRC;
+    p.ps = CM_PS_IB;
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    struct cm_msg m = next_msg(&a, CM_REQ, &out);
+    ck_assert_uint_eq(m.service_id, 0x013F0000u + ANY_PORT); /* CM-01 */
+    ck_assert_uint_eq(m.transport, 3);
+    ck_assert_uint_eq(m.ext_transport, 1);
+    ck_assert_uint_eq(m.qpn, 0x123);
+    ck_assert_uint_eq(m.resp_res, 0);
+    ck_assert_uint_eq(m.retry_count, 0);
+    ck_assert_uint_eq(m.rnr_retry, 0);
+    ck_assert_uint_eq(m.srq, 0);
+    ck_assert_uint_gt(m.init_depth, 0);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
+    pump();
+    ck_assert_int_eq(last(&b)->type, CM_EV_REQ);
+    ck_assert_int_eq(cm_qp_attr(last(&b)->conn, &qb), 0);
+    ck_assert_uint_eq(qb.transport, CM_TRANSPORT_XRC);
+    ck_assert_uint_eq(qb.dest_qpn, 0x123);
+    ck_assert_int_eq(cm_accept(b.cm, last(&b)->conn, &accept, &b, now), 0);
+    m = next_msg(&b, CM_REP, &out);
+    ck_assert_uint_eq(m.qpn, 0);
+    ck_assert_uint_eq(m.eecn, 0xABC);
+    ck_assert_uint_eq(m.srq, 1);
+    ck_assert_uint_eq(m.init_depth, 0);
+    ck_assert_uint_gt(m.resp_res, 0);
+    cm_rx(a.cm, out.mad, sizeof(out.mad), &b.addr, &a.addr, 1, 0xFFFF, now);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_REP);
+    ck_assert_uint_eq(last(&a)->qpn, 0xABC);
+    ck_assert(last(&a)->srq);
+    ck_assert_int_eq(cm_qp_attr(c, &qa), 0);
+    ck_assert_uint_eq(qa.dest_qpn, 0xABC);
+    ck_assert_uint_eq(qa.retry_cnt, 3);
+    ck_assert_uint_eq(qa.rnr_retry, accept.rnr_retry_count);
+
+    /* Another extended service than XRC (CM-29). */
+    p.qpn++;
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    m = next_msg(&a, CM_REQ, &out);
+    m.ext_transport = 2;
+    cm_msg_pack(out.mad, &m);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
+    m = next_msg(&b, CM_REJ, &out);
+    ck_assert_uint_eq(m.reason, CM_REJ_INVALID_TRANSPORT);
 }
 END_TEST
 
@@ -529,6 +588,7 @@ int main(void)
     tcase_add_test(t, cm_05_what_nobody_chose);
     tcase_add_test(t, cm_07_a_request_asks_for_what_there_is);
     tcase_add_test(t, cm_08_both_ends_of_a_connection);
+    tcase_add_test(t, cm_38_xrc);
     tcase_add_loop_test(t, cm_13_flow_control_takes_two, 0, 4);
     tcase_add_test(t, cm_07_a_grant_beyond_what_was_asked_for);
     tcase_add_test(t, cm_33_private_data_of_each_message);

@@ -77,6 +77,7 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         .path = {.mtu = (uint8_t)id->device->path_mtu,
                  .tclass = device_tclass(id->device, req->tclass),
                  .sl = req->sl},
+        .ps = (uint16_t)id->ps,
         .sport = id->src.port,
         .dport = id->dst.port,
         .qpn = req->param.qpn,
@@ -105,7 +106,11 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
             return -EINVAL; /* not one of its process' own (SEC-26) */
         if (qp->type == QP_UD)
             return -EPROTOTYPE;
-        p.transport = qp->type == QP_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
+        if (qp->type == QP_XRC_TGT)
+            return -EPROTOTYPE; /* it sends nothing: peers ask for it */
+        p.transport = qp->type == QP_UC        ? CM_TRANSPORT_UC
+                      : qp->type == QP_XRC_INI ? CM_TRANSPORT_XRC
+                                               : CM_TRANSPORT_RC;
     }
     rc = cmid_ask(id, &p, now);
     if (rc < 0)
@@ -125,7 +130,10 @@ static bool cmid_fits(const struct cm_id *id, const struct client_qp *qp)
 
     if (id->ps == IPC_PS_UDP)
         return qp->type == QP_UD;
-    return cm_qp_attr(id->conn, &asked) == 0 && qp->type == (asked.unreliable ? QP_UC : QP_RC);
+    return cm_qp_attr(id->conn, &asked) == 0 &&
+           qp->type == (asked.transport == CM_TRANSPORT_UC    ? QP_UC
+                        : asked.transport == CM_TRANSPORT_XRC ? QP_XRC_TGT
+                                                              : QP_RC);
 }
 
 /* CM-31: where datagrams go, and the Q_Key that they need: that of the queue pair, unless told. */

@@ -103,7 +103,7 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
         return -EINVAL;
     memcpy(remote.b, dst->ip, 16);
     /* A datagram's id may go on to join the group; to a group there is no connection. */
-    if (id->ps == IPC_PS_TCP && wire_addr_is_multicast(&remote))
+    if (id->ps != IPC_PS_UDP && wire_addr_is_multicast(&remote))
         return -EINVAL;
     bool choose = sockaddr_any(&src);
     if (choose) {

@@ -84,6 +84,9 @@ static int cmid_av(const struct cm_id *id, const struct cm_qp_attr *cm, struct i
 #define OF_RESPONSES                                                                               \
     (QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY |    \
      QPA_MAX_QP_RD_ATOMIC)
+/* XRC-01: those that receive send no requests, and those that send answer none. */
+#define OF_REQUESTS   (QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC)
+#define OF_RESPONDING (QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER)
 
 int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
 {
@@ -129,8 +132,10 @@ int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
     } else {
         return -EINVAL;
     }
-    if (cm.unreliable)
+    if (cm.transport == CM_TRANSPORT_UC)
         out->mask &= ~OF_RESPONSES;
+    else if (cm.transport == CM_TRANSPORT_XRC)
+        out->mask &= ~(id->passive ? OF_REQUESTS : OF_RESPONDING);
     return 0;
 }
 

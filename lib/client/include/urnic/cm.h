@@ -47,7 +47,8 @@ enum urnic_cm_event_type {
                                * there: nothing needs to be done */
 };
 
-enum urnic_port_space { URNIC_PS_TCP = 0x0106, URNIC_PS_UDP = 0x0111 };
+/* IB: connections as in TCP, at ports of their own; rdma_cm asks for XRC in it. */
+enum urnic_port_space { URNIC_PS_TCP = 0x0106, URNIC_PS_UDP = 0x0111, URNIC_PS_IB = 0x013F };
 
 struct urnic_conn_param {
     /* For the peer: up to 56 octets in a request, 196 in a reply; of datagrams 180 and 136. */
@@ -101,7 +102,8 @@ URNIC_API int urnic_get_cm_event(struct urnic_cm_channel *channel, struct urnic_
 /* In words, for people; a constant string. */
 URNIC_API const char *urnic_cm_event_str(enum urnic_cm_event_type event);
 
-/* An id whose events arrive on this channel. -EINVAL: no such port space; -ENOMEM. */
+/* An id whose events arrive on this channel. -EINVAL: no such port space (an older daemon says so
+ * of URNIC_PS_IB, to the first request about the id); -ENOMEM. */
 URNIC_API int urnic_create_id(struct urnic_cm_channel *channel, enum urnic_port_space ps,
                               void *id_context, struct urnic_cm_id **id);
 /* Ends the connection if there is one: the peer is told; a request without an answer is refused.
@@ -121,6 +123,13 @@ URNIC_API int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp);
 /* The same with a new one, at the cost of urnic_create_qp alone, and with its errors. */
 URNIC_API int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd,
                                  struct urnic_qp_init_attr *attr, struct urnic_qp **qp);
+/* Of an id without a queue pair (urnic_init_qp_attr): does the application's own take its receives
+ * from a shared receive queue? The peer is told with urnic_connect and urnic_accept, and nothing
+ * depends on it. Not known to be one until this is called. */
+URNIC_API void urnic_id_set_srq(struct urnic_cm_id *id, bool srq);
+/* What the peer has said of its own: known with the events CONNECT_REQUEST, CONNECT_RESPONSE and
+ * ESTABLISHED, false before them. */
+URNIC_API bool urnic_id_peer_srq(const struct urnic_cm_id *id);
 /* The queue pair that goes with it; NULL = none. */
 URNIC_API struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id);
 
@@ -179,8 +188,8 @@ URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param
 /* Refuse it, with up to 148 octets for the peer; of datagrams 136. -EINVAL: more, or nothing to be
  * refused (any more). */
 URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len);
-/* For ids without a queue pair, whose application moves one of its own (conn_param.qp_num, RC or
- * UC, of this or another context that the same process has opened on the device; until it is
+/* For ids without a queue pair, whose application moves one of its own (conn_param.qp_num, RC,
+ * UC or XRC, of this or another context that the same process has opened on the device; until it is
  * destroyed, it goes with this id; an older daemon wants it to be of the same context). The
  * attributes that the connection has for attr->qp_state, INIT, RTR or RTS, and their mask, for
  * urnic_modify_qp; what is not in the mask is 0. who connects: INIT; urnic_connect; event

@@ -178,7 +178,6 @@ URNIC_API void urnic_ack_cq_events(struct urnic_cq *cq, unsigned n);
  * size is above the device's, or srq_limit above max_wr; -ENOMEM, -EDQUOT. */
 URNIC_API int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq_context,
                                struct urnic_srq **srq);
-/* Set the limit below which SRQ_LIMIT_REACHED is raised once; 0 = off. -EINVAL: above max_wr. */
 /* The same for queue pairs of XRC: xrcd is the domain, one that urnic_alloc_pd made and that no
  * memory needs; every URNIC_QPT_XRC_RECV queue pair of that domain serves the queue, by the number
  * that the peer's requests name. Receives complete in cq. Rights to memory are those of pd.
@@ -189,6 +188,7 @@ URNIC_API int urnic_create_xrc_srq(struct urnic_pd *pd, struct urnic_pd *xrcd, s
                                    struct urnic_srq **srq);
 /* The number by which peers name it (urnic_send_wr.xrc.srqn); 0: it is of no XRC domain. */
 URNIC_API uint32_t urnic_srq_num(const struct urnic_srq *srq);
+/* Set the limit below which SRQ_LIMIT_REACHED is raised once; 0 = off. -EINVAL: above max_wr. */
 URNIC_API int urnic_modify_srq_limit(struct urnic_srq *srq, uint32_t limit);
 /* Make it hold max_wr receives or more. It never gets smaller: with less it stays as it is. Other
  * threads may post meanwhile, and wait. -EINVAL: above the device's max_srq_wr, or fewer than are
