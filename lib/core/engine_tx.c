@@ -11,6 +11,7 @@
 #include "cnp.h"
 #include "engine_priv.h"
 #include "recorder.h"
+#include "recovery.h"
 #include "requester.h"
 #include "resp_tx.h"
 #include "send_queue.h"
@@ -164,6 +165,8 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
         if (k < want) {
             active_pop(e);
             e->quantum_left = 0;
+            if (recovery_hello_due(qp)) /* said while its requests went */
+                qp_activate(e, qp);
         } else if (!e->quantum_left && e->active->active_next) {
             active_pop(e);
             qp_activate(e, qp);

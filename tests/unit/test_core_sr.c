@@ -145,6 +145,20 @@ START_TEST(lr_01_not_asked)
 }
 END_TEST
 
+/* LR-02: a hello goes out right behind the packets that it is said for, though there was room for
+ * all of them at once: nothing else may ever come to be sent. */
+START_TEST(lr_02_hello_behind_requests)
+{
+    struct rig *r = rig_with("none,recovery=sr", NULL);
+    rig_post(r, WR_RDMA_WRITE, 1, 2 * RIG_MTU, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 3);
+    ck_assert(!r->sent[0].selective && !r->sent[1].selective);
+    ck_assert(r->sent[2].selective);
+    ck_assert_uint_eq(r->sent[2].sel_psn, 0);
+    rig_free(r);
+}
+END_TEST
+
 /* LR-01: the answer to a hello doesn't wait behind a long answer to a READ: losses in that are
  * repaired as READ responses are between two that have agreed. */
 START_TEST(lr_01_hello_before_read_answers)
@@ -509,7 +523,7 @@ START_TEST(lr_11_early_retransmissions)
 }
 END_TEST
 
-UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_hello_before_read_answers,
+UNIT_MAIN("core sr", lr_01_plain_peer, lr_02_hello_behind_requests, lr_01_hello_before_read_answers,
           lr_02_for_another_queue_pair, lr_01_not_asked, lr_02_early_packets, lr_02_few_records,
           lr_02_window, lr_06_sends, lr_06_cq_overflow, lr_02_not_only_an_ack, lr_06_not_placed,
           lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
