@@ -235,11 +235,8 @@ bool comp_read_early(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
     ack_before(e, qp, w->first, rx->now); /* REQ-25, LR-08 */
     if (qp->state == QPS_ERR)
         return false;
-    struct record *rec = place_read(rx, qp, w, k << qp->mtu_shift);
-    if (rec) { /* it answers for nothing until the gap before it is closed */
-        rec->psn = rec->at = qp->req.una;
+    if (place_read(rx, qp, w, k << qp->mtu_shift))
         record_run(e, qp, REC_COMP, rx->now);
-    }
     return qp->state != QPS_ERR;
 }
 
