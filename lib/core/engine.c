@@ -92,6 +92,7 @@ void engine_destroy(struct engine *e)
         return;
     e->p.hooks = (struct engine_hooks){0};
     engine_qp_walk(e, 0, UINT_MAX, free_qp, e);
+    invariant_free(e);
     if (e->gsi)
         qp_free(e, e->gsi);
     while (e->linger) {
@@ -218,8 +219,10 @@ void engine_expire(struct engine *e, uint64_t now)
 {
     struct timer *t;
     now = engine_clock(e, now);
+    invariant_begin(e);
     while ((t = timer_pop(&e->wheel, now))) {
         struct qp *qp = (struct qp *)(void *)((char *)t - offsetof(struct qp, timer));
+        invariant_touch(e, qp);
         if (t->next) { /* likely the next one: many paced queue pairs wake at the same tick */
             const uint8_t *next = (const uint8_t *)t->next - offsetof(struct qp, timer);
             __builtin_prefetch(next);
@@ -236,4 +239,5 @@ void engine_expire(struct engine *e, uint64_t now)
         recovery_expire(e, qp, now);
         qp_rearm(e, qp);
     }
+    invariant_end(e, "timers");
 }

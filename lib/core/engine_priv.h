@@ -6,6 +6,7 @@
 #define URNIC_ENGINE_PRIV_H
 
 #include "engine.h"
+#include "invariant.h"
 #include "mem.h"
 #include "qp.h"
 #include "qpn.h"
@@ -75,6 +76,7 @@ struct engine {
     uint32_t xrc_last; /* the number that was given last */
     struct ud_group *groups;
     uint32_t gsi_psn;
+    struct invariants *invariants; /* invariant.c; NULL: this build doesn't check them */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct engine, wheel) == 128, "what every packet reads");
 

@@ -177,6 +177,7 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
     struct engine *e = rx->e;
     const struct wire_pkt *p = &rx->pkt;
 
+    invariant_touch(e, qp);
     qp->stats.rx_packets++;
     qp->stats.rx_bytes += rx->f->len;
     if (__builtin_expect((p->tclass & 3) == 3, 0)) /* CC-01 */
@@ -292,6 +293,7 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
         flow.ip_version = 0;
         rx.flow = &flow;
     }
+    invariant_begin(e);
     for (i = 0; i < n && rx.cap - rx.ncopies >= ENGINE_FRAME_COPIES; i++) {
         if (i + 1 < n)
             __builtin_prefetch(frames[i + 1].data);
@@ -302,6 +304,7 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
         if (rx.ncopies > listed && e->p.hooks.copies)
             e->p.hooks.copies(e->p.hook_arg, copies, rx.ncopies);
     }
+    invariant_end(e, "rx");
     *ncopies = rx.ncopies;
     return i;
 }
@@ -309,6 +312,8 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
 void engine_copied(struct engine *e, const struct engine_result *results, unsigned n, uint64_t now)
 {
     now = engine_clock(e, now);
+    invariant_begin(e);
     for (unsigned i = 0; i < n; i++)
         record_result(e, &results[i], now);
+    invariant_end(e, "copied");
 }

@@ -148,9 +148,11 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
     now = engine_clock(e, now);
     if (n > ENGINE_BURST)
         n = ENGINE_BURST;
+    invariant_begin(e);
     if (e->cnps)
         m = cnp_tx(e, slots, n);
     while (m < n && (qp = e->active)) {
+        invariant_touch(e, qp);
         if (!e->quantum_left)
             e->quantum_left = ENGINE_QUANTUM;
         unsigned want = n - m < e->quantum_left ? n - m : e->quantum_left;
@@ -172,6 +174,7 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
             qp_activate(e, qp);
         }
     }
+    invariant_end(e, "tx");
     return m;
 }
 
@@ -180,9 +183,12 @@ unsigned engine_tx_first(struct engine *e, struct engine_slot *slot, uint64_t no
     struct qp *qp = e->active;
     if (!qp || qp->active_next || e->cnps || !resp_tx_only_ack(qp) || !req_next_is_write(qp))
         return 0;
+    invariant_begin(e);
+    invariant_touch(e, qp);
     unsigned k = req_tx(e, qp, slot, 1, engine_clock(e, now));
     if (k > 0)
         e->tx_qp[0] = qp;
+    invariant_end(e, "the first tx");
     return k;
 }
 
@@ -200,6 +206,7 @@ static void void_slots(struct engine *e, struct engine_slot *slots, unsigned fro
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now)
 {
     now = engine_clock(e, now);
+    invariant_begin(e);
     for (unsigned i = 0; i < n && i < ENGINE_BURST; i++) {
         struct engine_slot *s = &slots[i];
         struct qp *qp = e->tx_qp[i];
@@ -209,6 +216,7 @@ void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64
                 s->len = 0;
             continue;
         }
+        invariant_touch(e, qp);
         bool request = s->kind < SLOT_RESP;
         bool ok = request ? req_sent(e, qp, s, now) : resp_sent(e, qp, s, now);
         if (!ok || s->status < 0) {
@@ -221,6 +229,7 @@ void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64
         e->counters[ENGINE_C_tx_packets]++;
         e->counters[ENGINE_C_tx_bytes] += s->len;
     }
+    invariant_end(e, "sent");
 }
 
 static const uint16_t hot_engine[] = {

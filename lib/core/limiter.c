@@ -142,17 +142,20 @@ int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf
     if (!c)
         return -ENOMEM;
     now = engine_clock(e, now);
+    invariant_begin(e);
+    invariant_touch(e, qp);
     struct limiter_conf *before = qp->cc_conf;
     qp->cc_conf = c;
     int err = qp->state == QPS_RESET ? 0 : limiter_begin(e, qp, now);
     if (err) {
         qp->cc_conf = before;
         limiter_conf_let_go(c);
-        return err;
+    } else {
+        limiter_conf_let_go(before);
+        qp->cc_own = conf != NULL;
     }
-    limiter_conf_let_go(before);
-    qp->cc_own = conf != NULL;
-    return 0;
+    invariant_end(e, "set cc");
+    return err;
 }
 
 const struct cc_conf *engine_cc(const struct engine *e)

@@ -205,10 +205,9 @@ static int take_attr(struct engine *e, struct qp *qp, enum qp_state to,
     return 0;
 }
 
-int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
-                     unsigned mask, uint64_t now)
+static int modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr, unsigned mask,
+                  uint64_t now)
 {
-    now = engine_clock(e, now);
     enum qp_state from = qp->state, to = mask & QPA_STATE ? attr->state : from;
     if ((unsigned)to > QPS_ERR)
         return -EINVAL;
@@ -239,6 +238,16 @@ int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_att
     if (to == QPS_RTS)
         qp_activate(e, qp);
     return 0;
+}
+
+int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
+                     unsigned mask, uint64_t now)
+{
+    invariant_begin(e);
+    invariant_touch(e, qp);
+    int err = modify(e, qp, attr, mask, engine_clock(e, now));
+    invariant_end(e, "modify");
+    return err;
 }
 
 int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engine_qp_params *caps)
@@ -423,6 +432,9 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
         qp->recv_cq->users++;
     e->nqps++;
     *out = qp;
+    invariant_begin(e);
+    invariant_touch(e, qp);
+    invariant_end(e, "create");
     return 0;
 no_number:
     resp_free(qp);
@@ -437,6 +449,7 @@ no_pd:
 
 void qp_free(struct engine *e, struct qp *qp)
 {
+    invariant_forget(e, qp);
     timer_cancel(&e->wheel, &qp->timer);
     engine_deactivate(e, qp);
     for (unsigned i = 0; i < ENGINE_BURST; i++)
@@ -472,7 +485,9 @@ void qp_free(struct engine *e, struct qp *qp)
 
 void engine_qp_destroy(struct engine *e, struct qp *qp)
 {
+    invariant_begin(e);
     qp_free(e, qp);
+    invariant_end(e, "destroy");
 }
 
 void qp_reap(struct engine *e, struct qp *qp)
@@ -505,6 +520,8 @@ void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6])
 
 void engine_qp_mute(struct engine *e, struct qp *qp, bool mute)
 {
+    invariant_begin(e);
+    invariant_touch(e, qp);
     qp->mute = mute;
     if (mute) {
         engine_deactivate(e, qp);
@@ -512,6 +529,7 @@ void engine_qp_mute(struct engine *e, struct qp *qp, bool mute)
         qp_activate(e, qp);
         qp_rearm(e, qp);
     }
+    invariant_end(e, "mute");
 }
 
 bool engine_qp_is_mute(const struct qp *qp)
@@ -522,19 +540,30 @@ bool engine_qp_is_mute(const struct qp *qp)
 void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now)
 {
     now = engine_clock(e, now);
+    invariant_begin(e);
+    invariant_touch(e, qp);
     recorder_error(e, qp, "%s", why);
     qp_to_error(e, qp, false, EVT_QP_FATAL, now);
+    invariant_end(e, "fail");
 }
 
 int engine_post_send(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, uint64_t now)
 {
     engine_clock(e, now);
-    return req_post(e, qp, wr);
+    invariant_begin(e);
+    invariant_touch(e, qp);
+    int err = req_post(e, qp, wr);
+    invariant_end(e, "post send");
+    return err;
 }
 
 int engine_post_recv(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr)
 {
-    return resp_post(e, qp, wr);
+    invariant_begin(e);
+    invariant_touch(e, qp);
+    int err = resp_post(e, qp, wr);
+    invariant_end(e, "post receive");
+    return err;
 }
 
 uint32_t engine_sq_room(const struct qp *qp)

@@ -158,6 +158,8 @@ void record_result(struct engine *e, const struct engine_result *res, uint64_t n
     struct record *r = record_of(&e->records, res->token);
     if (!r || (r->token ^ res->token) >> RECORD_LIFE_SHIFT || !r->pending)
         return; /* of an earlier life */
+    if (!r->qp->dead)
+        invariant_touch(e, r->qp);
     if (__builtin_expect(res->status, 0))
         copy_failed(r, res);
     if (--r->pending > 0) /* of several copies none is an atomic's */

@@ -468,8 +468,10 @@ int engine_srq_destroy(struct engine *e, struct srq *srq)
 
 int engine_post_srq_recv(struct engine *e, struct srq *srq, const struct engine_recv_wr *wr)
 {
-    (void)e;
-    return srq->error ? -EINVAL : rq_post(&srq->rq, wr);
+    invariant_begin(e);
+    int err = srq->error ? -EINVAL : rq_post(&srq->rq, wr);
+    invariant_end(e, "post shared receive");
+    return err;
 }
 
 uint32_t engine_srq_room(const struct srq *srq)

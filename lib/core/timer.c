@@ -17,11 +17,18 @@ void timer_wheel_init(struct timer_wheel *w, uint64_t now)
     *w = (struct timer_wheel){.clk = now >> TIMER_TICK_SHIFT};
 }
 
-static void insert(struct timer_wheel *w, struct timer *t)
+/* Where it lies. */
+static unsigned place(const struct timer_wheel *w, const struct timer *t, unsigned *slot)
 {
     uint64_t diff = t->tick ^ w->clk;
     unsigned level = diff < TIMER_SLOTS ? 0 : (63u - (unsigned)__builtin_clzll(diff)) / SLOT_BITS;
-    unsigned slot = (t->tick >> (level * SLOT_BITS)) & (TIMER_SLOTS - 1);
+    *slot = (t->tick >> (level * SLOT_BITS)) & (TIMER_SLOTS - 1);
+    return level;
+}
+
+static void insert(struct timer_wheel *w, struct timer *t)
+{
+    unsigned slot, level = place(w, t, &slot);
     struct timer **head = &w->slot[level][slot];
     t->next = *head;
     t->pprev = head;
@@ -110,4 +117,36 @@ struct timer *timer_pop(struct timer_wheel *w, uint64_t now)
     if (limit > w->clk)
         w->clk = limit;
     return NULL;
+}
+
+/* ---- invariants ---- */
+
+static bool lies_in(const struct timer_wheel *w, const struct timer *t, unsigned level,
+                    unsigned slot)
+{
+    unsigned own;
+    return t->tick >= w->clk && place(w, t, &own) == level && own == slot;
+}
+
+bool timer_ok(const struct timer_wheel *w, const struct timer *t)
+{
+    unsigned slot, level = place(w, t, &slot);
+    return *t->pprev == t && (!t->next || t->next->pprev == &t->next) &&
+           lies_in(w, t, level, slot) && w->used[level] >> slot & 1;
+}
+
+bool timer_wheel_ok(const struct timer_wheel *w, uint32_t *n)
+{
+    *n = 0;
+    for (unsigned level = 0; level < TIMER_LEVELS; level++) {
+        for (unsigned slot = 0; slot < TIMER_SLOTS; slot++) {
+            struct timer *const *at = &w->slot[level][slot];
+            if ((*at != NULL) != (w->used[level] >> slot & 1))
+                return false;
+            for (; *at; at = &(*at)->next, ++*n)
+                if ((*at)->pprev != at || !lies_in(w, *at, level, slot))
+                    return false;
+        }
+    }
+    return true;
 }

@@ -42,4 +42,9 @@ uint64_t timer_next(const struct timer_wheel *w);
 /* One timer whose deadline is <= now, disarmed; NULL when none is left. */
 struct timer *timer_pop(struct timer_wheel *w, uint64_t now);
 
+/* Invariants. Does the timer, which is armed, lie where the wheel looks for it? */
+bool timer_ok(const struct timer_wheel *w, const struct timer *t);
+/* Does every timer, and does the wheel know of all slots in use? *n becomes how many are armed. */
+bool timer_wheel_ok(const struct timer_wheel *w, uint32_t *n);
+
 #endif

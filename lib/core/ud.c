@@ -49,6 +49,7 @@ void ud_rx(struct rx *rx, struct qp *qp)
 {
     struct engine *e = rx->e;
     const struct wire_pkt *p = &rx->pkt;
+    invariant_touch(e, qp);
     if (e->records.nfree < PLACE_RECORDS + 1) {
         rx_drop(rx, ENGINE_C_rx_copy_pending);
         return;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The invariants of what queue pairs share (invariant.h).
+ */
+#ifndef URNIC_ENGINE_OK_H
+#define URNIC_ENGINE_OK_H
+
+#include <stdbool.h>
+
+#include "invariant.h"
+
+/* Do all invariants of the engine hold, those of all its queue pairs included? Takes time by all
+ * that there is. Otherwise as qp_ok. */
+bool engine_ok(const struct engine *e, struct invariant_report *out);
+
+#endif
