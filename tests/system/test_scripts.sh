@@ -32,8 +32,8 @@ for path in "$scripts"/*; do
     # What takes programs of a build says which, before and when it does.
     if grep -Eq 'app/urnicd?/urnic|"app", "urnic"|tests/net/record|interop/peer_rdma' "$path"; then
         picking=$((picking + 1))
-        grep -q 'build/' "$dir/help" || fail "$name --help: does not say whose programs it runs"
-        grep -Eq 'with (\$build|\{)|the hosts run' "$path" || fail "$name: does not print whose programs it runs"
+        grep -Eq 'build(-test)?/' "$dir/help" || fail "$name --help: does not say whose programs it runs"
+        grep -Eq "with (\\\$build|\{)|the hosts run" "$path" || fail "$name: does not print whose programs it runs"
     fi
     [ "$name" = wire-suite ] || refuses usage "$name" --bogus # that passes on what it doesn't know
 done
@@ -119,4 +119,7 @@ grep -qx cached seen || fail "with a cache: $(cat seen)"
 touch file
 built "$dir/file/cache"
 grep -qx 1 seen || fail "without a cache: $(cat seen)"
+grep -q -- -Dinvariants asked && fail "scripts/build: what is installed checks its invariants: meson $(cat asked)"
+PATH=$dir/bin:$PATH CCACHE_DIR=$dir/cache tree/scripts/build some -Dlto=disabled >out 2>&1 || { cat out; fail "build some"; }
+grep -q -- '-Dinvariants=true .*-Dlto=disabled' asked || fail "scripts/build some: it doesn't check its invariants: meson $(cat asked)"
 grep -q -- -Dwerror=true asked || fail "scripts/build lets warnings pass: meson $(cat asked)"
