@@ -23,6 +23,8 @@ static const uint8_t wc_opcode[WR_OPCODE_MAX] = {
     [WR_BIND_MW] = WC_BIND_MW,
     [WR_SEND_WITH_INV] = WC_SEND,
     [WR_REG_MR] = WC_REG_MR,
+    [WR_FLUSH] = WC_FLUSH,
+    [WR_ATOMIC_WRITE] = WC_ATOMIC_WRITE,
 };
 
 static unsigned opcode_of(const struct swqe *w)

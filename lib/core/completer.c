@@ -210,7 +210,7 @@ bool comp_fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const
     uint16_t pos = rx->op->flags & (WIRE_F_START | WIRE_F_MIDDLE | WIRE_F_LAST);
     bool last = k == w->npsn - 1;
     bool starts = k == 0 || (r->restart_set && r->restart_pkt == k);
-    uint32_t len = last ? w->len - (k << qp->mtu_shift) : qp_mtu(qp);
+    uint32_t len = last ? swqe_answer_len(w) - (k << qp->mtu_shift) : qp_mtu(qp);
     if (rx->pkt.payload_len != len)
         return false;
     if (recovery_agreed(qp)) /* parts begin and end anywhere (LR-08) */
@@ -246,7 +246,7 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
     struct engine *e = rx->e;
     struct req *r = &qp->req;
     psn_t p = psn(rx->pkt.psn);
-    bool atomic = w->opcode != WR_RDMA_READ;
+    bool atomic = swqe_is_atomic(w);
     if (!record_room(e, qp, ENGINE_SGE_MAX)) {
         rx_drop(rx, ENGINE_C_rx_copy_pending);
         return;
@@ -337,7 +337,7 @@ static void rx_rd(struct rx *rx, struct qp *qp)
         return;
     }
     uint32_t k = psn_ahead(p, w->first);
-    bool atomic = w->opcode != WR_RDMA_READ;
+    bool atomic = swqe_is_atomic(w);
     if (atomic != atomic_ack || (!atomic && !comp_fits_read(qp, w, k, rx))) { /* REQ-28, REQ-29 */
         misfit(rx, qp);
         return;

@@ -81,9 +81,10 @@ struct engine_frame {
 };
 
 enum engine_copy_kind {
-    ENGINE_PUT,  /* src[0..len) -> dst */
-    ENGINE_CAS,  /* old = *dst; if old == b then *dst = a; 8 octets, host order, atomic (ATM-01) */
-    ENGINE_FADD, /* old = *dst; *dst = old + a */
+    ENGINE_PUT,   /* src[0..len) -> dst */
+    ENGINE_CAS,   /* old = *dst; if old == b then *dst = a; 8 octets, host order, atomic (ATM-01) */
+    ENGINE_FADD,  /* old = *dst; *dst = old + a */
+    ENGINE_STORE, /* *dst = a at once, 8 octets (ATM-12): a holds them as they stand in memory */
 };
 
 struct engine_copy {
@@ -96,6 +97,14 @@ struct engine_copy {
     uint32_t qpn; /* copies of one qpn keep their order */
     uint8_t kind;
 };
+
+/* What an atomic puts in place of `old`: for callers whose memory nobody else changes. */
+static inline uint64_t engine_copy_value(const struct engine_copy *c, uint64_t old)
+{
+    return c->kind == ENGINE_FADD  ? old + c->a
+           : c->kind == ENGINE_CAS ? (old == c->b ? c->a : old)
+                                   : c->a;
+}
 
 struct engine_result {
     uint64_t token;
@@ -325,7 +334,7 @@ struct engine_qp_attr {
     enum qp_state state, cur_state;
     struct engine_av av;
     uint32_t qkey, rq_psn, sq_psn, dest_qpn;
-    unsigned access_flags; /* MEM_REMOTE_* */
+    unsigned access_flags; /* MEM_REMOTE_*, MEM_FLUSH_* */
     uint16_t pkey_index;
     uint8_t port;     /* 1 */
     uint8_t path_mtu; /* enum 1..5 */
@@ -408,11 +417,11 @@ struct engine_send_wr {
     uint32_t imm;        /* immediate as on the wire, or R_Key to invalidate */
     uint32_t rkey;
     uint64_t remote_va;
-    uint64_t compare_add, swap;
-    struct engine_av av;  /* UD */
-    uint32_t rqpn, rqkey; /* UD */
-    uint32_t xrc_srqn;    /* XRC_INI: the peer's shared receive queue, 24 bits */
-    uint16_t pkey_index;  /* GSI */
+    uint64_t compare_add, swap; /* FLUSH: octets from remote_va on, and imm is the FETH */
+    struct engine_av av;        /* UD */
+    uint32_t rqpn, rqkey;       /* UD */
+    uint32_t xrc_srqn;          /* XRC_INI: the peer's shared receive queue, 24 bits */
+    uint16_t pkey_index;        /* GSI */
     const struct engine_sge *sge;
     const uint8_t *inline_data;
     /* BIND_MW */

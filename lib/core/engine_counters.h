@@ -51,6 +51,7 @@
     X(rx_write_requests, "CTR-01")                                                                 \
     X(rx_read_requests, "CTR-01")                                                                  \
     X(rx_atomic_requests, "CTR-01")                                                                \
+    X(rx_flush_requests, "ATM-13")                                                                 \
     X(duplicate_request, "RSP-20")                                                                 \
     X(out_of_sequence, "RSP-02")                                                                   \
     X(packet_seq_err, "ACK-06")                                                                    \

@@ -45,6 +45,8 @@ enum engine_wc_opcode {
     WC_BIND_MW = 5,
     WC_LOCAL_INV = 6,
     WC_REG_MR = 7, /* ours: fast register */
+    WC_FLUSH = 8,
+    WC_ATOMIC_WRITE = 9,
     WC_RECV = 128,
     WC_RECV_RDMA_WITH_IMM = 129,
 };
@@ -131,6 +133,8 @@ enum engine_wr_opcode {
     WR_BIND_MW = 8,
     WR_SEND_WITH_INV = 9,
     WR_REG_MR = 10, /* ours: verbs have it in the kernel only */
+    WR_FLUSH = 14,
+    WR_ATOMIC_WRITE = 15,
     WR_OPCODE_MAX
 };
 #define WR_F_FENCE     1u

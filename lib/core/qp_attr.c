@@ -130,7 +130,8 @@ static bool good_values(struct engine *e, const struct qp *qp, const struct engi
         {QPA_PKEY_INDEX, engine_pkey(e, a->pkey_index) & 0x7FFF},
         {QPA_PORT, a->port == 1},
         {QPA_AV, good_av(e, &a->av)},
-        {QPA_ACCESS_FLAGS, !(a->access_flags & ~(MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND))},
+        {QPA_ACCESS_FLAGS,
+         !(a->access_flags & ~(MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND | MEM_FLUSH_ANY))},
     };
     for (unsigned i = 0; i < sizeof(check) / sizeof(check[0]); i++)
         if (mask & check[i].attr && !check[i].good)

@@ -2,7 +2,7 @@
  *
  * The ring of READs and ATOMICs: what is accepted and executed, and what a duplicate of it may have
  * sent again, how often and at what rate.
- * Rules: RD-03, RD-09..RD-11, ATM-06..ATM-09, LR-08, SEC-15, SEC-16.
+ * Rules: RD-03, RD-09..RD-11, ATM-06..ATM-09, ATM-12, ATM-13, LR-08, SEC-15, SEC-16.
  */
 #include "rd_ring.h"
 
@@ -81,15 +81,16 @@ void rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint32_t
     struct rd_ring *ring = qp->resp.rd;
     struct rd_res *res = rd_entry(ring, ring->tail);
     bool atomic = rx->op->flags & WIRE_F_ATOMIC;
+    uint32_t answer = rx->op->flags & WIRE_F_READ ? rx->pkt.dma_len : 0;
     rd_stop_replay(ring, res);
     *res = (struct rd_res){
         .va = rx->pkt.va,
-        .len = atomic ? 8 : rx->pkt.dma_len,
+        .len = atomic ? 8 : answer,
         .rkey = rx->pkt.rkey,
         .psn = psn(rx->pkt.psn),
         .npsn = npsn,
         .ref = *ref,
-        .tx = {.end = npsn, .octets = rx->pkt.dma_len},
+        .tx = {.end = npsn, .octets = answer},
         .opcode = rx->pkt.opcode,
     };
     if (ring->live <= ring->mask)
@@ -112,7 +113,7 @@ void rd_invalidated(struct qp *qp, uint32_t rkey)
     uint32_t waiting = ring->tail - ring->tx;
     for (uint32_t i = waiting + 1; i <= ring->live; i++) {
         struct rd_res *res = rd_entry(ring, ring->tail - i);
-        if (res->rkey != rkey || wire_opcodes[res->opcode].flags & WIRE_F_ATOMIC)
+        if (res->rkey != rkey || !(wire_opcodes[res->opcode].flags & WIRE_F_READ))
             continue;
         rd_stop_replay(ring, res);
         res->npsn = 0; /* no PSN finds it */
@@ -273,8 +274,9 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
     return REFUSE_NONE;
 }
 
-/* ATM-08: the stored result once more, if the operands tell that it is the same request. */
-static void replay_atomic(struct rx *rx, struct qp *qp, struct rd_res *res)
+/* ATM-08, ATM-12, ATM-13: the answer once more, if the operands tell that it is the same request;
+ * nothing is done again. */
+static void replay_stored(struct rx *rx, struct qp *qp, struct rd_res *res)
 {
     if (rx->pkt.opcode != res->opcode || rx->pkt.va != res->va || rx->pkt.rkey != res->rkey) {
         guess_drop(rx, qp, GUESS_DUP, ENGINE_C_dup_rd_atomic_miss);
@@ -286,6 +288,7 @@ static void replay_atomic(struct rx *rx, struct qp *qp, struct rd_res *res)
         rx_drop(rx, ENGINE_C_rx_dup_throttled);
         return;
     }
+    res->tx.next = 0;
     res->replay = true;
     qp->resp.rd->replays++;
     qp->resp.reads = 1;
@@ -296,18 +299,17 @@ enum refusal rd_duplicate(struct rx *rx, struct qp *qp)
     struct rd_ring *ring = qp->resp.rd;
     uint32_t index;
     struct rd_res *res = find(ring, psn(rx->pkt.psn), &index);
-    bool atomic = rx->op->flags & WIRE_F_ATOMIC;
-    bool was_atomic = res && wire_opcodes[res->opcode].flags & WIRE_F_ATOMIC;
-    if (!res || atomic != was_atomic) {
+    bool read = rx->op->flags & WIRE_F_READ;
+    if (!res || read != ((wire_opcodes[res->opcode].flags & WIRE_F_READ) != 0)) {
         guess_drop(rx, qp, GUESS_DUP, ENGINE_C_dup_rd_atomic_miss);
         return REFUSE_NONE;
     }
     bool answered = index - ring->tx >= 1u << 31; /* index < tx, free running */
     uint32_t first = psn(rx->pkt.psn - res->psn.v).v;
     follow_progress(ring, res, index, first);
-    if (!atomic)
+    if (read)
         return replay_read(rx, qp, res, first, answered);
     if (answered)
-        replay_atomic(rx, qp, res);
+        replay_stored(rx, qp, res);
     return REFUSE_NONE;
 }

@@ -31,6 +31,8 @@
       "RSP-16 payload doesn't add up to the length in the RETH")                                   \
     X(ALIGN, WIRE_SYN_NAK_INV, WC_REM_INV_REQ_ERR, EVT_QP_REQ_ERR, 3,                              \
       "ATM-03 address of an atomic isn't a multiple of 8")                                         \
+    X(FLUSH, WIRE_SYN_NAK_INV, WC_REM_INV_REQ_ERR, EVT_QP_REQ_ERR, 13,                             \
+      "ATM-13 FLUSH asks for a placement or a selectivity that there is not")                      \
     X(RKEY, WIRE_SYN_NAK_ACCESS, WC_SUCCESS, EVT_QP_ACCESS_ERR, 14,                                \
       "RSP-14 R_Key doesn't give this access")                                                     \
     X(REVOKED, WIRE_SYN_NAK_ACCESS, WC_SUCCESS, EVT_QP_ACCESS_ERR, 17,                             \

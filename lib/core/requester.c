@@ -141,6 +141,13 @@ static bool describe(struct engine *e, struct qp *qp, struct swqe *w, struct wir
         v->swap_add = w->opcode == WR_ATOMIC_CMP_AND_SWP ? w->swap : w->compare_add;
         v->compare = w->opcode == WR_ATOMIC_CMP_AND_SWP ? w->compare_add : 0;
         break;
+    case WR_PLACEMENT:
+        v->dma_len = w->opcode == WR_FLUSH ? (uint32_t)w->compare_add : w->len;
+        v->feth = w->imm;
+        v->payload_len = w->len;
+        if (w->nsge && !gather(e, qp, w, 0, w->len, slot))
+            return false;
+        break;
     default:
         op = message_op(info, r->pkt, w->npsn);
         v->dma_len = w->len;

@@ -2,9 +2,11 @@
  *
  * The RC responder: judge a request against what has been accepted so far, and put what it does
  * into records, which commit in order (resp_commit.c).
- * Rules: RSP, RNR-01..03, ACK-08, RD-01, RD-03, ATM-03, ATM-04, XRC-02.
+ * Rules: RSP, RNR-01..03, ACK-08, RD-01, RD-03, ATM-03, ATM-04, ATM-12, ATM-13, XRC-02.
  */
 #include "responder.h"
+
+#include <string.h>
 
 #include "cnp.h"
 #include "engine_priv.h"
@@ -99,7 +101,7 @@ static void duplicate(struct rx *rx, struct qp *qp)
     struct resp *r = &qp->resp;
     engine_count(e, ENGINE_C_duplicate_request);
     recorder_note(e, qp, NOTE_RX_DUP, psn(rx->pkt.psn), r->epsn.v);
-    if (rx->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC)) {
+    if (rx->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC) || wire_is_placement(rx->pkt.opcode)) {
         enum refusal why = qp->xrc && !qp->xsrq ? REFUSE_XRC_SRQ : rd_duplicate(rx, qp);
         if (why != REFUSE_NONE)
             resp_refuse(rx, qp, why);
@@ -141,11 +143,24 @@ static enum refusal check_srq(struct rx *rx, struct qp *qp)
     return qp->xsrq && qp->xsrqn == rx->pkt.xrc_srqn ? REFUSE_NONE : REFUSE_XRC_SRQ;
 }
 
-/* RSP-08. FLUSH and ATOMIC WRITE are in no class and never enabled (OPC-07). */
-static enum refusal check_enabled(const struct qp *qp, unsigned flags)
+/* The rights that a FLUSH needs, of queue pair and region. */
+static unsigned flush_rights(const struct wire_pkt *p)
 {
+    return (p->feth & WIRE_FETH_GLOBAL ? MEM_FLUSH_GLOBAL : 0) |
+           (p->feth & WIRE_FETH_PERSISTENT ? MEM_FLUSH_PERSISTENT : 0);
+}
+
+/* RSP-08, OPC-07. */
+static enum refusal check_enabled(const struct rx *rx, const struct qp *qp)
+{
+    unsigned flags = rx->op->flags;
     if (flags & WIRE_F_SEND)
         return REFUSE_NONE;
+    if (wire_is_placement(rx->pkt.opcode)) {
+        unsigned need =
+            rx->op->headers & WIRE_H_FETH ? flush_rights(&rx->pkt) : (unsigned)MEM_REMOTE_WRITE;
+        return need & ~qp->attr.access_flags ? REFUSE_DISABLED : REFUSE_NONE;
+    }
     unsigned need = flags & WIRE_F_WRITE    ? MEM_REMOTE_WRITE
                     : flags & WIRE_F_READ   ? MEM_REMOTE_READ
                     : flags & WIRE_F_ATOMIC ? MEM_REMOTE_ATOMIC
@@ -305,22 +320,31 @@ static enum refusal read_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
     return REFUSE_NONE;
 }
 
+/* ATM-03, ATM-04, ATM-12: the 8 octets that change at once. Those that lie in two places, or askew
+ * in memory, can't. */
+static enum refusal atomic_word(const struct rx *rx, const struct qp *qp, unsigned right,
+                                struct mem_ref *ref, struct mem_piece *word)
+{
+    const struct wire_pkt *p = &rx->pkt;
+    if (p->va & 7)
+        return REFUSE_ALIGN;
+    if (mem_check(rx->e->mem, resp_pd(qp), qp->qpn, p->rkey, p->va, 8, right, false, ref))
+        return REFUSE_RKEY;
+    if (mem_pieces(rx->e->mem, ref, 0, 8, word, 1) != 1 || word->off & 7)
+        return REFUSE_RKEY;
+    return REFUSE_NONE;
+}
+
 static enum refusal atomic_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
 {
     const struct wire_pkt *p = &rx->pkt;
     struct mem_ref ref;
     struct mem_piece piece;
     enum refusal why = check_room(rx->e, qp);
+    if (why == REFUSE_NONE)
+        why = atomic_word(rx, qp, MEM_REMOTE_ATOMIC, &ref, &piece);
     if (why != REFUSE_NONE)
         return why;
-    if (p->va & 7)
-        return REFUSE_ALIGN;
-    if (mem_check(rx->e->mem, resp_pd(qp), qp->qpn, p->rkey, p->va, 8, MEM_REMOTE_ATOMIC, false,
-                  &ref))
-        return REFUSE_RKEY;
-    /* Octets that lie in two places, or askew in memory, can't be swapped at once. */
-    if (mem_pieces(rx->e->mem, &ref, 0, 8, &piece, 1) != 1 || piece.off & 7)
-        return REFUSE_RKEY;
     rd_accept(rx, qp, &ref, 1);
     struct record *rec = act(rx, qp, ACT_ATOMIC, psn(p->psn));
     rec->len = 1;
@@ -334,6 +358,57 @@ static enum refusal atomic_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
     return REFUSE_NONE;
 }
 
+/* ATM-12: 8 octets, all at once. */
+static enum refusal atomic_write_request(struct rx *rx, struct qp *qp)
+{
+    const struct wire_pkt *p = &rx->pkt;
+    struct mem_ref ref;
+    struct mem_piece piece;
+    enum refusal why = check_room(rx->e, qp);
+    if (why != REFUSE_NONE)
+        return why;
+    if (p->payload_len != 8)
+        return REFUSE_PACKET_LEN;
+    if (p->dma_len != 8)
+        return REFUSE_WRITE_SUM;
+    why = atomic_word(rx, qp, MEM_REMOTE_WRITE, &ref, &piece);
+    if (why != REFUSE_NONE)
+        return why;
+    rd_accept(rx, qp, &ref, 1);
+    struct record *rec = act(rx, qp, ACT_ATOMIC, psn(p->psn));
+    rec->len = 1;
+    record_hold(rx->e, rec, &ref);
+    memcpy(&record_copy(rx, rec, ENGINE_STORE, NULL, &piece)->a, rx->payload, 8);
+    engine_count(rx->e, ENGINE_C_rx_atomic_requests);
+    return REFUSE_NONE;
+}
+
+/* ATM-13: it is answered when what came before it has been copied, which whoever copies makes
+ * visible to all. More there is not to do. */
+static enum refusal flush_request(struct rx *rx, struct qp *qp)
+{
+    const struct wire_pkt *p = &rx->pkt;
+    struct mem_ref ref;
+    bool region = p->feth & WIRE_FETH_REGION;
+    enum refusal why = check_room(rx->e, qp);
+    if (why != REFUSE_NONE)
+        return why;
+    if (!flush_rights(p) || p->feth & (WIRE_FETH_PLACEMENT | WIRE_FETH_SELECT) &
+                                ~(WIRE_FETH_GLOBAL | WIRE_FETH_PERSISTENT | WIRE_FETH_REGION))
+        return REFUSE_FLUSH;
+    if (!region && p->dma_len > WIRE_MSG_MAX)
+        return REFUSE_MSG_LEN;
+    if (region ? mem_check_key(rx->e->mem, resp_pd(qp), qp->qpn, p->rkey, flush_rights(p))
+               : mem_check(rx->e->mem, resp_pd(qp), qp->qpn, p->rkey, p->va, p->dma_len,
+                           flush_rights(p), false, &ref))
+        return REFUSE_RKEY;
+    ref = (struct mem_ref){0};
+    rd_accept(rx, qp, &ref, 1);
+    act(rx, qp, ACT_READ, psn(p->psn))->len = 1;
+    engine_count(rx->e, ENGINE_C_rx_flush_requests);
+    return REFUSE_NONE;
+}
+
 void resp_expected(struct rx *rx, struct qp *qp)
 {
     struct resp *r = &qp->resp;
@@ -344,11 +419,13 @@ void resp_expected(struct rx *rx, struct qp *qp)
     if (why == REFUSE_NONE)
         why = check_srq(rx, qp);
     if (why == REFUSE_NONE)
-        why = check_enabled(qp, flags);
+        why = check_enabled(rx, qp);
     if (why == REFUSE_NONE)
-        why = flags & WIRE_F_READ     ? read_request(rx, qp, &npsn)
-              : flags & WIRE_F_ATOMIC ? atomic_request(rx, qp, &npsn)
-                                      : send_or_write(rx, qp, &npsn);
+        why = flags & WIRE_F_READ                    ? read_request(rx, qp, &npsn)
+              : flags & WIRE_F_ATOMIC                ? atomic_request(rx, qp, &npsn)
+              : flags & (WIRE_F_SEND | WIRE_F_WRITE) ? send_or_write(rx, qp, &npsn)
+              : rx->op->headers & WIRE_H_FETH        ? flush_request(rx, qp)
+                                                     : atomic_write_request(rx, qp);
     if (why == REFUSE_RNR) {
         refuse_rnr(rx, qp);
         return;

@@ -33,6 +33,8 @@ const struct wr_info wr_infos[WR_OPCODE_MAX] = {
     [WR_REG_MR] = {WR_LOCAL, .rc = true, .uc = true},
     [WR_SEND_WITH_INV] = {WR_MESSAGE, true, false, false, true, true, WIRE_SEND_FIRST,
                           WIRE_SEND_MIDDLE, WIRE_SEND_LAST_INV, WIRE_SEND_ONLY_INV},
+    [WR_FLUSH] = {WR_PLACEMENT, .rc = true, .only = WIRE_FLUSH},
+    [WR_ATOMIC_WRITE] = {WR_PLACEMENT, .rc = true, .only = WIRE_ATOMIC_WRITE},
 };
 
 static bool type_can(const struct qp *qp, const struct wr_info *info)
@@ -123,6 +125,22 @@ void req_check_drained(struct engine *e, struct qp *qp)
 
 /* ---- posting ---- */
 
+static bool takes_inline(const struct engine_send_wr *wr)
+{
+    return wr_infos[wr->opcode].kind == WR_MESSAGE || wr->opcode == WR_ATOMIC_WRITE;
+}
+
+/* ATM-12, ATM-13. */
+static enum engine_status judge_placement(const struct engine_send_wr *wr, uint64_t len)
+{
+    if (wr->opcode == WR_ATOMIC_WRITE)
+        return len == 8 ? WC_SUCCESS : WC_LOC_LEN_ERR;
+    if (wr->nsge > 0 || !(wr->imm & WIRE_FETH_PLACEMENT) ||
+        wr->imm & ~(WIRE_FETH_GLOBAL | WIRE_FETH_PERSISTENT | WIRE_FETH_REGION))
+        return WC_LOC_QP_OP_ERR;
+    return wr->compare_add > WIRE_MSG_MAX ? WC_LOC_LEN_ERR : WC_SUCCESS;
+}
+
 /* What is wrong with the request itself; it completes with that in its turn (REQ-08). */
 static enum engine_status judge(const struct qp *qp, const struct engine_send_wr *wr, uint64_t len)
 {
@@ -130,7 +148,7 @@ static enum engine_status judge(const struct qp *qp, const struct engine_send_wr
         return WC_LOC_QP_OP_ERR;
     const struct wr_info *info = &wr_infos[wr->opcode];
     if (wr->flags & WR_F_INLINE) {
-        if (info->kind != WR_MESSAGE || wr->inline_len > qp->max_inline)
+        if (!takes_inline(wr) || wr->inline_len > qp->max_inline)
             return WC_LOC_QP_OP_ERR;
     } else if (wr->nsge > qp->max_send_sge) {
         return WC_LOC_QP_OP_ERR;
@@ -147,7 +165,7 @@ static enum engine_status judge(const struct qp *qp, const struct engine_send_wr
         if (len < 8)
             return WC_LOC_LEN_ERR;
     }
-    return WC_SUCCESS;
+    return info->kind == WR_PLACEMENT ? judge_placement(wr, len) : WC_SUCCESS;
 }
 
 static uint64_t wr_len(const struct engine_send_wr *wr)
@@ -300,7 +318,7 @@ enum sq_begin sq_begin(struct engine *e, struct qp *qp)
     if (w->error)
         return SQ_FAILED;
     const struct wr_info *info = &wr_infos[w->opcode];
-    bool rd = info->kind == WR_READ || info->kind == WR_ATOMIC;
+    bool rd = swqe_is_rd(w);
     uint32_t npsn = info->kind == WR_LOCAL    ? 0
                     : info->kind == WR_ATOMIC ? 1
                                               : psn_count(w->len, qp->mtu_shift);
@@ -320,7 +338,7 @@ enum sq_begin sq_begin(struct engine *e, struct qp *qp)
         run_local(e, qp, w);
         if (w->error)
             return SQ_FAILED;
-    } else if (!check_sges(e, qp, w, rd ? MEM_LOCAL_WRITE : 0)) {
+    } else if (!check_sges(e, qp, w, rd && info->kind != WR_PLACEMENT ? MEM_LOCAL_WRITE : 0)) {
         w->error = WC_LOC_PROT_ERR;
         return SQ_FAILED;
     }

@@ -52,14 +52,27 @@ struct swqe {
 _Static_assert(sizeof(struct swqe) == 64, "one cache line");
 _Static_assert(sizeof(union swqe_sge) == sizeof(struct mem_ref), "a segment takes no more room");
 
-/* Is it a READ or an ATOMIC, which the peer answers with data? */
-static inline bool swqe_is_rd(const struct swqe *w)
+/* Does the peer answer it with the value that was there? */
+static inline bool swqe_is_atomic(const struct swqe *w)
 {
-    return w->opcode == WR_RDMA_READ || w->opcode == WR_ATOMIC_CMP_AND_SWP ||
-           w->opcode == WR_ATOMIC_FETCH_AND_ADD;
+    return w->opcode == WR_ATOMIC_CMP_AND_SWP || w->opcode == WR_ATOMIC_FETCH_AND_ADD;
 }
 
-enum wr_kind { WR_BAD, WR_MESSAGE, WR_READ, WR_ATOMIC, WR_LOCAL };
+/* Does an answer of its own end it: of READ, ATOMIC, FLUSH, ATOMIC WRITE? They count as READs. */
+static inline bool swqe_is_rd(const struct swqe *w)
+{
+    return w->opcode == WR_RDMA_READ || swqe_is_atomic(w) || w->opcode == WR_FLUSH ||
+           w->opcode == WR_ATOMIC_WRITE;
+}
+
+/* Octets of the READ response that answers it. */
+static inline uint32_t swqe_answer_len(const struct swqe *w)
+{
+    return w->opcode == WR_RDMA_READ ? w->len : 0;
+}
+
+/* WR_PLACEMENT: FLUSH and ATOMIC WRITE, which an empty READ response answers. */
+enum wr_kind { WR_BAD, WR_MESSAGE, WR_READ, WR_ATOMIC, WR_PLACEMENT, WR_LOCAL };
 
 /* What a work request means. */
 struct wr_info {

@@ -167,7 +167,7 @@ static void copy(struct drill_run *run, const struct engine_copy *c, int status)
         memcpy(mr->octets + c->dst.off, c->src, c->len);
     } else if (!status) {
         memcpy(&res.orig, mr->octets + c->dst.off, 8);
-        uint64_t v = c->kind == ENGINE_FADD ? res.orig + c->a : res.orig == c->b ? c->a : res.orig;
+        uint64_t v = engine_copy_value(c, res.orig);
         memcpy(mr->octets + c->dst.off, &v, 8);
     }
     engine_copied(run->e, &res, 1, run->now);
@@ -289,6 +289,7 @@ static bool configure(struct drill_run *run, const struct drill_stmt *st)
     NUMBER(DEV_LENIENT, run->cp.lenient_addr);
     NUMBER(DEV_NAK_CONFIRM, ep->nak_confirm);
     NUMBER(DEV_RNR_ON_RD_RES, ep->rnr_on_rd_res);
+    NUMBER(DEV_PERSISTENT, ep->mem.persistent);
     NUMBER(DEV_MAX_MR, ep->mem.max_mr);
     NUMBER(DEV_MAX_CONNS, run->cp.max_conns);
 #undef NUMBER

@@ -20,6 +20,8 @@ static const struct drill_word wc_opcodes[] = {
     {"bind_mw", WC_BIND_MW},
     {"local_inv", WC_LOCAL_INV},
     {"reg_mr", WC_REG_MR},
+    {"flush", WC_FLUSH},
+    {"atomic_write", WC_ATOMIC_WRITE},
     {"recv", WC_RECV},
     {"recv_imm", WC_RECV_RDMA_WITH_IMM},
     {0},
@@ -31,9 +33,11 @@ static const struct drill_word access_words[] = {
     {"ra", MEM_REMOTE_ATOMIC},
     {"mw", MEM_MW_BIND},
     {"zero", MEM_ZERO_BASED},
+    {"fg", MEM_FLUSH_GLOBAL},
+    {"fp", MEM_FLUSH_PERSISTENT},
     {"on_demand", 1u << 6}, /* verbs' numbers */
     {"relaxed", 1u << 20},
-    {"all", MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND},
+    {"all", DRILL_ACCESS},
     {0},
 };
 static const struct drill_word mtu_words[] = {
@@ -309,6 +313,7 @@ const struct drill_field drill_device_fields[] = {
     OWN("records", TYPE_NUM, DEV_RECORDS),
     OWN("nak_confirm", TYPE_FLAG, DEV_NAK_CONFIRM),
     OWN("rnr_on_rd_res", TYPE_FLAG, DEV_RNR_ON_RD_RES),
+    OWN("persistent", TYPE_FLAG, DEV_PERSISTENT),
     OWN("max_mr", TYPE_NUM, DEV_MAX_MR),
     OWN("max_conns", TYPE_NUM, DEV_MAX_CONNS),
     {0},
@@ -337,9 +342,10 @@ const struct drill_field drill_object_fields[] = {
 #define OF_WRITE   (OF(WR_RDMA_WRITE) | OF(WR_RDMA_WRITE_WITH_IMM))
 #define OF_ATOMIC  (OF(WR_ATOMIC_CMP_AND_SWP) | OF(WR_ATOMIC_FETCH_AND_ADD))
 #define OF_ANSWER  (OF(WR_RDMA_READ) | OF_ATOMIC)
-#define OF_REMOTE  (OF_WRITE | OF_ANSWER)
+#define OF_REMOTE  (OF_WRITE | OF_ANSWER | OF(WR_ATOMIC_WRITE))
+#define OF_NAMED   (OF_REMOTE | OF(WR_FLUSH)) /* names memory of the peer */
 #define OF_LOCAL   (OF(WR_LOCAL_INV) | OF(WR_BIND_MW) | OF(WR_REG_MR))
-#define OF_POST    (OF_SEND | OF_REMOTE | OF_LOCAL)
+#define OF_POST    (OF_SEND | OF_NAMED | OF_LOCAL)
 #define OF_RECV    OF(DRILL_USE_RECV)
 #define OF_IMM     (OF(WR_SEND_WITH_IMM) | OF(WR_RDMA_WRITE_WITH_IMM))
 #define OF_DGRAM   (OF(WR_SEND) | OF(WR_SEND_WITH_IMM))
@@ -350,8 +356,8 @@ const struct drill_field drill_post_fields[] = {
     OWN("id", TYPE_NUM, WR_ID, .bits = 64),
     OWN("from", TYPE_RANGES, WR_FROM, .of = OF_SEND | OF_REMOTE),
     OWN("into", TYPE_RANGES, WR_FROM, .of = OF_ANSWER | OF_RECV),
-    OWN("to", TYPE_NUM, WR_TO, .of = OF_REMOTE, .bits = 64, .role = ROLE_VA),
-    OWN("rkey", TYPE_NUM, WR_RKEY, .of = OF_REMOTE, .role = ROLE_RKEY),
+    OWN("to", TYPE_NUM, WR_TO, .of = OF_NAMED, .bits = 64, .role = ROLE_VA),
+    OWN("rkey", TYPE_NUM, WR_RKEY, .of = OF_NAMED, .role = ROLE_RKEY),
     OWN("lkey", TYPE_NUM, WR_LKEY, .of = OF_MEMORY, .role = ROLE_LKEY),
     OWN("imm", TYPE_NUM, WR_IMM, .of = OF_IMM),
     OWN("unsignaled", TYPE_FLAG, WR_UNSIGNALED, .of = OF_POST),
@@ -366,12 +372,13 @@ const struct drill_field drill_post_fields[] = {
     OWN("mr", TYPE_NAME, WR_MR, .of = OF_NEW_KEY),
     OWN("new_rkey", TYPE_NUM, WR_NEW_RKEY, .of = OF_NEW_KEY, .role = ROLE_RKEY),
     OWN("va", TYPE_NUM, WR_VA, .of = OF_NEW_KEY, .bits = 64, .role = ROLE_VA),
-    OWN("len", TYPE_NUM, WR_LEN, .of = OF(WR_BIND_MW) | OF_SEND | OF_REMOTE, .bits = 64),
+    OWN("len", TYPE_NUM, WR_LEN, .of = OF(WR_BIND_MW) | OF_SEND | OF_NAMED, .bits = 64),
+    OWN("feth", TYPE_NUM, WR_FETH, .of = OF(WR_FLUSH), .bits = 32),
     OWN("access", TYPE_WORDS, WR_ACCESS, .of = OF_NEW_KEY, .words = access_words),
     OWN("qkey", TYPE_NUM, WR_QKEY, .of = OF_DGRAM),
     OWN("rqpn", TYPE_NUM, WR_RQPN, .of = OF_DGRAM, .role = ROLE_QPN),
     OWN("pkey_index", TYPE_NUM, WR_PKEY_INDEX, .of = OF_DGRAM),
-    OWN("srqn", TYPE_NUM, WR_SRQN, .of = OF_SEND | OF_REMOTE, .bits = 24, .role = ROLE_SRQN),
+    OWN("srqn", TYPE_NUM, WR_SRQN, .of = OF_SEND | OF_NAMED, .bits = 24, .role = ROLE_SRQN),
     OWN("dip", TYPE_ADDR, WR_DIP, .of = OF_DGRAM),
     {0},
 };

@@ -30,6 +30,9 @@ enum drill_type {
 /* What the name of an object is worth in a number. */
 enum drill_role { ROLE_VALUE, ROLE_VA, ROLE_RKEY, ROLE_LKEY, ROLE_QPN, ROLE_PSN, ROLE_SRQN };
 
+/* The rights of regions and queue pairs that say nothing else. */
+#define DRILL_ACCESS (MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND | MEM_FLUSH_GLOBAL)
+
 struct drill_word {
     const char *name; /* NULL ends the table */
     uint64_t value;
@@ -132,6 +135,7 @@ enum {
     DEV_RATE,
     DEV_RECORDS,
     DEV_NAK_CONFIRM,
+    DEV_PERSISTENT,
     DEV_RNR_ON_RD_RES,
     DEV_MAX_MR,
     DEV_MAX_CONNS
@@ -176,7 +180,8 @@ enum {
     WR_PKEY_INDEX,
     WR_DIP,
     WR_MR,
-    WR_SRQN
+    WR_SRQN,
+    WR_FETH
 };
 extern const struct drill_field drill_post_fields[];
 

@@ -61,7 +61,7 @@ static bool make_mr(struct drill_run *run, const struct drill_stmt *st)
     uint64_t access;
     bool go;
     if (!o || !memory(run, st, o) || !drill_pd_of(run, st, OBJ_PD, &o->pd) ||
-        !drill_number(run, st, OBJ_ACCESS, MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND, &access))
+        !drill_number(run, st, OBJ_ACCESS, DRILL_ACCESS, &access))
         return false;
     if (run->wire) {
         if (st->args)

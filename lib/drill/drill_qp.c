@@ -41,7 +41,7 @@ static void defaults(const struct drill_object *qp, struct engine_qp_attr *a)
                                  .rq_psn = qp->rq_psn,
                                  .sq_psn = qp->sq_psn,
                                  .dest_qpn = qp->peer_qpn,
-                                 .access_flags = MEM_REMOTE_ANY,
+                                 .access_flags = MEM_REMOTE_ANY | MEM_FLUSH_GLOBAL,
                                  .port = 1,
                                  .path_mtu = 3,
                                  .timeout = 14,

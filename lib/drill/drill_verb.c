@@ -23,6 +23,8 @@ static const struct drill_word wr_opcodes[] = {
     {"local_inv", WR_LOCAL_INV},
     {"bind_mw", WR_BIND_MW},
     {"reg_mr", WR_REG_MR},
+    {"flush", WR_FLUSH},
+    {"atomic_write", WR_ATOMIC_WRITE},
     {0},
 };
 static const struct drill_word mw_types[] = {{"type1", 1}, {"type2", 2}, {0}};

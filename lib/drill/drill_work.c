@@ -78,8 +78,7 @@ static bool fast_register(struct drill_run *run, const struct drill_stmt *st,
         return drill_end(run, DRILL_WRONG, st, "reg_mr needs mr NAME");
     if (!drill_number(run, st, WR_NEW_RKEY, ((*fr)->rkey & ~0xFFull) | (((*fr)->rkey + 1) & 0xFF),
                       &key) ||
-        !drill_number(run, st, WR_ACCESS, MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND,
-                      &access) ||
+        !drill_number(run, st, WR_ACCESS, DRILL_ACCESS, &access) ||
         !drill_number(run, st, WR_VA, (*fr)->va, &wr->mw_va))
         return false;
     wr->mw_new_rkey = (uint32_t)key;
@@ -108,6 +107,17 @@ static bool datagram(struct drill_run *run, const struct drill_stmt *st,
     wr->rqpn = (uint32_t)rqpn;
     wr->rqkey = (uint32_t)rqkey;
     wr->pkey_index = (uint16_t)pkey;
+    return true;
+}
+
+/* What a FLUSH is about: so many octets, and the FETH. */
+static bool flush(struct drill_run *run, const struct drill_stmt *st, struct engine_send_wr *wr)
+{
+    uint64_t feth;
+    if (!drill_number(run, st, WR_LEN, 0, &wr->compare_add) ||
+        !drill_number(run, st, WR_FETH, WIRE_FETH_GLOBAL, &feth))
+        return false;
+    wr->imm = (uint32_t)feth;
     return true;
 }
 
@@ -170,7 +180,8 @@ static bool post_send(struct drill_run *run, const struct drill_stmt *st)
         if (qp->type != QP_UD && drill_arg(st, datagrams[i]))
             return drill_end(run, DRILL_WRONG, st, "'%s' is for datagrams, '%s' sends none",
                              drill_arg(st, datagrams[i])->field->name, qp->name);
-    if (drill_arg(st, WR_LEN) && wr.opcode != WR_BIND_MW && !drill_arg(st, WR_INLINE))
+    if (drill_arg(st, WR_LEN) && wr.opcode != WR_BIND_MW && wr.opcode != WR_FLUSH &&
+        !drill_arg(st, WR_INLINE))
         return drill_end(run, DRILL_WRONG, st, "'len' is of 'inline': memory has its own");
     uint64_t srqn;
     if (!drill_number(run, st, WR_SRQN, 0, &srqn))
@@ -181,6 +192,8 @@ static bool post_send(struct drill_run *run, const struct drill_stmt *st)
     if (qp->type == QP_UD && !datagram(run, st, qp, &wr))
         return false;
     if (wr.opcode == WR_BIND_MW && !bind_window(run, st, &wr, &mw))
+        return false;
+    if (wr.opcode == WR_FLUSH && !flush(run, st, &wr))
         return false;
     if (wr.opcode == WR_REG_MR && !fast_register(run, st, &wr, &fr))
         return false;

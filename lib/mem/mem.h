@@ -23,6 +23,10 @@
 #define MEM_MW_BIND       0x10u
 #define MEM_ZERO_BASED    0x20u
 #define MEM_REMOTE_ANY    (MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC)
+/* FLUSH: the region's octets may be made visible to all, or be made to last. */
+#define MEM_FLUSH_GLOBAL     0x100u
+#define MEM_FLUSH_PERSISTENT 0x200u
+#define MEM_FLUSH_ANY        (MEM_FLUSH_GLOBAL | MEM_FLUSH_PERSISTENT)
 
 /* Segments are at least this long, but for a region's first and last one. */
 #define MEM_SEG_MIN 4096u
@@ -57,6 +61,9 @@ struct mem;
 struct mem_params {
     uint32_t max_pd, max_mr, max_mw; /* limits (MR-15); tables grow on demand up to these */
     uint64_t key[2];                 /* secret seed: keys must be unguessable (SEC-12) */
+    /* What the caller has copied to a region survives a loss of power: MEM_FLUSH_PERSISTENT is to
+     * be had (ATM-13). Nothing but the caller can know. */
+    bool persistent;
 };
 
 /* Empty tables; `params` are copied. NULL when out of memory. mem_destroy(NULL) does nothing. */
@@ -125,6 +132,9 @@ int mem_invalidate(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, bool 
  * local: the key is an L_Key of a region; otherwise an R_Key of a region or window. */
 int mem_check(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va,
               uint64_t len, unsigned need, bool local, struct mem_ref *out);
+
+/* Does the R_Key `key` give `need` for all that it names? 0, -EACCES as above. */
+int mem_check_key(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, unsigned need);
 
 /* Pieces of [ref->va + off, + len). Rechecks. Returns the number of pieces written; -EACCES when no
  * longer valid; -E2BIG if `max` does not hold them (up to MEM_SEG_MIN octets need at most 2). */

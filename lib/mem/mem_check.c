@@ -7,23 +7,39 @@
 
 #include "mem_priv.h"
 
-int mem_check(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va,
-              uint64_t len, unsigned need, bool local, struct mem_ref *out)
+/* What a key gives, wherever in it: NULL, or what it names. */
+static const struct mem_slot *find(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key,
+                                   unsigned need, bool local)
 {
     const struct mem_slot *s = mem_slot_find(m, key);
 
     /* All 32 bits at once; a slot without object has key 0, which isn't `valid` either. */
     if (!s || s->key != key || !s->valid || s->pd != pd || (s->access & need) != need)
-        return -EACCES;
-    if (local ? s->kind > MEM_K_FR : !(s->access & MEM_REMOTE_ANY))
-        return -EACCES;
+        return NULL;
+    if (local ? s->kind > MEM_K_FR : !(s->access & MEM_BY_PEER))
+        return NULL;
     if (s->kind == MEM_K_MW2 && s->qpn != qpn)
+        return NULL;
+    return s;
+}
+
+int mem_check(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va,
+              uint64_t len, unsigned need, bool local, struct mem_ref *out)
+{
+    const struct mem_slot *s = find(m, pd, qpn, key, need, local);
+
+    if (!s)
         return -EACCES;
     if (va < s->base || len > s->len || va - s->base > s->len - len)
         return -EACCES;
     *out = (struct mem_ref){
         .slot = mem_slot_index(m, s), .gen = s->gen, .mr = s->mr, .va = va, .len = len};
     return 0;
+}
+
+int mem_check_key(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, unsigned need)
+{
+    return find(m, pd, qpn, key, need, false) ? 0 : -EACCES;
 }
 
 void mem_prefetch(const struct mem *m, uint32_t slot)

@@ -9,14 +9,17 @@
 
 #include "mem_priv.h"
 
-#define ACCESS_KNOWN (MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND | MEM_ZERO_BASED)
+#define ACCESS_KNOWN                                                                               \
+    (MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND | MEM_ZERO_BASED | MEM_FLUSH_ANY)
 /* Verbs' optional range: relaxed ordering and whatever follows. */
 #define ACCESS_HINTS 0x3FF00000u
 
-/* MR-02, MR-13. */
-static int check_access(unsigned access)
+/* MR-02, MR-13, ATM-13. */
+static int check_access(const struct mem *m, unsigned access)
 {
     if (access & ~(ACCESS_KNOWN | ACCESS_HINTS))
+        return -EOPNOTSUPP;
+    if (access & MEM_FLUSH_PERSISTENT && !m->params.persistent)
         return -EOPNOTSUPP;
     if ((access & (MEM_REMOTE_WRITE | MEM_REMOTE_ATOMIC)) && !(access & MEM_LOCAL_WRITE))
         return -EINVAL;
@@ -24,11 +27,11 @@ static int check_access(unsigned access)
 }
 
 /* MR-04. */
-static int check_range(uint64_t iova, uint64_t len, unsigned access, const struct mem_seg *segs,
-                       unsigned nsegs)
+static int check_range(const struct mem *m, uint64_t iova, uint64_t len, unsigned access,
+                       const struct mem_seg *segs, unsigned nsegs)
 {
     uint64_t sum = 0;
-    int err = check_access(access);
+    int err = check_access(m, access);
 
     if (err)
         return err;
@@ -95,7 +98,7 @@ int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned
 {
     if (!mem_pd_live(m, pd))
         return -EINVAL;
-    int err = check_range(iova, len, access, segs, nsegs);
+    int err = check_range(m, iova, len, access, segs, nsegs);
     if (err)
         return err;
     if (m->usage.mrs >= m->params.max_mr)
@@ -112,7 +115,7 @@ int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned
     set_valid(m, s, iova, len, access);
     m->usage.mrs++;
     *lkey = s->key;
-    *rkey = access & MEM_REMOTE_ANY ? s->key : 0;
+    *rkey = access & MEM_BY_PEER ? s->key : 0;
     return 0;
 }
 
@@ -122,7 +125,7 @@ int mem_mr_rereg(struct mem *m, uint32_t lkey, uint32_t pd, unsigned access, uin
 
     if (!s || s->key != lkey || !mem_pd_live(m, pd))
         return -EINVAL;
-    int err = check_access(access);
+    int err = check_access(m, access);
     if (err)
         return err;
     if ((access ^ s->access) & MEM_ZERO_BASED)
@@ -134,7 +137,7 @@ int mem_mr_rereg(struct mem *m, uint32_t lkey, uint32_t pd, unsigned access, uin
     s->pd = pd;
     s->access = (uint16_t)(access & ACCESS_KNOWN);
     s->gen++;
-    *rkey = access & MEM_REMOTE_ANY ? s->key : 0;
+    *rkey = access & MEM_BY_PEER ? s->key : 0;
     return 0;
 }
 
@@ -217,7 +220,7 @@ int mem_fr_reg(struct mem *m, uint32_t pd, uint32_t key, uint64_t iova, uint64_t
             return -EINVAL;
         segs = placed;
     }
-    int err = check_range(iova, len, access, segs, nsegs);
+    int err = check_range(m, iova, len, access, segs, nsegs);
     if (err)
         return err;
     free(cold->segs);
@@ -244,7 +247,7 @@ int mem_invalidate(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, bool 
         mem_slot_unbind(m, s);
         return 0;
     }
-    if (mem_slot_cold(m, s)->windows || (remote && !(s->access & MEM_REMOTE_ANY)))
+    if (mem_slot_cold(m, s)->windows || (remote && !(s->access & MEM_BY_PEER)))
         return -EINVAL;
     set_invalid(m, s);
     return 0;

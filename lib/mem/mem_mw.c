@@ -26,8 +26,10 @@ static bool bind_allowed(const struct mem_slot *s, const struct mem_slot *mr, ui
 {
     if (!mr || mr->key != mr_lkey || !mr->valid || mr->pd != pd || !(mr->access & MEM_MW_BIND))
         return false;
-    if (access & ~(MEM_REMOTE_ANY | MEM_ZERO_BASED))
+    if (access & ~(MEM_BY_PEER | MEM_ZERO_BASED))
         return false;
+    if (access & MEM_FLUSH_ANY & ~(unsigned)mr->access)
+        return false; /* ATM-13: how long its octets last is the region's to say */
     if ((access & MEM_ZERO_BASED) && s->kind == MEM_K_MW1)
         return false;
     if ((access & (MEM_REMOTE_WRITE | MEM_REMOTE_ATOMIC)) && !(mr->access & MEM_LOCAL_WRITE))

@@ -12,6 +12,9 @@
 #include "mem.h"
 #include "mem_key.h"
 
+/* Rights that a peer can use: who has none of them has no R_Key. */
+#define MEM_BY_PEER (MEM_REMOTE_ANY | MEM_FLUSH_ANY)
+
 enum mem_kind {
     MEM_K_NONE,
     MEM_K_MR,  /* registered once, by mem_mr_reg */

@@ -75,8 +75,9 @@ static const struct replay_freedom freedoms[] = {
     {"dscp", "Traffic class, ECN bits and the IPv6 flow label."},
     {"link", "MAC addresses, VLAN tags, and RoCE v1 in place of v2."},
     {"migreq", "MigReq, which tells of path migration, where a flow never sets it."},
-    {"options", "FLUSH and ATOMIC WRITE, which our engine has not: they are passed over, and so is "
-                "what a responder answers behind one that it executes."},
+    {"options",
+     "FLUSH and ATOMIC WRITE, which a device need not have: they are passed over, and so is "
+     "what a responder answers behind one that it executes."},
     {"cnp", "Congestion notifications, and what rate follows from them."},
 };
 

@@ -216,6 +216,6 @@ void regions_copy(const struct engine_copy *c, uint64_t *orig)
         return;
     }
     sparse_read(&g->memory, c->dst.off, orig, 8);
-    uint64_t value = c->kind == ENGINE_FADD ? *orig + c->a : *orig == c->b ? c->a : *orig;
+    uint64_t value = engine_copy_value(c, *orig);
     sparse_write(&g->memory, c->dst.off, &value, 8);
 }

@@ -139,7 +139,7 @@ static inline bool packet_answers(const struct direction *d, const struct packet
     return p->usable && p->flow == d->answers.id && packet_flags(p) & WIRE_F_RESPONSE;
 }
 
-/* FLUSH and ATOMIC WRITE are options that our engine has not (OPC-07). */
+/* FLUSH and ATOMIC WRITE are options (OPC-07), which are passed over. */
 static inline bool packet_optional(const struct packet *p)
 {
     uint8_t op = p->opcode & 0x1F;

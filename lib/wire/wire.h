@@ -92,6 +92,20 @@ enum wire_op {
 #define WIRE_OPCODE(service, op) ((uint8_t)(((service) << 5) | (op)))
 #define WIRE_OPCODE_CNP          0x81u
 
+/* Is it FLUSH or ATOMIC WRITE, which an empty READ response answers (A19)? Not for CNPs. */
+static inline bool wire_is_placement(uint8_t opcode)
+{
+    uint8_t op = opcode & 0x1F;
+    return op == WIRE_FLUSH || op == WIRE_ATOMIC_WRITE;
+}
+
+/* FETH: placement and selectivity; the rest is reserved. */
+#define WIRE_FETH_GLOBAL     0x1u /* FLUSH: the octets are visible to everybody before the answer */
+#define WIRE_FETH_PERSISTENT 0x2u /* ... and survive a loss of power */
+#define WIRE_FETH_PLACEMENT  0xFu
+#define WIRE_FETH_REGION     0x10u /* the whole region, else the range of the RETH */
+#define WIRE_FETH_SELECT     0x30u
+
 /* What an opcode is (kind), where it stands in its message, and which headers follow the BTH. */
 #define WIRE_F_REQUEST  0x0001u
 #define WIRE_F_RESPONSE 0x0002u /* READ response, ACK, ATOMIC ack */

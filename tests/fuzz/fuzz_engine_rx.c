@@ -235,7 +235,7 @@ static void copies(unsigned n, int status)
         } else {
             CHECK(c->dst.len == 8 && (c->dst.off & 7) == 0);
             memcpy(&r.orig, dst, 8);
-            uint64_t v = c->kind == ENGINE_FADD ? r.orig + c->a : r.orig == c->b ? c->a : r.orig;
+            uint64_t v = engine_copy_value(c, r.orig);
             memcpy(dst, &v, 8);
         }
         free(w.source[i]);

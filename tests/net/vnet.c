@@ -76,6 +76,9 @@ static void copy_do(const struct engine_copy *c, const uint8_t *src, struct engi
     case ENGINE_FADD:
         r->orig = __atomic_fetch_add(word, c->a, __ATOMIC_SEQ_CST);
         break;
+    case ENGINE_STORE:
+        __atomic_store_n(word, c->a, __ATOMIC_SEQ_CST);
+        break;
     }
 }
 

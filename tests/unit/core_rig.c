@@ -347,7 +347,7 @@ static uint64_t do_copy(const struct engine_copy *c)
         return 0;
     }
     memcpy(&old, dst, 8);
-    new = c->kind == ENGINE_FADD ? old + c->a : old == c->b ? c->a : old;
+    new = engine_copy_value(c, old);
     memcpy(dst, &new, 8);
     return old;
 }

@@ -207,7 +207,7 @@ void bed_copies(struct bed *b, int status)
             memcpy(dst, c->src, c->len);
         } else if (status == 0) {
             memcpy(&r.orig, dst, 8);
-            v = c->kind == ENGINE_FADD ? r.orig + c->a : r.orig == c->b ? c->a : r.orig;
+            v = engine_copy_value(c, r.orig);
             memcpy(dst, &v, 8);
         }
         engine_copied(b->e, &r, 1, b->now);

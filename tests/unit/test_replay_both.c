@@ -156,7 +156,7 @@ END_TEST
 
 /* OPC-07: FLUSH and ATOMIC WRITE are options, right where a responder has them; what is wrong in
  * front of them is found all the same, of both ends. */
-START_TEST(options_that_our_engine_has_not)
+START_TEST(options_are_passed_over)
 {
     static const struct step good[] = {SEND(10),
                                        ACK(10),
@@ -226,7 +226,7 @@ int main(void)
     tcase_add_test(c, at_both_ends);
     tcase_add_test(c, at_both_ends_in_one);
     tcase_add_test(c, a_large_window);
-    tcase_add_test(c, options_that_our_engine_has_not);
+    tcase_add_test(c, options_are_passed_over);
     tcase_add_test(c, reads_without_responses);
     tcase_add_test(c, reads_of_one_place);
     suite_add_tcase(s, c);

@@ -127,9 +127,9 @@ static const struct script scripts[] = {
      "< FETCH_ADD 0 add=1; > ACKNOWLEDGE 0 syn=61; ! QP_REQ_ERR; state ERR; mem 0 8 clean"},
     {"RSP-08 READ not enabled", {.access = MEM_REMOTE_WRITE},
      "< READ_REQUEST 0 dma=4; > ACKNOWLEDGE 0 syn=61; ! QP_REQ_ERR; state ERR"},
-    {"RSP-08 OPC-07 ATOMIC WRITE is not supported", {0},
+    {"RSP-08 OPC-07 ATOMIC WRITE is not enabled", RO,
      "< ATOMIC_WRITE 0 len=8; > ACKNOWLEDGE 0 syn=61; ! QP_REQ_ERR; state ERR; mem 0 8 clean"},
-    {"RSP-08 OPC-07 FLUSH is not supported", {0},
+    {"RSP-08 OPC-07 FLUSH is not enabled", {0},
      "< FLUSH 0; > ACKNOWLEDGE 0 syn=61; ! QP_REQ_ERR; state ERR"},
     {"RSP-01 sequence is checked before enabled", RO,
      "recv 1000; < SEND_FIRST 0 len=256; < WRITE_ONLY 1 len=4\n"

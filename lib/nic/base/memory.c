@@ -312,6 +312,18 @@ int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uin
     return memory_is_broken(dst->obj) ? -EFAULT : 0;
 }
 
+int memory_store(const struct mem_piece *dst, uint64_t value)
+{
+    uint64_t *word = memory_word(dst);
+    const struct mem_piece far = {.obj = dst->obj, .off = dst->off, .len = 8};
+
+    if (!word)
+        return dst->off % 8 == 0 ? memory_put_far(&far, &value) : -EFAULT;
+    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+    atomic_signal_fence(memory_order_seq_cst);
+    return memory_is_broken(dst->obj) ? -EFAULT : 0;
+}
+
 int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig)
 {
     uint64_t *word = memory_word(dst);

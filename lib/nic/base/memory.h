@@ -145,5 +145,6 @@ static inline int memory_get(void *dst, const struct mem_piece *src)
  * process against others on the same worker (ATM-05). 0 or -EFAULT. */
 int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uint64_t *orig);
 int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig);
+int memory_store(const struct mem_piece *dst, uint64_t value);
 
 #endif

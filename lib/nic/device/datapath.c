@@ -115,6 +115,8 @@ static int datapath_copy(const struct engine_copy *c, uint64_t *orig)
         return memory_cas(&c->dst, c->b, c->a, orig);
     case ENGINE_FADD:
         return memory_fadd(&c->dst, c->a, orig);
+    case ENGINE_STORE:
+        return memory_store(&c->dst, c->a);
     default:
         return -EINVAL;
     }
