@@ -235,6 +235,27 @@ bool lint_atm_03(struct lint_ctx *c)
     return lint_seen(c, "0x%llx", (unsigned long long)c->p.va);
 }
 
+bool lint_atm_12(struct lint_ctx *c)
+{
+    if ((c->p.opcode & 0x1F) != WIRE_ATOMIC_WRITE || !c->headers)
+        return false;
+    lint_expected(c, "8 octets, to an address that is a multiple of 8");
+    lint_seen(c, "%u octets, %u in the RETH, to 0x%llx", c->p.payload_len, c->p.dma_len,
+              (unsigned long long)c->p.va);
+    return c->p.payload_len != 8 || c->p.dma_len != 8 || c->p.va & 7;
+}
+
+bool lint_atm_13(struct lint_ctx *c)
+{
+    if (!(c->op->headers & WIRE_H_FETH) || !c->headers)
+        return false;
+    uint32_t placement = c->p.feth & WIRE_FETH_PLACEMENT, select = c->p.feth & WIRE_FETH_SELECT;
+    lint_expected(c, "global visibility, persistence or both, of a range or a region");
+    lint_seen(c, "FETH 0x%x", c->p.feth);
+    return !placement || placement > (WIRE_FETH_GLOBAL | WIRE_FETH_PERSISTENT) ||
+           select > WIRE_FETH_REGION;
+}
+
 /* ---- again ---- */
 
 bool lint_rtx_05(struct lint_ctx *c)

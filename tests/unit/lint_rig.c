@@ -195,6 +195,7 @@ static void make(struct packet *out, const struct step *s, unsigned id, uint64_t
         .va = t.va,
         .rkey = 5,
         .dma_len = t.dma_len,
+        .feth = WIRE_FETH_GLOBAL,
         .swap_add = 1,
         .orig = 5,
         .syndrome = t.syndrome,

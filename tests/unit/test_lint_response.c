@@ -348,6 +348,38 @@ static void va_off(struct step *s)
 {
     s->va += 4;
 }
+static const struct step placements[] = {
+    SEND(100, 64),
+    {.opcode = RC(FLUSH), .psn = 101, .dma_len = 64},
+    {.from_b = true, .opcode = RC(READ_RESP_ONLY), .psn = 101, .syndrome = 0x1F, .msn = 2},
+    {.opcode = RC(ATOMIC_WRITE), .psn = 102, .len = 8, .dma_len = 8},
+    {.from_b = true, .opcode = RC(READ_RESP_ONLY), .psn = 102, .syndrome = 0x1F, .msn = 3},
+    END};
+
+static void askew(struct step *s)
+{
+    s->va += 4;
+}
+static void four(struct step *s)
+{
+    s->len = s->dma_len = 4;
+}
+static void eleven(struct step *s)
+{
+    s->dma_len = 11;
+}
+static void nowhere(struct wire_pkt *p)
+{
+    p->feth = 0;
+}
+static void elsewhere(struct wire_pkt *p)
+{
+    p->feth = WIRE_FETH_GLOBAL | 4;
+}
+static void of_what(struct wire_pkt *p)
+{
+    p->feth = WIRE_FETH_GLOBAL | 0x20;
+}
 static void unaligned(struct step *s)
 {
     s->va += s->opcode == RC(FETCH_ADD) ? 4 : 0;
@@ -568,6 +600,12 @@ static const struct row rows[] = {
     {"RD-12 re-read from another address", steps_reread, 4, .step = va_off},
     {"ATM-03 unaligned", steps_rc, ALL, .step = unaligned},
     {"ATM-08 another value the second time", steps_rc, 19, .pkt = orig},
+    {"ATM-12 ATOMIC WRITE to an unaligned address", placements, 3, .step = askew},
+    {"ATM-12 ATOMIC WRITE of 4 octets", placements, 3, .step = four},
+    {"ATM-12 ATOMIC WRITE with another length in its RETH", placements, 3, .step = eleven},
+    {"ATM-13 FLUSH to nowhere", placements, 1, .pkt = nowhere},
+    {"ATM-13 FLUSH to where there is nothing", placements, 1, .pkt = elsewhere},
+    {"ATM-13 FLUSH of what there is not", placements, 1, .pkt = of_what},
 };
 
 /* "ACK-11 a message is counted twice, or isn't": said once, though later answers go on from there;
