@@ -92,6 +92,7 @@ static int req_device_query(struct request *r)
     out->atomic_cap =
         1; /* IBV_ATOMIC_HCA: what is in a process is swapped by the worker (ATM-05) */
     out->num_comp_vectors = 1;
+    out->cap_flags = IPC_CAP_FLUSH_GLOBAL | IPC_CAP_ATOMIC_WRITE;
     return 0;
 }
 

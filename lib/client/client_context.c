@@ -233,6 +233,7 @@ int urnic_query_device(struct urnic_context *ctx, struct urnic_device_attr *attr
         .local_ca_ack_delay = a.local_ca_ack_delay,
         .atomic_cap = a.atomic_cap,
         .num_comp_vectors = a.num_comp_vectors,
+        .cap_flags = a.cap_flags,
     };
     device_from(&attr->dev, &a.dev);
     memcpy(attr->fw_ver, a.fw_ver, sizeof(attr->fw_ver) - 1);

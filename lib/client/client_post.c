@@ -27,6 +27,8 @@ static const uint8_t opcode_types[] = {
     [URNIC_WR_BIND_MW] = RC | UC,
     [URNIC_WR_SEND_WITH_INV] = RC,
     [URNIC_WR_REG_MR] = RC | UC,
+    [URNIC_WR_FLUSH] = RC,
+    [URNIC_WR_ATOMIC_WRITE] = RC,
 };
 
 static unsigned type_bit(const struct urnic_qp *qp)
@@ -44,7 +46,7 @@ static int64_t inline_length(const struct urnic_qp *qp, const struct urnic_send_
         total += wr->sg_list[i].length;
     if (total > qp->max_inline || wr->opcode == URNIC_WR_RDMA_READ ||
         wr->opcode == URNIC_WR_ATOMIC_CMP_AND_SWP || wr->opcode == URNIC_WR_ATOMIC_FETCH_AND_ADD ||
-        wr->opcode == URNIC_WR_REG_MR)
+        wr->opcode == URNIC_WR_REG_MR || wr->opcode == URNIC_WR_FLUSH)
         return -EINVAL;
     return (int64_t)total;
 }
@@ -99,6 +101,9 @@ static int put_ext(uint8_t *at, const struct urnic_qp *qp, const struct urnic_se
         for (int i = 0; i < wr->num_sge; i++)
             reg.len += wr->sg_list[i].length;
         memcpy(at, &reg, sizeof(reg));
+    } else if (wr->opcode == URNIC_WR_FLUSH) {
+        struct ipc_sqe_atomic flush = {.compare_add = wr->flush.length};
+        memcpy(at, &flush, sizeof(flush));
     } else {
         struct ipc_sqe_atomic atomic = {.compare_add = wr->atomic.compare_add,
                                         .swap = wr->atomic.swap};
@@ -118,7 +123,9 @@ static void put_segments(uint8_t *at, const struct urnic_send_wr *wr)
 }
 
 _Static_assert(offsetof(struct urnic_wr_xrc, srqn) >=
-                   offsetof(struct urnic_wr_atomic, rkey) + sizeof(uint32_t),
+                       offsetof(struct urnic_wr_atomic, rkey) + sizeof(uint32_t) &&
+                   offsetof(struct urnic_wr_xrc, srqn) >=
+                       offsetof(struct urnic_wr_flush, level) + sizeof(uint8_t),
                "it is said beside the others");
 
 /* Does it go to no peer? */
@@ -130,7 +137,16 @@ static bool is_local(enum urnic_wr_opcode op)
 static bool has_remote(enum urnic_wr_opcode op)
 {
     return op == URNIC_WR_RDMA_WRITE || op == URNIC_WR_RDMA_WRITE_WITH_IMM ||
-           op == URNIC_WR_RDMA_READ;
+           op == URNIC_WR_RDMA_READ || op == URNIC_WR_ATOMIC_WRITE;
+}
+
+/* The FETH of a FLUSH, 0 if there is none such. */
+static uint32_t flush_feth(const struct urnic_send_wr *wr)
+{
+    if (wr->flush.type == 0 || wr->flush.type > (URNIC_FLUSH_GLOBAL | URNIC_FLUSH_PERSISTENT) ||
+        wr->flush.level > URNIC_FLUSH_MR)
+        return 0;
+    return wr->flush.type | (uint32_t)wr->flush.level << 4;
 }
 
 /* Build the entry at `at`, which is aligned as an entry is and has room for its units. Its fields
@@ -154,6 +170,10 @@ static int build_send(uint8_t *at, const struct urnic_qp *qp, const struct urnic
     if (atomic) {
         e->remote_va = wr->atomic.remote_addr;
         e->rkey = wr->atomic.rkey;
+    } else if (wr->opcode == URNIC_WR_FLUSH) {
+        e->remote_va = wr->flush.remote_addr;
+        e->rkey = wr->flush.rkey;
+        e->imm = flush_feth(wr);
     } else if (has_remote(wr->opcode)) {
         e->remote_va = wr->rdma.remote_addr;
         e->rkey = wr->rdma.rkey;
@@ -184,13 +204,15 @@ _Static_assert(URNIC_SEND_FENCE == IPC_WR_F_FENCE && URNIC_SEND_SIGNALED == IPC_
                    URNIC_SEND_SOLICITED == IPC_WR_F_SOLICITED &&
                    URNIC_SEND_INLINE == IPC_WR_F_INLINE,
                "flags are copied as they are");
-_Static_assert((int)URNIC_WR_REG_MR + 1 == (int)IPC_WR_OPCODE_MAX, "and so are opcodes");
+_Static_assert((int)URNIC_WR_ATOMIC_WRITE + 1 == (int)IPC_WR_OPCODE_MAX, "and so are opcodes");
 
 /* Append one request; the caller publishes. */
 static int append_send(struct urnic_qp *qp, const struct urnic_send_wr *wr)
 {
-    if ((unsigned)wr->opcode > URNIC_WR_REG_MR || !(opcode_types[wr->opcode] & type_bit(qp)) ||
-        (wr->send_flags & ~IPC_WR_F_ALL) != 0 || (unsigned)wr->num_sge > qp->max_send_sge)
+    if ((unsigned)wr->opcode > URNIC_WR_ATOMIC_WRITE ||
+        !(opcode_types[wr->opcode] & type_bit(qp)) || (wr->send_flags & ~IPC_WR_F_ALL) != 0 ||
+        (unsigned)wr->num_sge > qp->max_send_sge ||
+        (wr->opcode == URNIC_WR_FLUSH && (wr->num_sge > 0 || !flush_feth(wr))))
         return -EINVAL;
     uint32_t ext = ipc_ring_ext(&qp->sq, wr->opcode);
     int64_t data = (int64_t)wr->num_sge * (int64_t)sizeof(struct ipc_sge);

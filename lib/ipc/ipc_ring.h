@@ -119,7 +119,9 @@ enum ipc_wr_opcode {
     IPC_WR_LOCAL_INV,
     IPC_WR_BIND_MW,
     IPC_WR_SEND_INV,
-    IPC_WR_REG_MR, /* ours: verbs have it in the kernel only */
+    IPC_WR_REG_MR,     /* ours: verbs have it in the kernel only */
+    IPC_WR_FLUSH = 14, /* minor 14; imm is the FETH */
+    IPC_WR_ATOMIC_WRITE = 15,
     IPC_WR_OPCODE_MAX,
     IPC_WR_MALFORMED = 255, /* from ipc_sq_fetch only: completes with LOC_QP_OP_ERR (REQ-08) */
 };
@@ -144,7 +146,7 @@ struct ipc_sqe {
     uint64_t remote_va;
 };
 
-struct ipc_sqe_atomic { /* CMP_SWAP, FETCH_ADD */
+struct ipc_sqe_atomic { /* CMP_SWAP, FETCH_ADD; FLUSH: compare_add is how many octets */
     uint64_t compare_add;
     uint64_t swap;
 };
@@ -239,7 +241,7 @@ static inline uint32_t ipc_sqe_ext(unsigned opcode, bool ud)
 {
     if (ud)
         return sizeof(struct ipc_sqe_ud);
-    if (opcode == IPC_WR_CMP_SWAP || opcode == IPC_WR_FETCH_ADD)
+    if (opcode == IPC_WR_CMP_SWAP || opcode == IPC_WR_FETCH_ADD || opcode == IPC_WR_FLUSH)
         return sizeof(struct ipc_sqe_atomic);
     if (opcode == IPC_WR_BIND_MW)
         return sizeof(struct ipc_sqe_bind);

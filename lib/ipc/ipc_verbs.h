@@ -23,6 +23,9 @@ struct ipc_device_list {
     struct ipc_device dev[]; /* count of them */
 };
 
+#define IPC_CAP_FLUSH_GLOBAL (1ull << 38)
+#define IPC_CAP_ATOMIC_WRITE (1ull << 40)
+
 struct ipc_device_attr {
     struct ipc_hdr hdr;
     struct ipc_device dev;
@@ -37,7 +40,8 @@ struct ipc_device_attr {
     uint32_t max_pkeys, local_ca_ack_delay;
     uint32_t atomic_cap; /* as ibv_atomic_cap: 1 = HCA */
     uint32_t num_comp_vectors;
-    uint32_t spare[8];
+    uint64_t cap_flags; /* minor 14: verbs' numbers, of those that came after atomic_cap */
+    uint32_t spare[6];
 };
 
 #define IPC_PORT_DOWN   1u

@@ -80,7 +80,7 @@ int uv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
     if (size < sizeof(a.orig_attr))
         return EINVAL;
     fill_device(uv_ctx(context), &a.orig_attr);
-    a.device_cap_flags_ex = a.orig_attr.device_cap_flags;
+    a.device_cap_flags_ex = a.orig_attr.device_cap_flags | uv_ctx(context)->attr.cap_flags;
     memset(attr, 0, size);
     memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
     return 0;

@@ -9,11 +9,12 @@
 /* Rights that liburnic knows under the same numbers. */
 #define ACCESS_KNOWN                                                                               \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |                   \
-     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
+     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                       \
+     IBV_ACCESS_FLUSH_GLOBAL)
 /* Hints, and what a device may leave out without a word. */
 #define ACCESS_IGNORED (IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB)
 /* What another device would have. */
-#define ACCESS_OTHERS (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
+#define ACCESS_OTHERS (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_PERSISTENT)
 #ifndef IBV_ACCESS_FLUSH_GLOBAL
 #define IBV_ACCESS_FLUSH_GLOBAL     (1u << 8)
 #define IBV_ACCESS_FLUSH_PERSISTENT (1u << 9)
@@ -24,7 +25,8 @@ _Static_assert((unsigned)IBV_ACCESS_LOCAL_WRITE == URNIC_ACCESS_LOCAL_WRITE &&
                    (unsigned)IBV_ACCESS_REMOTE_READ == URNIC_ACCESS_REMOTE_READ &&
                    (unsigned)IBV_ACCESS_REMOTE_ATOMIC == URNIC_ACCESS_REMOTE_ATOMIC &&
                    (unsigned)IBV_ACCESS_MW_BIND == URNIC_ACCESS_MW_BIND &&
-                   (unsigned)IBV_ACCESS_ZERO_BASED == URNIC_ACCESS_ZERO_BASED,
+                   (unsigned)IBV_ACCESS_ZERO_BASED == URNIC_ACCESS_ZERO_BASED &&
+                   (unsigned)IBV_ACCESS_FLUSH_GLOBAL == URNIC_ACCESS_FLUSH_GLOBAL,
                "rights are passed on as they are");
 
 /* The rights in liburnic's terms. 0 or -errno. */

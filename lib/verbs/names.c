@@ -124,6 +124,8 @@ const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
         [IBV_WR_LOCAL_INV] = "LOCAL_INV",
         [IBV_WR_BIND_MW] = "BIND_MW",
         [IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+        [URNIC_WR_FLUSH] = "FLUSH",
+        [IBV_WR_ATOMIC_WRITE] = "ATOMIC_WRITE",
     };
     size_t n = (size_t)opcode;
     return n < sizeof(names) / sizeof(names[0]) && names[n] != NULL ? names[n] : "unknown";

@@ -16,6 +16,8 @@ _Static_assert(sizeof(struct urnic_sge) == sizeof(struct ibv_sge) &&
                    offsetof(struct urnic_sge, lkey) == offsetof(struct ibv_sge, lkey),
                "so are the segments of all requests");
 _Static_assert((int)URNIC_WR_SEND_WITH_INV == (int)IBV_WR_SEND_WITH_INV &&
+                   (int)URNIC_WR_ATOMIC_WRITE == (int)IBV_WR_ATOMIC_WRITE &&
+                   (int)URNIC_WC_ATOMIC_WRITE == (int)IBV_WC_ATOMIC_WRITE &&
                    URNIC_SEND_FENCE == IBV_SEND_FENCE && URNIC_SEND_SIGNALED == IBV_SEND_SIGNALED &&
                    URNIC_SEND_SOLICITED == IBV_SEND_SOLICITED &&
                    URNIC_SEND_INLINE == IBV_SEND_INLINE,
@@ -42,6 +44,7 @@ int uv_send_from(struct urnic_send_wr *to, const struct ibv_send_wr *wr, enum ib
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
     case IBV_WR_RDMA_READ:
+    case IBV_WR_ATOMIC_WRITE:
         to->rdma.remote_addr = wr->wr.rdma.remote_addr;
         to->rdma.rkey = wr->wr.rdma.rkey;
         return 0;

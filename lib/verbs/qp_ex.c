@@ -17,6 +17,11 @@ struct entry {
     struct urnic_sge sge[];
 };
 
+#define ATOMIC_OCTETS 8u /* of an ATOMIC WRITE */
+
+/* Of rdma-core 45 and later. */
+#define UV_QP_EX_WITH_FLUSH (1u << 11)
+
 struct uv_batch {
     struct uv_lock lock;
     uint32_t n, max; /* requests so far; of the queue */
@@ -125,6 +130,25 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t ad
         (struct urnic_wr_atomic){.remote_addr = addr, .compare_add = value, .rkey = rkey};
 }
 
+/* The 8 octets go inline, whatever the queue pair's max_inline_data: it always has room for so few.
+ */
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, const void *value)
+{
+    add_rdma(ex, URNIC_WR_ATOMIC_WRITE, rkey, addr);
+    struct entry *e = of(ex)->batch->last;
+    memcpy(&e->sge[1], value, ATOMIC_OCTETS);
+    e->sge[0] = (struct urnic_sge){.addr = (uintptr_t)&e->sge[1], .length = ATOMIC_OCTETS};
+    e->wr.num_sge = 1;
+    e->wr.send_flags |= URNIC_SEND_INLINE;
+}
+
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t length,
+                     uint8_t type, uint8_t level)
+{
+    add(ex, URNIC_WR_FLUSH)->flush = (struct urnic_wr_flush){
+        .remote_addr = addr, .length = length, .rkey = rkey, .type = type, .level = level};
+}
+
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
                        const struct ibv_mw_bind_info *info)
 {
@@ -225,8 +249,9 @@ static void wr_abort(struct ibv_qp_ex *ex)
     (OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |                     \
      IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
 #define OPS_RC                                                                                     \
-    (OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                       \
-     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV)
+    (OPS_UC | IBV_QP_EX_WITH_ATOMIC_WRITE | UV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_RDMA_READ |       \
+     IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                     \
+     IBV_QP_EX_WITH_SEND_WITH_INV)
 
 int uv_ops_check(enum ibv_qp_type type, uint64_t ops)
 {
@@ -242,7 +267,8 @@ int uv_ops_fill(struct uv_qp *qp)
 {
     struct uv_batch *b = calloc(1, sizeof(*b));
     uint32_t sges = qp->cap.max_send_sge > 0 ? qp->cap.max_send_sge : 1;
-    size_t data = sizeof(struct urnic_sge) + qp->cap.max_inline_data;
+    size_t most = qp->cap.max_inline_data < ATOMIC_OCTETS ? ATOMIC_OCTETS : qp->cap.max_inline_data;
+    size_t data = sizeof(struct urnic_sge) + most;
     size_t list = sges * sizeof(struct urnic_sge);
     if (b == NULL)
         return -ENOMEM;
@@ -270,6 +296,8 @@ int uv_ops_fill(struct uv_qp *qp)
     ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
     ex->wr_local_inv = wr_local_inv;
     ex->wr_bind_mw = wr_bind_mw;
+    ex->wr_atomic_write = wr_atomic_write;
+    qp->later.wr_flush = wr_flush;
     ex->wr_set_ud_addr = wr_set_ud_addr;
     ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
     ex->wr_set_sge = wr_set_sge;

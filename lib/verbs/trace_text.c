@@ -35,6 +35,8 @@ static const struct bit {
     {IBV_ACCESS_ZERO_BASED, "ZERO_BASED"},
     {IBV_ACCESS_ON_DEMAND, "ON_DEMAND"},
     {IBV_ACCESS_HUGETLB, "HUGETLB"},
+    {URNIC_ACCESS_FLUSH_GLOBAL, "FLUSH_GLOBAL"},
+    {1u << 9, "FLUSH_PERSISTENT"},
     {IBV_ACCESS_RELAXED_ORDERING, "RELAXED_ORDERING"},
 };
 static const struct bit flags[] = {
@@ -171,6 +173,7 @@ const char *uv_text_send(const struct ibv_send_wr *wr, char buf[UV_TEXT])
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
     case IBV_WR_RDMA_READ:
+    case IBV_WR_ATOMIC_WRITE:
         add(buf, " remote 0x%llx rkey 0x%x", (unsigned long long)wr->wr.rdma.remote_addr,
             wr->wr.rdma.rkey);
         break;

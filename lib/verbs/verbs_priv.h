@@ -131,10 +131,19 @@ struct uv_srq {
 
 struct uv_batch;
 
+/* struct ibv_qp_ex as releases from 45 on have it, with one more function at its end. Programs of
+ * older ones don't look there, as none made a queue pair with that operation. */
+struct uv_qp_ex_later {
+    char older[offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void (*)(void))];
+    void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+                     uint8_t type, uint8_t level);
+};
+
 struct uv_qp {
     __extension__ union {
         struct ibv_qp qp;
         struct ibv_qp_ex ex;
+        struct uv_qp_ex_later later;
     };
     struct urnic_qp *urnic;
     struct urnic_qp_cap cap;

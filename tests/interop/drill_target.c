@@ -4,13 +4,14 @@
  * memory is, posts the receives that the script wants, and otherwise leaves the device alone.
  * Built on liburnic and on librdmacm, see end.h.
  *
- *     drill_target ADDRESS PORT
+ *     drill_target ADDRESS PORT [flush]
  *
  * It ends when its standard input does.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@
 #define RECVS        256u
 #define RECV_LEN     1024u
 #define ACCESS       0x0Fu
-#define DISCONNECTED 10 /* RDMA_CM_EVENT_DISCONNECTED */
+#define ACCESS_FLUSH 0x100u /* FLUSH_GLOBAL, which a device may not have */
+#define DISCONNECTED 10     /* RDMA_CM_EVENT_DISCONNECTED */
 
 static int address(const char *text, uint8_t out[16])
 {
@@ -81,12 +83,13 @@ int main(int argc, char **argv)
     struct end_event request;
     uint8_t addr[16];
     char *rest = NULL;
-    unsigned long port = argc == 3 ? strtoul(argv[2], &rest, 10) : 0;
+    bool flush = argc == 4 && !strcmp(argv[3], "flush");
+    unsigned long port = argc == 3 || flush ? strtoul(argv[2], &rest, 10) : 0;
     if (!port || port > 65535 || *rest || address(argv[1], addr)) {
-        fprintf(stderr, "usage: drill_target ADDRESS PORT\n");
+        fprintf(stderr, "usage: drill_target ADDRESS PORT [flush]\n");
         return 2;
     }
-    int rc = end_open(&e, addr, REGION + RECVS * RECV_LEN, ACCESS);
+    int rc = end_open(&e, addr, REGION + RECVS * RECV_LEN, ACCESS | (flush ? ACCESS_FLUSH : 0));
     if (!rc)
         rc = end_listen(e, (uint16_t)port);
     if (rc) {

@@ -18,7 +18,7 @@ export URNIC_SOCKET=$dir/sock
 pids+=($!)
 wait_line serving "$dir/d.log"
 mkfifo "$dir/in"
-"$target" 10.9.0.1 7174 <"$dir/in" >"$dir/target.log" 2>&1 &
+"$target" 10.9.0.1 7174 flush <"$dir/in" >"$dir/target.log" 2>&1 &
 pids+=($!)
 exec 9>"$dir/in"
 wait_line ready "$dir/target.log"

@@ -55,13 +55,14 @@ START_TEST(requests)
 }
 END_TEST
 
-/* liburnic's opcode 10 is not the one of verbs. */
+/* liburnic's opcode 10 is not the one of verbs, and a FLUSH has no fields in struct ibv_send_wr. */
 START_TEST(foreign_opcodes)
 {
     struct urnic_send_wr out;
     for (int op = IBV_WR_SEND_WITH_INV + 1; op < 20; op++) {
         struct ibv_send_wr wr = {.opcode = (enum ibv_wr_opcode)op};
-        ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_RC), -EINVAL);
+        int rc = op == IBV_WR_ATOMIC_WRITE ? 0 : -EINVAL;
+        ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_RC), rc);
         ck_assert_int_eq(uv_send_from(&out, &wr, IBV_QPT_UD), -EINVAL);
     }
 }
@@ -163,9 +164,11 @@ END_TEST
  */
 START_TEST(operations)
 {
-    ck_assert_int_eq(uv_ops_check(IBV_QPT_RC, 0x7FF & ~IBV_QP_EX_WITH_TSO), 0);
+    ck_assert_int_eq(uv_ops_check(IBV_QPT_RC, 0x1FFF & ~IBV_QP_EX_WITH_TSO), 0);
     ck_assert_int_eq(uv_ops_check(IBV_QPT_RC, IBV_QP_EX_WITH_TSO), -EOPNOTSUPP);
-    ck_assert_int_eq(uv_ops_check(IBV_QPT_RC, 1u << 12), -EOPNOTSUPP);
+    ck_assert_int_eq(uv_ops_check(IBV_QPT_RC, 1u << 13), -EOPNOTSUPP);
+    ck_assert_int_eq(uv_ops_check(IBV_QPT_UC, IBV_QP_EX_WITH_ATOMIC_WRITE), -EOPNOTSUPP);
+    ck_assert_int_eq(uv_ops_check(IBV_QPT_UC, 1u << 11), -EOPNOTSUPP);
     ck_assert_int_eq(uv_ops_check(IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ), -EOPNOTSUPP);
     ck_assert_int_eq(uv_ops_check(IBV_QPT_UD, IBV_QP_EX_WITH_SEND_WITH_IMM), 0);
     ck_assert_int_eq(uv_ops_check(IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE), -EOPNOTSUPP);

@@ -107,7 +107,7 @@ static void queue_segs(const struct ipc_send *s, struct engine_send_wr *wr,
     wr->mw_len = s->reg.len;
 }
 
-/* Opcodes 0..10 have the same numbers on both sides; anything else completes with an error. segs:
+/* Opcodes have the same numbers on both sides; anything else completes with an error. segs:
  * room that the request may need until it is posted. 0, or -EAGAIN: its destination isn't known
  * yet. */
 static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
@@ -138,7 +138,8 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
         rc = queue_av(qp->ctx, &s->ud.av, &wr->av, now);
         if (rc == -EINVAL || wr->rqpn > WIRE_QPN_MASK)
             wr->opcode = WR_OPCODE_MAX;
-    } else if (s->wr.opcode == IPC_WR_CMP_SWAP || s->wr.opcode == IPC_WR_FETCH_ADD) {
+    } else if (s->wr.opcode == IPC_WR_CMP_SWAP || s->wr.opcode == IPC_WR_FETCH_ADD ||
+               s->wr.opcode == IPC_WR_FLUSH) {
         wr->compare_add = s->atomic.compare_add;
         wr->swap = s->atomic.swap;
     } else if (s->wr.opcode == IPC_WR_BIND_MW) {
@@ -157,6 +158,7 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
 _Static_assert((int)IPC_WR_RDMA_WRITE == (int)WR_RDMA_WRITE &&
                    (int)IPC_WR_RDMA_READ == (int)WR_RDMA_READ &&
                    (int)IPC_WR_SEND_INV == (int)WR_SEND_WITH_INV &&
+                   (int)IPC_WR_FLUSH == (int)WR_FLUSH &&
                    (int)IPC_WR_OPCODE_MAX == (int)WR_OPCODE_MAX,
                "opcodes are passed on as they are");
 _Static_assert(IPC_WR_F_FENCE == WR_F_FENCE && IPC_WR_F_SIGNALED == WR_F_SIGNALED &&

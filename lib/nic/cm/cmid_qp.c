@@ -98,7 +98,7 @@ int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
     if (state == QPS_INIT) {
         out->mask = QPA_STATE | QPA_PKEY_INDEX | QPA_PORT |
                     (id->ps == IPC_PS_UDP ? QPA_QKEY : QPA_ACCESS_FLAGS);
-        a->access_flags = MEM_LOCAL_WRITE | MEM_REMOTE_ANY;
+        a->access_flags = MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_FLUSH_ANY;
         a->qkey = CMID_UD_QKEY;
         return 0;
     }
@@ -179,7 +179,8 @@ int cmgr_take_qp(struct cm_id *id, struct client_qp *qp, uint64_t now)
 
     if (!cmgr_takes_qp(id))
         return -EINVAL;
-    m.attr.access_flags = MEM_LOCAL_WRITE | (qp->type == QP_UC ? MEM_REMOTE_WRITE : MEM_REMOTE_ANY);
+    m.attr.access_flags =
+        MEM_LOCAL_WRITE | (qp->type == QP_UC ? MEM_REMOTE_WRITE : MEM_REMOTE_ANY | MEM_FLUSH_ANY);
     int rc = client_qp_modify(id->client, qp, &m, NULL, now);
     /* Datagrams need no peer: ready at once. */
     if (rc == 0 && qp->type == QP_UD) {

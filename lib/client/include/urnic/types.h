@@ -46,7 +46,13 @@ struct urnic_device_attr {
      * shared objects also against the atomics of CPUs. */
     uint32_t atomic_cap;
     uint32_t num_comp_vectors;
+    uint64_t cap_flags; /* URNIC_DEVICE_*; a daemon before protocol 1.14 has none of these */
 };
+
+/* Verbs' numbers. FLUSH to persistence there is none: the device knows of no memory that survives a
+ * loss of power. */
+#define URNIC_DEVICE_FLUSH_GLOBAL (1ull << 38)
+#define URNIC_DEVICE_ATOMIC_WRITE (1ull << 40)
 
 enum urnic_mtu { URNIC_MTU_256 = 1, URNIC_MTU_512, URNIC_MTU_1024, URNIC_MTU_2048, URNIC_MTU_4096 };
 enum urnic_port_state { URNIC_PORT_DOWN = 1, URNIC_PORT_ACTIVE = 4 };
@@ -80,6 +86,7 @@ struct urnic_gid {
 #define URNIC_ACCESS_REMOTE_READ   0x04u
 #define URNIC_ACCESS_REMOTE_ATOMIC 0x08u
 #define URNIC_ACCESS_MW_BIND       0x10u
+#define URNIC_ACCESS_FLUSH_GLOBAL  0x100u
 #define URNIC_ACCESS_ZERO_BASED    0x20u /* its addresses begin at 0, whatever iova was wanted */
 
 /* A registered region. Read-only for the application. */
@@ -174,7 +181,7 @@ struct urnic_qp_attr {
     enum urnic_qp_state qp_state, cur_qp_state;
     struct urnic_ah_attr ah_attr;
     uint32_t qkey, rq_psn, sq_psn, dest_qp_num;
-    uint32_t qp_access_flags; /* URNIC_ACCESS_REMOTE_* */
+    uint32_t qp_access_flags; /* URNIC_ACCESS_REMOTE_*, URNIC_ACCESS_FLUSH_GLOBAL */
     uint32_t rate_limit;      /* kbit/s, 0 = none; -EOPNOTSUPP with cc "swift" */
     enum urnic_mtu path_mtu;
     uint16_t pkey_index;
@@ -210,6 +217,8 @@ enum urnic_wr_opcode {
     URNIC_WR_BIND_MW,
     URNIC_WR_SEND_WITH_INV,
     URNIC_WR_REG_MR, /* not verbs': see urnic_alloc_mr */
+    URNIC_WR_FLUSH = 14,
+    URNIC_WR_ATOMIC_WRITE = 15, /* `rdma`; 8 octets, inline or one segment, to an aligned address */
 };
 
 #define URNIC_SEND_FENCE     1u
@@ -230,6 +239,20 @@ struct urnic_wr_atomic {
     uint64_t compare_add, swap;
     uint32_t rkey;
 };
+
+/* The peer answers when what earlier requests of this queue pair wrote there is visible to all who
+ * read that memory. No sg_list. */
+struct urnic_wr_flush {
+    uint64_t remote_addr; /* of URNIC_FLUSH_RANGE: `length` octets from here on, at most 2^31 */
+    uint64_t length;
+    uint32_t rkey;
+    uint8_t type;  /* URNIC_FLUSH_GLOBAL */
+    uint8_t level; /* URNIC_FLUSH_RANGE, or URNIC_FLUSH_MR: the whole region */
+};
+#define URNIC_FLUSH_GLOBAL     1u
+#define URNIC_FLUSH_PERSISTENT 2u /* other devices may have it */
+#define URNIC_FLUSH_RANGE      0u
+#define URNIC_FLUSH_MR         1u
 
 struct urnic_wr_ud {
     struct urnic_ah *ah;
@@ -266,6 +289,7 @@ struct urnic_send_wr {
     __extension__ union {
         struct urnic_wr_rdma rdma;
         struct urnic_wr_atomic atomic;
+        struct urnic_wr_flush flush;
         struct urnic_wr_ud ud;
         struct urnic_wr_bind_mw bind_mw;
         struct urnic_wr_reg_mr reg_mr;
@@ -316,6 +340,8 @@ enum urnic_wc_opcode {
     URNIC_WC_BIND_MW = 5,
     URNIC_WC_LOCAL_INV = 6,
     URNIC_WC_REG_MR = 7, /* not verbs' */
+    URNIC_WC_FLUSH = 8,
+    URNIC_WC_ATOMIC_WRITE = 9,
     URNIC_WC_RECV = 128,
     URNIC_WC_RECV_RDMA_WITH_IMM = 129,
 };
