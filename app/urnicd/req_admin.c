@@ -123,14 +123,13 @@ static bool qp_visit(void *arg, struct qp *qp)
     if (engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
         return true; /* QP1 is nobody's */
     const struct client_qp *cqp = caps.arg;
-    engine_qp_info(w->device->engine, qp, &info);
-    if ((f->qpn != 0 && f->qpn != info.qpn) ||
-        (f->pid != 0 && f->pid != (uint32_t)cqp->ctx->client->pid) ||
-        (f->states != 0 && !(f->states & (1u << info.state))) ||
-        (f->types != 0 && !(f->types & (1u << info.type))))
+    if ((f->pid != 0 && f->pid != (uint32_t)cqp->ctx->client->pid) ||
+        (f->states != 0 && !(f->states & (1u << attr.state))) ||
+        (f->types != 0 && !(f->types & (1u << caps.type))))
         return true;
     if (w->out->count == w->max)
         return false; /* it is the first one of the next answer */
+    engine_qp_info(w->device->engine, qp, &info);
     struct ipc_qp_info *q = &w->out->qp[w->out->count++];
     qp_fill(w->device, cqp, &info, q);
     if (!qp_is_for(w->client, cqp))

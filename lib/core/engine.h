@@ -383,6 +383,8 @@ void engine_set_mtu(struct engine *e, unsigned mtu);
 bool engine_follows(const struct engine *e);
 /* Go on with it for `budget` slots. True: there is more. */
 bool engine_follow(struct engine *e, unsigned budget, uint64_t now);
+/* How many slots all these passes have looked at, also those that a call goes through itself. */
+uint64_t engine_follow_looks(const struct engine *e);
 /* How many queue pairs have a larger path MTU than the port: of the last pass that has ended. */
 unsigned engine_larger_mtu(const struct engine *e);
 /* The neighbour's MAC changed (WIRE-07). */

@@ -54,10 +54,12 @@ bool engine_follows(const struct engine *e)
 bool engine_follow(struct engine *e, unsigned budget, uint64_t now)
 {
     struct pass p = {.e = e, .now = now};
+    uint64_t before = e->qp_looks;
 
     if (!e->follow.on)
         return false;
     e->follow.at = engine_qp_walk(e, e->follow.at, budget, follow_one, &p);
+    e->follow.looks += e->qp_looks - before;
     if (e->follow.at)
         return true;
     e->follow.on = false;
@@ -103,6 +105,11 @@ int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now)
     begin(e, now);
     limiter_conf_let_go(old);
     return 0;
+}
+
+uint64_t engine_follow_looks(const struct engine *e)
+{
+    return e->follow.looks;
 }
 
 uint64_t engine_qp_looks(const struct engine *e)

@@ -76,11 +76,7 @@ bool device_qps_follow(const struct device *d)
 
 void device_qps_run(struct device *d, uint64_t now)
 {
-    uint64_t looks = engine_qp_looks(d->engine);
-    bool more = engine_follow(d->engine, budget_of[BUDGET_follow], now);
-
-    budget_spend(d->stats.job, BUDGET_follow, engine_qp_looks(d->engine) - looks);
-    if (more)
+    if (engine_follow(d->engine, budget_of[BUDGET_follow], now))
         budget_over(d->stats.job, BUDGET_follow);
     else if (d->mtu_before)
         tell_mtu(d);

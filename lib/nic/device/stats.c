@@ -68,7 +68,8 @@ static void stats_port(struct stats_list *l, struct device *d)
     stats_add(l, "client_over_quota", d->stats.client_over_quota);
     stats_add(l, "client_event_owed", d->stats.client_event_owed);
     for (unsigned i = 0; i < BUDGETS; i++) {
-        stats_add(l, budget_visits_names[i], d->stats.job[i].visits);
+        stats_add(l, budget_visits_names[i],
+                  i == BUDGET_follow ? engine_follow_looks(d->engine) : d->stats.job[i].visits);
         stats_add(l, budget_over_names[i], d->stats.job[i].over);
     }
     for (unsigned i = 0; i < SHARE_FIRST_OF_DAEMON; i++)
