@@ -162,8 +162,9 @@ static int capture_to(const char *path, const struct job *j)
 }
 
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
-static int take(struct job *j, int c, const char *value)
+static int take(void *arg, int c, char *value)
 {
+    struct job *j = arg;
     uint64_t v;
     switch (c) {
     case 'd':
@@ -205,14 +206,9 @@ static int run(int argc, char **argv)
     struct job j = {.request = {.hdr = {.type = IPC_CAPTURE_START},
                                 .flags = IPC_CAPTURE_DROPS,
                                 .limit = 1ull << 30}};
-    int c, status;
-    while ((c = getopt_long(argc, argv, "hd:", options, NULL)) != -1) {
-        int rc = take(&j, c, optarg);
-        if (rc < 0)
-            return CLI_USAGE;
-        if (rc > 0 && cli_option(c, &cmd_capture, &status))
-            return status;
-    }
+    int status = cli_options(argc, argv, &cmd_capture, "hd:", options, take, &j);
+    if (status != CLI_GO_ON)
+        return status;
     if (cli_operands(argc, argv, 1, 1, "a file to write") != CLI_OK)
         return CLI_USAGE;
     return capture_to(argv[optind], &j);

@@ -226,8 +226,9 @@ static int be_end(void *arg, const struct talk_options *talk)
 }
 
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
-static int take(struct options *o, int c, const char *value)
+static int take(void *arg, int c, char *value)
 {
+    struct options *o = arg;
     switch (c) {
     case 'C':
         return cli_number("--count", value, 1, UINT32_MAX, &o->count);
@@ -249,15 +250,9 @@ static int run(int argc, char **argv)
                                             {"verbose", no_argument, NULL, 'v'},
                                             {0}};
     struct options o = {.count = 10, .size = 64, .talk.port = 7174};
-    int c, status;
-
-    while ((c = getopt_long(argc, argv, "hC:s:p:vd:", options, NULL)) != -1) {
-        int rc = take(&o, c, optarg);
-        if (rc < 0)
-            return CLI_USAGE;
-        if (rc > 0 && cli_option(c, &cmd_rping, &status))
-            return status;
-    }
+    int status = cli_options(argc, argv, &cmd_rping, "hC:s:p:vd:", options, take, &o);
+    if (status != CLI_GO_ON)
+        return status;
     if (talk_operands(&o.talk, argc, argv) != CLI_OK)
         return CLI_USAGE;
     cli_catch_signals();

@@ -130,8 +130,9 @@ static int be_end(void *arg, const struct talk_options *talk)
 }
 
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
-static int take(struct options *o, int c, const char *value)
+static int take(void *arg, int c, char *value)
 {
+    struct options *o = arg;
     switch (c) {
     case 'c':
         return cli_number("--connections", value, 1, 64, &o->connections);
@@ -152,15 +153,9 @@ static int run(int argc, char **argv)
                                             {"size", required_argument, NULL, 's'},
                                             {0}};
     struct options o = {.connections = 1, .count = 10, .size = 100, .talk.port = 7471};
-    int c, status;
-
-    while ((c = getopt_long(argc, argv, "hc:C:s:p:d:", options, NULL)) != -1) {
-        int rc = take(&o, c, optarg);
-        if (rc < 0)
-            return CLI_USAGE;
-        if (rc > 0 && cli_option(c, &cmd_ucmatose, &status))
-            return status;
-    }
+    int status = cli_options(argc, argv, &cmd_ucmatose, "hc:C:s:p:d:", options, take, &o);
+    if (status != CLI_GO_ON)
+        return status;
     if (talk_operands(&o.talk, argc, argv) != CLI_OK)
         return CLI_USAGE;
     cli_catch_signals();

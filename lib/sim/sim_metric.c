@@ -17,11 +17,16 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void sim_sort(double *v, uint32_t n)
+{
+    qsort(v, n, sizeof(*v), by_value);
+}
+
 double sim_percentile(double *v, uint32_t n, double p)
 {
     if (!n)
         return NAN;
-    qsort(v, n, sizeof(*v), by_value);
+    sim_sort(v, n);
     uint32_t i = (uint32_t)ceil(p * n);
     return v[i ? i - 1 : 0];
 }

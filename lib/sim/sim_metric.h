@@ -31,6 +31,8 @@ const struct sim_port *sim_longest_queue(const struct sim *sim);
 /* Does the run fulfil it? *value is what it was; false as well when there is no such figure. */
 bool sim_expect_holds(struct sim *sim, const struct sim_expect *x, double *value);
 
+/* From the least to the greatest. */
+void sim_sort(double *v, uint32_t n);
 /* Value below which a part `p` of v[0..n) lies; sorts v. NAN when n is 0. */
 double sim_percentile(double *v, uint32_t n, double p);
 /* Jain's fairness index, 1 = all equal; NAN when n is 0 or all are 0. */

@@ -174,7 +174,7 @@ def options(commands):
     for command in sorted(commands):
         code = "".join(read(homes[name]) for name in shared.get(command, (f"{command}.c",)))
         takes = set(re.findall(entry, code)).union(*(long_of[m] for m in re.findall(r"\bCLI_(?:HELP|OPTIONS)\b", code)))
-        letters = set(re.search(r'getopt_long\(argc, argv, "([^"]*)"', code)[1]) - {":", "+"}
+        letters = set(re.search(r'(?:getopt_long|cli_options)\(argc, argv,\s+(?:&cmd_\w+,\s+)?"([^"]*)"', code)[1]) - {":", "+"}
         page = subprocess.run([URNIC, command, "--help"], capture_output=True, text=True, check=True).stdout
         listed = [line for line in page.splitlines() if re.match(r" +(?:-\w, )?--\w", line)]
         says = {o for line in listed for o in re.findall(r"(?:^ +|, )--([a-z0-9-]+)", line)}

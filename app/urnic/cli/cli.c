@@ -146,6 +146,20 @@ bool cli_option(int c, const struct cli_command *cmd, int *status)
     }
 }
 
+int cli_options(int argc, char **argv, const struct cli_command *cmd, const char *letters,
+                const struct option *options, int (*take)(void *arg, int c, char *value), void *arg)
+{
+    int c, status;
+    while ((c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+        int rc = take(arg, c, optarg);
+        if (rc < 0)
+            return CLI_USAGE;
+        if (rc > 0 && cli_option(c, cmd, &status))
+            return status;
+    }
+    return CLI_GO_ON;
+}
+
 /* Decimal or 0x...: strtoull's base 0 would make 010 eight. False: no number, or too large. */
 static bool digits(const char *text, char **end, uint64_t *out)
 {
@@ -193,6 +207,15 @@ int cli_size(const char *option, const char *text, uint64_t min, uint64_t max, u
 int cli_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
     return number(option, text, false, min, max, out);
+}
+
+int cli_port(const char *text, uint16_t *port)
+{
+    uint64_t v;
+    if (cli_number("--port", text, 1, UINT16_MAX, &v) < 0)
+        return -1;
+    *port = (uint16_t)v;
+    return 0;
 }
 
 int cli_seconds(const char *option, const char *text, uint64_t *ns)

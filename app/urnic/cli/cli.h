@@ -50,11 +50,22 @@ void cli_errno(int rc, const char *format, ...) __attribute__((format(printf, 2,
 /* clang-format on */
 bool cli_option(int c, const struct cli_command *cmd, int *status);
 
+/* Read the options of a command line, up to the operands. `letters` and `options` are
+ * getopt_long's; `take` gets each option that is not CLI_OPTIONS' or CLI_HELP's own, with its value
+ * (NULL where it has none): 0, -1 with a message, 1 = it is none of the subcommand's. CLI_GO_ON, or
+ * the exit status that the subcommand ends with. */
+#define CLI_GO_ON (-1)
+int cli_options(int argc, char **argv, const struct cli_command *cmd, const char *letters,
+                const struct option *options, int (*take)(void *arg, int c, char *value),
+                void *arg);
+
 /* "64", "64K", "1M", "2G": powers of 1024. -1 with a message naming the option on bad text or a
  * value outside [min, max]. */
 int cli_size(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
 /* A plain number, decimal or 0x...; else as cli_size. */
 int cli_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
+/* A UDP or service port of `--port`, 1..65535. -1 with a message. */
+int cli_port(const char *text, uint16_t *port);
 /* Seconds, fractions allowed, 0.000001 to 1000000, as ns. -1 with a message. */
 int cli_seconds(const char *option, const char *text, uint64_t *ns);
 /* "HOST" or "HOST:PORT" or "[v6]:PORT", not of a group. *port stays as it is where there is none;

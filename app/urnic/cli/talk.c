@@ -17,13 +17,9 @@
 
 int talk_option(struct talk_options *o, int c, const char *value)
 {
-    uint64_t port;
     switch (c) {
     case 'p':
-        if (cli_number("--port", value, 1, UINT16_MAX, &port) < 0)
-            return -1;
-        o->port = (uint16_t)port;
-        return 0;
+        return cli_port(value, &o->port);
     case 'd':
         o->device = value;
         return 0;

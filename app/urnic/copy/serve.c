@@ -313,9 +313,8 @@ static int run(int argc, char **argv)
                                             {"read-only", no_argument, NULL, 'r'},
                                             {"json", no_argument, NULL, 'j'},
                                             {0}};
-    struct server s = {.dir = -1, .name = ".", .once = UINT64_MAX};
+    struct server s = {.dir = -1, .name = ".", .port = COPY_PORT, .once = UINT64_MAX};
     const char *device = NULL;
-    uint64_t port = COPY_PORT;
     int c, status;
     while ((c = getopt_long(argc, argv, "hC:d:p:n:r", options, NULL)) != -1) {
         switch (c) {
@@ -326,7 +325,7 @@ static int run(int argc, char **argv)
             device = optarg;
             break;
         case 'p':
-            if (cli_number("--port", optarg, 1, 65535, &port) < 0)
+            if (cli_port(optarg, &s.port) < 0)
                 return CLI_USAGE;
             break;
         case 'n':
@@ -351,7 +350,6 @@ static int run(int argc, char **argv)
         cli_error("--dir: %s: %s", s.name, strerror(errno));
         return CLI_USAGE;
     }
-    s.port = (uint16_t)port;
     s.served =
         mmap(NULL, sizeof *s.served, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s.served == MAP_FAILED) {

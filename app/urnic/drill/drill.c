@@ -312,8 +312,9 @@ static int open_wire(struct session *s)
 }
 
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
-static int take(struct options *o, int c, const char *value)
+static int take(void *arg, int c, char *value)
 {
+    struct options *o = arg;
     uint64_t v;
     switch (c) {
     case 'p':
@@ -369,14 +370,9 @@ static int run(int argc, char **argv)
                                             {0}};
     struct options o = {.psn = -1, .host.server = DRILL_TARGET};
     struct session s = {.opt = &o};
-    int c, status;
-    while ((c = getopt_long(argc, argv, "hp:6kr:v", options, NULL)) != -1) {
-        int rc = take(&o, c, optarg);
-        if (rc < 0)
-            return CLI_USAGE;
-        if (rc > 0 && cli_option(c, &cmd_drill, &status))
-            return status;
-    }
+    int status = cli_options(argc, argv, &cmd_drill, "hp:6kr:v", options, take, &o);
+    if (status != CLI_GO_ON)
+        return status;
     if (cli_operands(argc, argv, 1, INT_MAX, "a script") != CLI_OK)
         return CLI_USAGE;
     for (int i = optind; o.record && i < argc; i++)

@@ -108,14 +108,15 @@ static int set_address(struct job *j, enum ipc_type type, const char *option, co
 }
 
 /* 1 = it is none of our own options. */
-static int take(struct job *j, int c)
+static int take(void *arg, int c, char *value)
 {
+    struct job *j = arg;
     struct ipc_link_admin *l = &j->link;
     switch (c) {
     case 'A':
-        return set_address(j, IPC_ADDR_ADD, "--addr-add", optarg);
+        return set_address(j, IPC_ADDR_ADD, "--addr-add", value);
     case 'D':
-        return set_address(j, IPC_ADDR_DEL, "--addr-del", optarg);
+        return set_address(j, IPC_ADDR_DEL, "--addr-del", value);
     case 'u':
     case 'n':
         l->mask |= IPC_LINK_UP;
@@ -123,25 +124,25 @@ static int take(struct job *j, int c)
         return 0;
     case 'l':
         l->mask |= IPC_LINK_LOSS;
-        return ppm("--loss", optarg, &l->loss_ppm);
+        return ppm("--loss", value, &l->loss_ppm);
     case 'p':
         l->mask |= IPC_LINK_DUPLICATE;
-        return ppm("--duplicate", optarg, &l->duplicate_ppm);
+        return ppm("--duplicate", value, &l->duplicate_ppm);
     case 'r':
         l->mask |= IPC_LINK_REORDER;
-        return ppm("--reorder", optarg, &l->reorder_ppm);
+        return ppm("--reorder", value, &l->reorder_ppm);
     case 'c':
         l->mask |= IPC_LINK_CORRUPT;
-        return ppm("--corrupt", optarg, &l->corrupt_ppm);
+        return ppm("--corrupt", value, &l->corrupt_ppm);
     case 'y':
         l->mask |= IPC_LINK_DELAY;
-        return delay(optarg, &l->delay_ns);
+        return delay(value, &l->delay_ns);
     case 'b':
         l->mask |= IPC_LINK_RATE;
-        return rate(optarg, &l->rate);
+        return rate(value, &l->rate);
     case 'R':
-        j->rules = optarg;
-        if (*optarg)
+        j->rules = value;
+        if (*value)
             return 0;
         cli_error("--rules: a file's name is missing");
         return -1;
@@ -178,14 +179,9 @@ static int run(int argc, char **argv)
                                             {"json", no_argument, NULL, 'j'},
                                             {0}};
     struct job j = {.link.hdr.type = IPC_LINK_SET};
-    int c, status;
-    while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        int rc = take(&j, c);
-        if (rc < 0)
-            return CLI_USAGE;
-        if (rc > 0 && cli_option(c, &cmd_link, &status))
-            return status;
-    }
+    int status = cli_options(argc, argv, &cmd_link, "h", options, take, &j);
+    if (status != CLI_GO_ON)
+        return status;
     if (cli_operands(argc, argv, 1, 1, "a device") != CLI_OK)
         return CLI_USAGE;
     if (!j.link.mask && !j.addr.hdr.type && !j.rules && !j.show) {

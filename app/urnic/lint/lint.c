@@ -289,8 +289,9 @@ static int report(const struct options *o)
 }
 
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
-static int take_option(struct options *o, int c, const char *value)
+static int take_option(void *arg, int c, char *value)
 {
+    struct options *o = arg;
     switch (c) {
     case 'c':
         return cli_number("--connection", value, 1, UINT32_MAX, &o->connection);
@@ -332,14 +333,9 @@ static int run(int argc, char **argv)
                                             {"rules", no_argument, NULL, 'R'},
                                             {0}};
     struct options o = {.max = 100};
-    int c, status;
-    while ((c = getopt_long(argc, argv, "hc:r:m:v", options, NULL)) != -1) {
-        int rc = take_option(&o, c, optarg);
-        if (rc < 0)
-            return CLI_USAGE;
-        if (rc > 0 && cli_option(c, &cmd_lint, &status))
-            return status;
-    }
+    int status = cli_options(argc, argv, &cmd_lint, "hc:r:m:v", options, take_option, &o);
+    if (status != CLI_GO_ON)
+        return status;
     if (o.list) {
         lint_write_rules(o.json);
         return CLI_OK;

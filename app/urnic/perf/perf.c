@@ -250,10 +250,14 @@ static int take_traffic(struct perf_options *o, int c, char *value)
 }
 
 /* The rest of our own options. As take_traffic. */
-static int take(struct perf_options *o, int c, char *value)
+static int take(void *arg, int c, char *value)
 {
+    struct perf_options *o = arg;
     unsigned n;
     switch (c) {
+    case 'Z':
+        o->server = true;
+        return 0;
     case 'n':
         return cli_number("--count", value, 1, UINT64_MAX >> 1, &o->count);
     case 't':
@@ -269,10 +273,7 @@ static int take(struct perf_options *o, int c, char *value)
         o->device = value;
         return 0;
     case 'p':
-        if (whole("--port", value, 1, UINT16_MAX, &n) < 0)
-            return -1;
-        o->port = (uint16_t)n;
-        return 0;
+        return cli_port(value, &o->port);
     case 'U':
         return cli_size("--buffer", value, BUFFER_MIN, BUFFER_MAX, &o->buffer);
     case 'j':
@@ -320,21 +321,16 @@ static int run(int argc, char **argv)
                                             {0}};
     struct perf_options o = {
         .port = PERF_PORT, .qps = 1, .working_set = 1 << 20, .buffer = 64 << 20};
-    bool server = false;
     char host[128];
-    int c, status;
-    while ((c = getopt_long(argc, argv, "ho:lbs:an:t:w:Q:D:B:e:iW:d:p:", options, NULL)) != -1) {
-        server |= c == 'Z';
-        int rc = c == 'Z' ? 0 : take(&o, c, optarg);
-        if (rc < 0)
-            return CLI_USAGE;
-        if (rc > 0 && cli_option(c, &cmd_perf, &status))
-            return status;
-    }
-    if (cli_operands(argc, argv, !server, !server, "the server's address, or --server,") != CLI_OK)
+    int status =
+        cli_options(argc, argv, &cmd_perf, "ho:lbs:an:t:w:Q:D:B:e:iW:d:p:", options, take, &o);
+    if (status != CLI_GO_ON)
+        return status;
+    if (cli_operands(argc, argv, !o.server, !o.server, "the server's address, or --server,") !=
+        CLI_OK)
         return CLI_USAGE;
     cli_catch_signals();
-    if (server) {
+    if (o.server) {
         o.signal_every = 1;
         return perf_server(&o);
     }

@@ -29,7 +29,7 @@ struct perf_options {
     uint16_t port;
     enum perf_op op;
     enum perf_wait wait;
-    bool latency, both, json, inline_data;
+    bool server, latency, both, json, inline_data;
     unsigned nsizes;
     uint64_t size[PERF_SIZES_MAX];
     uint64_t count;       /* messages per size; 0 = by time */

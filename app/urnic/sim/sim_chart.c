@@ -186,12 +186,6 @@ static int add_curves(struct sim_chart *c, struct sim *sim, const char *name, ch
     return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Is a flow among those of which a part is drawn, whether or not it has ended? */
 static bool counts(const struct sim_chart *c, const struct sim_flow *f)
 {
@@ -217,7 +211,7 @@ static int add_cdf(struct sim_chart *c, struct sim *sim, const char *name, char 
     if (!rc && !n)
         rc = left_out(why, size, "no flow has a %s%s", c->metric, "");
     if (!rc)
-        qsort(v, n, sizeof *v, by_value);
+        sim_sort(v, n);
     uint32_t steps = n < STEPS ? n : STEPS, before = 0;
     for (uint32_t i = 1; i <= steps && !rc; i++) {
         uint32_t upto = (uint32_t)((uint64_t)n * i / steps);

@@ -11,19 +11,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli.h"
+
 #define MS 1000000ull
 
 #define SERVICE_NS (1 * MS)  /* between two looks at the links */
 #define SLEEP_MAX  (50 * MS) /* ports want to be served now and then */
 #define HEADERS    18u       /* Ethernet and a VLAN tag */
-
-static uint64_t clock_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- opening ---- */
 
@@ -382,7 +376,7 @@ void bump_wait(struct bump *b, uint64_t now, uint64_t until)
 
     if (step.how == PACE_YIELD) { /* an answer, or room, is often on its way */
         sched_yield();
-        pace_yielded(&b->pace, now, clock_ns());
+        pace_yielded(&b->pace, now, cli_now());
     }
     if (step.how != PACE_BLOCK)
         return;

@@ -166,8 +166,9 @@ static int check(const struct wire_job *j)
 /* ---- the command line ---- */
 
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
-static int take(struct wire_job *j, int c, const char *value)
+static int take(void *arg, int c, char *value)
 {
+    struct wire_job *j = arg;
     switch (c) {
     case 'r':
         j->rules_file = value;
@@ -243,15 +244,10 @@ static int options(struct wire_job *j, int argc, char **argv)
                                          SUITE_OPTIONS,
                                          CLI_HELP,
                                          {0}};
-    int c, status;
+    int status = cli_options(argc, argv, &cmd_wire, "r:R:c:qvh", list, take, j);
 
-    while ((c = getopt_long(argc, argv, "r:R:c:qvh", list, NULL)) != -1) {
-        int rc = take(j, c, optarg);
-        if (rc < 0)
-            return CLI_USAGE;
-        if (rc > 0 && cli_option(c, &cmd_wire, &status))
-            return status == CLI_OK ? -1 : status;
-    }
+    if (status != CLI_GO_ON)
+        return status == CLI_OK ? -1 : status;
     return complete(j, argc, argv);
 }
 
