@@ -66,13 +66,6 @@ static struct client_qp *qp_by_number(struct client *c, uint32_t qpn)
     return caps.arg;
 }
 
-struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn)
-{
-    struct client_qp *qp = qp_by_number(c, qpn);
-
-    return qp && qp->ctx == &c->ctx ? qp : NULL;
-}
-
 struct client_qp *client_qp_of_process(struct client *c, uint32_t qpn)
 {
     struct client_qp *qp = qp_by_number(c, qpn);

@@ -22,10 +22,9 @@ int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_a
 /* ... and back. */
 void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out);
 
-/* A queue pair of this client by its number; O(1). NULL = none, or another client's (SEC-26). */
-struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn);
-/* The same, or one of another context of the same process on the same device: same process id and
- * user, as the kernel told when they connected; a process that it can't name has only its own. */
+/* A queue pair of this client by its number; O(1). Or one of another context of the same process on
+ * the same device: same process id and user, as the kernel told when they connected; a process that
+ * it can't name has only its own. NULL = none, or another client's (SEC-26). */
 struct client_qp *client_qp_of_process(struct client *c, uint32_t qpn);
 
 /* Modify it, and what hangs on its state and address: rings, next hop. With QPA_AV in m->mask
