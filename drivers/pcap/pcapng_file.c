@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static int fd_of(void *arg)
@@ -64,4 +65,12 @@ int pcapng_create(const char *path, enum pcapng_patience patience, const struct 
     if (fd < 0)
         return -errno;
     return pcapng_from_fd(fd, patience, opt, out);
+}
+
+uint64_t pcapng_epoch(uint64_t now)
+{
+    struct timespec wall;
+
+    clock_gettime(CLOCK_REALTIME, &wall);
+    return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - now;
 }

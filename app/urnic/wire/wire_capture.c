@@ -7,25 +7,15 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli.h"
 #include "pcapng_file.h"
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec ts;
-
-    clock_gettime(clock, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 int wire_capture_open(struct wire_capture *c, const char *path, const struct bump *b)
 {
     static const char *const names[BUMP_DIRS] = {"A", "B"};
-    const struct pcapng_options opt = {
-        .application = "urnic wire",
-        .epoch = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC),
-    };
+    const struct pcapng_options opt = {.application = "urnic wire",
+                                       .epoch = pcapng_epoch(cli_now())};
     int rc = pcapng_create(path, PCAPNG_DROPS, &opt, &c->w);
 
     for (unsigned d = 0; d < BUMP_DIRS && rc == 0; d++)

@@ -78,12 +78,11 @@ static uint64_t capture_drain(struct capture *c)
 
 static int capture_begin(struct capture *c)
 {
-    struct pcapng_options opt = {
-        .application = "urnicd", .limit = c->params.limit, .snaplen = c->params.snaplen};
-    struct timespec wall;
+    const struct pcapng_options opt = {.application = "urnicd",
+                                       .limit = c->params.limit,
+                                       .snaplen = c->params.snaplen,
+                                       .epoch = pcapng_epoch(clock_now())};
 
-    clock_gettime(CLOCK_REALTIME, &wall);
-    opt.epoch = (uint64_t)wall.tv_sec * CLOCK_SEC + (uint64_t)wall.tv_nsec - clock_now();
     int rc = pcapng_from_fd(c->params.fd, PCAPNG_DROPS, &opt, &c->file);
     if (rc == 0)
         rc = pcapng_interface(c->file, c->name, c->port, c->rate);
