@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic`: one program, one subcommand per file.
+ * `urnic`: one program, one file or one folder per subcommand.
  */
 #include <stdio.h>
 #include <string.h>
