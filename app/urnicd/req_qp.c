@@ -246,25 +246,14 @@ int req_qp_query(struct request *r)
     out->attr = (struct ipc_qp_attr){
         .state = a.state,
         .cur_state = a.state,
-        .qkey = a.qkey,
-        .rq_psn = a.rq_psn,
-        .sq_psn = a.sq_psn,
-        .dest_qpn = a.dest_qpn,
-        .access_flags = a.access_flags,
-        .pkey_index = a.pkey_index,
-        .port = 1,
-        .path_mtu = a.path_mtu,
-        .timeout = a.timeout,
-        .retry_cnt = a.retry_cnt,
-        .rnr_retry = a.rnr_retry,
-        .min_rnr_timer = a.min_rnr_timer,
-        .max_rd_atomic = a.max_rd_atomic,
-        .max_dest_rd_atomic = a.max_dest_rd_atomic,
-        .en_sqd_async_notify = a.en_sqd_async_notify,
-        .sq_draining = a.sq_draining,
+#define X(name, verbs, bit) .name = a.name,
+        QP_ATTRS(X)
+#undef X
+            .sq_draining = a.sq_draining,
         .e2e_credits = a.e2e_credits,
         .rate_limit = qp->rate_limit,
     };
+    out->attr.port = 1; /* before the queue pair has been told, too */
     av_to_ipc(r->device, &a.av, &out->attr.av);
     out->max_send_wr = p.max_send_wr;
     out->max_recv_wr = p.max_recv_wr;

@@ -198,6 +198,16 @@ static void retire_entry(struct urnic_qp *qp, const struct ipc_cqe *e)
                                   memory_order_release);
 }
 
+#define X(name) _Static_assert((int)URNIC_WC_##name == (int)WC_##name, #name);
+WC_STATUSES(X)
+#undef X
+#define X(name, number) _Static_assert((int)URNIC_WC_##name == (number), #name);
+WC_OPCODES(X)
+#undef X
+_Static_assert(URNIC_WC_GRH == WC_F_GRH && URNIC_WC_WITH_IMM == WC_F_IMM &&
+                   URNIC_WC_WITH_INV == WC_F_INV && URNIC_WC_IPV4 == WC_F_IPV4,
+               "flags are passed on as they are");
+
 static void fill_wc(struct urnic_wc *wc, const struct urnic_qp *qp, const struct ipc_cqe *e)
 {
     wc->wr_id = e->cookie;

@@ -200,17 +200,21 @@ static int build_send(uint8_t *at, const struct urnic_qp *qp, const struct urnic
 }
 
 _Static_assert(sizeof(struct urnic_sge) == sizeof(struct ipc_sge), "copied as they are");
-_Static_assert(URNIC_SEND_FENCE == IPC_WR_F_FENCE && URNIC_SEND_SIGNALED == IPC_WR_F_SIGNALED &&
-                   URNIC_SEND_SOLICITED == IPC_WR_F_SOLICITED &&
-                   URNIC_SEND_INLINE == IPC_WR_F_INLINE,
-               "flags are copied as they are");
-_Static_assert((int)URNIC_WR_ATOMIC_WRITE + 1 == (int)IPC_WR_OPCODE_MAX, "and so are opcodes");
+#define X(name, number) _Static_assert((int)URNIC_WR_##name == (number), #name);
+WR_OPCODES(X)
+#undef X
+#define X(name) _Static_assert(URNIC_SEND_##name == WR_F_##name, #name);
+X(FENCE)
+X(SIGNALED)
+X(SOLICITED)
+X(INLINE)
+#undef X
 
 /* Append one request; the caller publishes. */
 static int append_send(struct urnic_qp *qp, const struct urnic_send_wr *wr)
 {
     if ((unsigned)wr->opcode > URNIC_WR_ATOMIC_WRITE ||
-        !(opcode_types[wr->opcode] & type_bit(qp)) || (wr->send_flags & ~IPC_WR_F_ALL) != 0 ||
+        !(opcode_types[wr->opcode] & type_bit(qp)) || (wr->send_flags & ~WR_F_ALL) != 0 ||
         (unsigned)wr->num_sge > qp->max_send_sge ||
         (wr->opcode == URNIC_WR_FLUSH && (wr->num_sge > 0 || !flush_feth(wr))))
         return -EINVAL;

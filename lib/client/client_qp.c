@@ -255,29 +255,24 @@ void client_ah_attr(struct urnic_ah_attr *attr, const struct ipc_av *av)
     memcpy(attr->dmac, av->dmac, sizeof(attr->dmac));
 }
 
+#define X(name, verbs, bit) _Static_assert((unsigned)URNIC_QP_##bit == QPA_##bit, #bit);
+QP_ATTRS(X)
+X(, , STATE)
+X(, , CUR_STATE)
+X(, , AV)
+X(, , RATE_LIMIT)
+#undef X
+
 int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *a, unsigned mask)
 {
     if ((mask & URNIC_QP_PATH_MTU) && (unsigned)a->path_mtu > UINT8_MAX)
         return -EINVAL; /* the daemon, which checks it, gets an octet */
-    struct ipc_qp_attr attr = {
-        .state = a->qp_state,
-        .cur_state = a->cur_qp_state,
-        .qkey = a->qkey,
-        .rq_psn = a->rq_psn,
-        .sq_psn = a->sq_psn,
-        .dest_qpn = a->dest_qp_num,
-        .access_flags = a->qp_access_flags,
-        .rate_limit = a->rate_limit,
-        .pkey_index = a->pkey_index,
-        .port = a->port_num,
-        .path_mtu = (uint8_t)a->path_mtu,
-        .timeout = a->timeout,
-        .retry_cnt = a->retry_cnt,
-        .rnr_retry = a->rnr_retry,
-        .min_rnr_timer = a->min_rnr_timer,
-        .max_rd_atomic = a->max_rd_atomic,
-        .max_dest_rd_atomic = a->max_dest_rd_atomic,
-        .en_sqd_async_notify = a->en_sqd_async_notify,
+    struct ipc_qp_attr attr = {.state = a->qp_state,
+                               .cur_state = a->cur_qp_state,
+                               .rate_limit = a->rate_limit,
+#define X(name, verbs, bit) .name = a->verbs,
+                               QP_ATTRS(X)
+#undef X
     };
     av_from(&attr.av, &a->ah_attr);
     return qp_modify(qp, &attr, mask);
@@ -288,23 +283,11 @@ void client_qp_attr(struct urnic_qp_attr *a, const struct ipc_qp_attr *attr)
     *a = (struct urnic_qp_attr){
         .qp_state = attr->state,
         .cur_qp_state = attr->state,
-        .qkey = attr->qkey,
-        .rq_psn = attr->rq_psn,
-        .sq_psn = attr->sq_psn,
-        .dest_qp_num = attr->dest_qpn,
-        .qp_access_flags = attr->access_flags,
         .rate_limit = attr->rate_limit,
-        .path_mtu = attr->path_mtu,
-        .pkey_index = attr->pkey_index,
-        .port_num = attr->port,
-        .timeout = attr->timeout,
-        .retry_cnt = attr->retry_cnt,
-        .rnr_retry = attr->rnr_retry,
-        .min_rnr_timer = attr->min_rnr_timer,
-        .max_rd_atomic = attr->max_rd_atomic,
-        .max_dest_rd_atomic = attr->max_dest_rd_atomic,
-        .en_sqd_async_notify = attr->en_sqd_async_notify,
-        .sq_draining = attr->sq_draining,
+#define X(name, verbs, bit) .verbs = attr->name,
+        QP_ATTRS(X)
+#undef X
+            .sq_draining = attr->sq_draining,
     };
     client_ah_attr(&a->ah_attr, &attr->av);
 }

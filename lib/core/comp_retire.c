@@ -43,7 +43,7 @@ static void tell_room(struct engine *e, struct qp *qp)
 }
 
 /* The oldest work request fails, the rest is flushed (REQ-36). No copy is pending. */
-static void fail_now(struct engine *e, struct qp *qp, enum engine_status status, uint64_t now)
+static void fail_now(struct engine *e, struct qp *qp, enum wc_status status, uint64_t now)
 {
     struct req *r = &qp->req;
     if (r->head != r->tail) {
@@ -60,7 +60,7 @@ static void fail_now(struct engine *e, struct qp *qp, enum engine_status status,
         qp_to_sqe(e, qp);
 }
 
-void comp_fail(struct engine *e, struct qp *qp, enum engine_status status, const char *why,
+void comp_fail(struct engine *e, struct qp *qp, enum wc_status status, const char *why,
                uint64_t now)
 {
     struct req *r = &qp->req;
@@ -152,7 +152,7 @@ void comp_idle(struct engine *e, struct qp *qp, uint64_t now)
     struct req *r = &qp->req;
     if (!r->fail || qp->state == QPS_ERR || qp->state == QPS_RESET)
         return;
-    enum engine_status status = r->fail;
+    enum wc_status status = r->fail;
     r->fail = 0;
     fail_now(e, qp, status, now);
 }

@@ -17,7 +17,7 @@ void comp_idle(struct engine *e, struct qp *qp, uint64_t now);
 void comp_retire(struct engine *e, struct qp *qp, uint64_t now);
 /* The oldest work request fails with `status`, the queue pair goes to ERR (REQ-36); waits for
  * pending copies. */
-void comp_fail(struct engine *e, struct qp *qp, enum engine_status status, const char *why,
+void comp_fail(struct engine *e, struct qp *qp, enum wc_status status, const char *why,
                uint64_t now);
 /* Flush the send queue in order (QP-12). */
 void comp_flush(struct engine *e, struct qp *qp);

@@ -45,7 +45,7 @@
 
 #include "cc.h"
 #include "engine_counters.h"
-#include "engine_verbs.h"
+#include "ib.h"
 #include "mem.h"
 #include "wire.h"
 
@@ -173,10 +173,13 @@ const uint64_t *engine_counters(const struct engine *e);
 
 /* ---- completions and events ---- */
 
+/* "SUCCESS", "LOC_LEN_ERR" ... of an enum wc_status; never NULL. */
+const char *engine_status_name(unsigned status);
+
 struct engine_wc {
     uint64_t wr_id;
-    uint32_t status; /* enum engine_status */
-    uint32_t opcode; /* enum engine_wc_opcode */
+    uint32_t status; /* enum wc_status */
+    uint32_t opcode; /* enum wc_opcode */
     uint32_t byte_len;
     uint32_t imm; /* as on the wire, or the invalidated R_Key */
     uint32_t qpn, src_qpn;
@@ -195,7 +198,7 @@ struct engine_hooks {
     /* Store a completion. false = no room: the CQ is in error from now on (CQ-05). */
     bool (*cq_push)(void *arg, void *cq_arg, const struct engine_wc *wc);
     /* An asynchronous event about the object whose creation argument is obj_arg. */
-    void (*event)(void *arg, enum engine_event ev, void *obj_arg);
+    void (*event)(void *arg, enum ib_event ev, void *obj_arg);
     /* A datagram for QP1: the 256-octet MAD (GSI-02 is checked by the receiver). */
     void (*gsi_rx)(void *arg, const struct wire_pkt *pkt, const uint8_t *payload, uint32_t len);
     /* The first valid request on a QP, in RTR or later: for the CM (CM-23). May be NULL. */
@@ -328,6 +331,7 @@ enum engine_recovery {
     RECOVER_SR,      /* selective repeat, with a peer of our own kind */
     RECOVER_GBN_OOO, /* go-back-N; keeps what comes early of the WRITE under way (LR-09) */
 };
+extern const char *const qp_state_names[];        /* "RESET" ..., by enum qp_state */
 extern const char *const engine_recovery_names[]; /* "default", "gbn", "sr", "gbn-ooo", NULL */
 
 struct engine_qp_attr {

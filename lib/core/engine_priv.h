@@ -93,7 +93,7 @@ static inline void engine_count(struct engine *e, enum engine_counter c)
     e->counters[c]++;
 }
 
-static inline void engine_event(struct engine *e, enum engine_event ev, void *obj)
+static inline void engine_event(struct engine *e, enum ib_event ev, void *obj)
 {
     if (e->p.hooks.event)
         e->p.hooks.event(e->p.hook_arg, ev, obj);

@@ -107,7 +107,7 @@ void qp_to_error(struct engine *e, struct qp *qp, bool by_consumer, int ev, uint
     record_discard(qp);
     resp_error(qp, by_consumer);
     if (ev >= 0)
-        engine_event(e, (enum engine_event)ev, qp->arg);
+        engine_event(e, (enum ib_event)ev, qp->arg);
     /* A work request whose copy is under way is flushed only when that copy is over: its owner may
      * use the memory again as soon as it sees the completion. */
     if (!qp->req.recs.head)

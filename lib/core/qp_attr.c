@@ -44,8 +44,8 @@ static const struct transition {
      .uc = {0, QPA_CUR_STATE | QPA_ACCESS_FLAGS | PATH | QPA_RATE_LIMIT},
      .ud = {0, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT},
      .gsi = {0, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT}},
-    {QPS_RTS, QPS_SQD, .rc = {0, QPA_EN_SQD_NOTIFY}, .uc = {0, QPA_EN_SQD_NOTIFY},
-     .ud = {0, QPA_EN_SQD_NOTIFY}, .gsi = {0, QPA_EN_SQD_NOTIFY}},
+    {QPS_RTS, QPS_SQD, .rc = {0, QPA_EN_SQD_ASYNC_NOTIFY}, .uc = {0, QPA_EN_SQD_ASYNC_NOTIFY},
+     .ud = {0, QPA_EN_SQD_ASYNC_NOTIFY}, .gsi = {0, QPA_EN_SQD_ASYNC_NOTIFY}},
     {QPS_SQD, QPS_RTS, .rc = {0, QPA_CUR_STATE | PATH | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER},
      .uc = {0, QPA_CUR_STATE | PATH | QPA_ACCESS_FLAGS}, .ud = {0, QPA_CUR_STATE | QPA_QKEY},
      .gsi = {0, QPA_CUR_STATE | QPA_QKEY}},
@@ -151,24 +151,11 @@ int qp_attr_check(struct engine *e, const struct qp *qp, enum qp_state to,
 void qp_attr_take(struct qp *qp, const struct engine_qp_attr *a, unsigned mask)
 {
     struct engine_qp_attr *q = &qp->attr;
-#define TAKE(bit, field)                                                                           \
-    if (mask & (bit))                                                                              \
-    q->field = a->field
-    TAKE(QPA_ACCESS_FLAGS, access_flags);
-    TAKE(QPA_PKEY_INDEX, pkey_index);
-    TAKE(QPA_PORT, port);
-    TAKE(QPA_QKEY, qkey);
-    TAKE(QPA_AV, av);
-    TAKE(QPA_PATH_MTU, path_mtu);
-    TAKE(QPA_TIMEOUT, timeout);
-    TAKE(QPA_RETRY_CNT, retry_cnt);
-    TAKE(QPA_RNR_RETRY, rnr_retry);
-    TAKE(QPA_RQ_PSN, rq_psn);
-    TAKE(QPA_MAX_QP_RD_ATOMIC, max_rd_atomic);
-    TAKE(QPA_MIN_RNR_TIMER, min_rnr_timer);
-    TAKE(QPA_SQ_PSN, sq_psn);
-    TAKE(QPA_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
-    TAKE(QPA_DEST_QPN, dest_qpn);
-    TAKE(QPA_EN_SQD_NOTIFY, en_sqd_async_notify);
-#undef TAKE
+    if (mask & QPA_AV)
+        q->av = a->av;
+#define X(name, verbs, bit)                                                                        \
+    if (mask & QPA_##bit)                                                                          \
+        q->name = a->name;
+    QP_ATTRS(X)
+#undef X
 }

@@ -46,7 +46,7 @@ struct req {
     uint8_t retry_left, rnr_left;
     uint8_t rtx;         /* a retransmission of rtx_psn is under way (TMR-07) */
     uint8_t restart_set; /* restart_pkt is valid for the READ at rd_first */
-    uint8_t fail;        /* enum engine_status to fail with once `recs` is empty */
+    uint8_t fail;        /* enum wc_status to fail with once `recs` is empty */
     uint8_t full;        /* a post was refused: sq_room is owed */
     uint8_t probe : 1;   /* LR-12 is on */
     uint8_t probed : 1;  /* ... and has been used since the last progress */

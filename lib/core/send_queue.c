@@ -131,7 +131,7 @@ static bool takes_inline(const struct engine_send_wr *wr)
 }
 
 /* ATM-12, ATM-13. */
-static enum engine_status judge_placement(const struct engine_send_wr *wr, uint64_t len)
+static enum wc_status judge_placement(const struct engine_send_wr *wr, uint64_t len)
 {
     if (wr->opcode == WR_ATOMIC_WRITE)
         return len == 8 ? WC_SUCCESS : WC_LOC_LEN_ERR;
@@ -142,7 +142,7 @@ static enum engine_status judge_placement(const struct engine_send_wr *wr, uint6
 }
 
 /* What is wrong with the request itself; it completes with that in its turn (REQ-08). */
-static enum engine_status judge(const struct qp *qp, const struct engine_send_wr *wr, uint64_t len)
+static enum wc_status judge(const struct qp *qp, const struct engine_send_wr *wr, uint64_t len)
 {
     if (wr->opcode >= WR_OPCODE_MAX || !type_can(qp, &wr_infos[wr->opcode]))
         return WC_LOC_QP_OP_ERR;

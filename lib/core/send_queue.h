@@ -47,7 +47,7 @@ struct swqe {
     uint32_t ssn;
     uint16_t inline_len;
     uint8_t opcode, wr_flags, nsge, flags;
-    uint8_t error; /* enum engine_status that it will complete with; 0 = none */
+    uint8_t error; /* enum wc_status that it will complete with; 0 = none */
 };
 _Static_assert(sizeof(struct swqe) == 64, "one cache line");
 _Static_assert(sizeof(union swqe_sge) == sizeof(struct mem_ref), "a segment takes no more room");
@@ -82,7 +82,7 @@ struct wr_info {
     bool se;                           /* may ask for a solicited event (HDR-03) */
     uint8_t first, middle, last, only; /* enum wire_op */
 };
-/* By enum engine_wr_opcode. */
+/* By enum wr_opcode. */
 extern const struct wr_info wr_infos[WR_OPCODE_MAX];
 
 /* Octets between a work request and its body. */

@@ -36,7 +36,7 @@ static unsigned spans_of(const struct rx *rx, struct place_span spans[3])
 }
 
 /* The work request completes with an error; the queue pair stays usable unless `fatal`. */
-static void fail(struct rx *rx, struct qp *qp, enum engine_status status, bool fatal)
+static void fail(struct rx *rx, struct qp *qp, enum wc_status status, bool fatal)
 {
     struct record *rec = record_new(rx->e, qp, REC_RESP);
     rec->action = UD_FAIL;
@@ -105,7 +105,7 @@ static void complete(struct engine *e, struct qp *qp, const struct record *rec, 
     resp_complete(e, qp, &wc, now);
 }
 
-static void complete_error(struct engine *e, struct qp *qp, enum engine_status status, bool fatal,
+static void complete_error(struct engine *e, struct qp *qp, enum wc_status status, bool fatal,
                            uint64_t now)
 {
     struct engine_wc wc = {
@@ -123,5 +123,5 @@ void ud_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t now
     else if (rec->action == UD_DONE)
         complete(e, qp, rec, now);
     else if (rec->action == UD_FAIL)
-        complete_error(e, qp, (enum engine_status)rec->arg, rec->rkey, now);
+        complete_error(e, qp, (enum wc_status)rec->arg, rec->rkey, now);
 }

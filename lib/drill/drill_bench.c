@@ -32,7 +32,7 @@ static bool on_cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     return true;
 }
 
-static void on_event(void *arg, enum engine_event ev, void *about)
+static void on_event(void *arg, enum ib_event ev, void *about)
 {
     struct drill_run *run = arg;
     struct drill_happening *h = calloc(1, sizeof(*h));

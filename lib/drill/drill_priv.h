@@ -90,7 +90,7 @@ struct drill_completion {
 struct drill_happening { /* an event of the engine's */
     struct drill_happening *next;
     uint64_t ns;
-    enum engine_event event;
+    enum ib_event event;
     const struct drill_object *about; /* QP, CQ or SRQ */
     bool taken;
 };

@@ -148,7 +148,7 @@ enum ipc_size {
 #define IPC_FEAT_MW     (1ull << 2)
 #define IPC_FEAT_UD     (1ull << 4) /* bit 3 stands for nothing */
 #define IPC_FEAT_DRIVE  (1ull << 5) /* IPC_CM_QP, and the fields that came with it (minor 1) */
-#define IPC_FEAT_REG_MR (1ull << 6) /* IPC_MR_ALLOC, IPC_WR_REG_MR (minor 3) */
+#define IPC_FEAT_REG_MR (1ull << 6) /* IPC_MR_ALLOC, WR_REG_MR (minor 3) */
 #define IPC_FEAT_CLASS  (1ull << 7) /* ipc_cm_conn.tclass and .sl (minor 6) */
 #define IPC_FEAT_UNMAP  (1ull << 8) /* who unmaps slabs with their queues (ipc_where; minor 9) */
 

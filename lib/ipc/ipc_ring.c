@@ -29,9 +29,9 @@ static bool send_shape_ok(const struct ipc_sqe *wr, uint32_t ext)
     if (ext > room)
         return false;
     room -= ext;
-    if (wr->opcode >= IPC_WR_OPCODE_MAX || (wr->flags & ~IPC_WR_F_ALL) != 0)
+    if (wr->opcode >= WR_OPCODE_MAX || (wr->flags & ~WR_F_ALL) != 0)
         return false;
-    if (wr->flags & IPC_WR_F_INLINE)
+    if (wr->flags & WR_F_INLINE)
         return wr->nsge == 0 && wr->inline_len <= IPC_INLINE_MAX && wr->inline_len <= room;
     return wr->inline_len == 0 && wr->nsge <= IPC_SGE_MAX &&
            wr->nsge * sizeof(struct ipc_sge) <= room;
@@ -59,22 +59,22 @@ int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out)
     out->inline_data = NULL;
     if (!send_shape_ok(&out->wr, ext)) {
         out->wr.opcode = IPC_WR_MALFORMED;
-        out->wr.flags &= IPC_WR_F_SIGNALED;
+        out->wr.flags &= WR_F_SIGNALED;
         out->wr.nsge = 0;
         out->wr.inline_len = 0;
         return 1;
     }
     if (r->ud)
         memcpy(&out->ud, at, sizeof(out->ud));
-    else if (out->wr.opcode == IPC_WR_BIND_MW)
+    else if (out->wr.opcode == WR_BIND_MW)
         memcpy(&out->bind, at, sizeof(out->bind));
-    else if (out->wr.opcode == IPC_WR_REG_MR)
+    else if (out->wr.opcode == WR_REG_MR)
         memcpy(&out->reg, at, sizeof(out->reg));
     else if (ipc_sqe_ext(out->wr.opcode, false) != 0)
         memcpy(&out->atomic, at, sizeof(out->atomic));
     if (r->xrc)
         memcpy(&out->xrc, at + ext - sizeof(out->xrc), sizeof(out->xrc));
-    if (out->wr.flags & IPC_WR_F_INLINE)
+    if (out->wr.flags & WR_F_INLINE)
         out->inline_data = at + ext;
     else
         out->sge = (const struct ipc_sge *)(const void *)(at + ext);

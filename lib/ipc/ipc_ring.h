@@ -43,6 +43,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "ib.h"
 #include "ipc_verbs.h"
 
 #define IPC_LINE       64u
@@ -107,40 +108,19 @@ struct ipc_sge {
     uint32_t lkey;
 };
 
-/* Verbs' numbers. */
-enum ipc_wr_opcode {
-    IPC_WR_RDMA_WRITE,
-    IPC_WR_RDMA_WRITE_IMM,
-    IPC_WR_SEND,
-    IPC_WR_SEND_IMM,
-    IPC_WR_RDMA_READ,
-    IPC_WR_CMP_SWAP,
-    IPC_WR_FETCH_ADD,
-    IPC_WR_LOCAL_INV,
-    IPC_WR_BIND_MW,
-    IPC_WR_SEND_INV,
-    IPC_WR_REG_MR,     /* ours: verbs have it in the kernel only */
-    IPC_WR_FLUSH = 14, /* minor 14; imm is the FETH */
-    IPC_WR_ATOMIC_WRITE = 15,
-    IPC_WR_OPCODE_MAX,
-    IPC_WR_MALFORMED = 255, /* from ipc_sq_fetch only: completes with LOC_QP_OP_ERR (REQ-08) */
-};
-#define IPC_WR_F_FENCE     1u /* verbs' numbers */
-#define IPC_WR_F_SIGNALED  2u
-#define IPC_WR_F_SOLICITED 4u
-#define IPC_WR_F_INLINE    8u
-#define IPC_WR_F_ALL       (IPC_WR_F_FENCE | IPC_WR_F_SIGNALED | IPC_WR_F_SOLICITED | IPC_WR_F_INLINE)
+/* In the place of an opcode, from ipc_sq_fetch only: completes with LOC_QP_OP_ERR (REQ-08). */
+#define IPC_WR_MALFORMED 255u
 
 /* An entry of a send queue: this, then by opcode and queue pair type one of the extensions below,
  * of XRC then an ipc_sqe_xrc, then nsge ipc_sge or inline_len octets. */
 struct ipc_sqe {
-    uint8_t opcode; /* enum ipc_wr_opcode */
-    uint8_t flags;  /* IPC_WR_F_* */
+    uint8_t opcode; /* enum wr_opcode */
+    uint8_t flags;  /* WR_F_* */
     uint8_t units;  /* 1..8: all of this entry */
     uint8_t nsge;   /* 0 with F_INLINE */
     uint16_t inline_len;
     uint16_t pkey_index;
-    uint32_t imm; /* immediate as on the wire, or the R_Key to invalidate */
+    uint32_t imm; /* immediate as on the wire, the R_Key to invalidate, or the FETH (minor 14) */
     uint32_t rkey;
     uint64_t cookie; /* comes back in the CQE as it is */
     uint64_t remote_va;
@@ -190,9 +170,9 @@ struct ipc_cqe {
     uint32_t qpn, src_qpn;
     uint32_t byte_len;
     uint32_t imm;      /* as on the wire, or the invalidated R_Key */
-    uint32_t wc_flags; /* verbs': 1 GRH, 2 IMM, 8 INV */
-    uint8_t status;    /* verbs' numbers (CQ-02) */
-    uint8_t opcode;    /* verbs' numbers: 0.. send side, 128 RECV, 129 RECV_RDMA_WITH_IMM */
+    uint32_t wc_flags; /* WC_F_* */
+    uint8_t status;    /* enum wc_status (CQ-02) */
+    uint8_t opcode;    /* enum wc_opcode */
     uint8_t kind;      /* enum ipc_cqe_kind */
     uint8_t sl;
     uint16_t pkey_index, zero;
@@ -241,11 +221,11 @@ static inline uint32_t ipc_sqe_ext(unsigned opcode, bool ud)
 {
     if (ud)
         return sizeof(struct ipc_sqe_ud);
-    if (opcode == IPC_WR_CMP_SWAP || opcode == IPC_WR_FETCH_ADD || opcode == IPC_WR_FLUSH)
+    if (opcode == WR_ATOMIC_CMP_AND_SWP || opcode == WR_ATOMIC_FETCH_AND_ADD || opcode == WR_FLUSH)
         return sizeof(struct ipc_sqe_atomic);
-    if (opcode == IPC_WR_BIND_MW)
+    if (opcode == WR_BIND_MW)
         return sizeof(struct ipc_sqe_bind);
-    if (opcode == IPC_WR_REG_MR)
+    if (opcode == WR_REG_MR)
         return sizeof(struct ipc_sqe_reg);
     return 0;
 }

@@ -168,7 +168,7 @@ struct ipc_mw_alloc {
 };
 
 /* Parts of [off, off+len) of slab `obj`, at most max_segs of them, become the region when a work
- * request says so (IPC_WR_REG_MR), and cease to be it when one invalidates it. */
+ * request says so (WR_REG_MR), and cease to be it when one invalidates it. */
 struct ipc_mr_alloc {
     struct ipc_hdr hdr;
     uint32_t pd;

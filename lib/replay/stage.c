@@ -23,7 +23,7 @@ static bool on_cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     return true;
 }
 
-static void on_event(void *arg, enum engine_event ev, void *obj)
+static void on_event(void *arg, enum ib_event ev, void *obj)
 {
     (void)arg, (void)ev, (void)obj;
 }

@@ -122,7 +122,7 @@ static bool hook_cq(void *arg, void *cq_arg, const struct engine_wc *wc)
     return true;
 }
 
-static void hook_event(void *arg, enum engine_event ev, void *obj)
+static void hook_event(void *arg, enum ib_event ev, void *obj)
 {
     (void)arg;
     (void)ev;

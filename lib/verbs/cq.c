@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cq.h"
+#include "ib.h"
 #include "verbs_priv.h"
 
 /* ---- channels ---- */
@@ -171,10 +172,14 @@ int uv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 
 /* ---- polling ---- */
 
-_Static_assert((int)URNIC_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR &&
-                   (int)URNIC_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IMM &&
-                   (int)URNIC_WC_LOCAL_INV == (int)IBV_WC_LOCAL_INV && URNIC_WC_GRH == IBV_WC_GRH &&
-                   URNIC_WC_WITH_IMM == IBV_WC_WITH_IMM && URNIC_WC_WITH_INV == IBV_WC_WITH_INV,
+#define X(name) _Static_assert((int)URNIC_WC_##name == (int)IBV_WC_##name, #name);
+WC_STATUSES(X)
+#undef X
+_Static_assert((int)URNIC_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IMM &&
+                   (int)URNIC_WC_LOCAL_INV == (int)IBV_WC_LOCAL_INV &&
+                   (int)URNIC_WC_ATOMIC_WRITE == (int)IBV_WC_ATOMIC_WRITE &&
+                   URNIC_WC_GRH == IBV_WC_GRH && URNIC_WC_WITH_IMM == IBV_WC_WITH_IMM &&
+                   URNIC_WC_WITH_INV == IBV_WC_WITH_INV,
                "completions are passed on as they are");
 
 /* Datagrams over RoCE say in their service level which header they came with, as devices of

@@ -7,6 +7,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <string.h>
 
+#include "ib.h"
 #include "verbs_priv.h"
 
 UV_EXPORT void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst,
@@ -37,34 +38,21 @@ void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, const struct ib_uverbs_
 
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, const struct ib_uverbs_qp_attr *src)
 {
-    *dst = (struct ibv_qp_attr){
-        .qp_state = src->qp_state,
-        .cur_qp_state = src->cur_qp_state,
-        .path_mtu = src->path_mtu,
-        .path_mig_state = src->path_mig_state,
-        .qkey = src->qkey,
-        .rq_psn = src->rq_psn,
-        .sq_psn = src->sq_psn,
-        .dest_qp_num = src->dest_qp_num,
-        .qp_access_flags = src->qp_access_flags,
-        .cap.max_send_wr = src->max_send_wr,
-        .cap.max_recv_wr = src->max_recv_wr,
-        .cap.max_send_sge = src->max_send_sge,
-        .cap.max_recv_sge = src->max_recv_sge,
-        .cap.max_inline_data = src->max_inline_data,
-        .pkey_index = src->pkey_index,
-        .alt_pkey_index = src->alt_pkey_index,
-        .en_sqd_async_notify = src->en_sqd_async_notify,
-        .sq_draining = src->sq_draining,
-        .max_rd_atomic = src->max_rd_atomic,
-        .max_dest_rd_atomic = src->max_dest_rd_atomic,
-        .min_rnr_timer = src->min_rnr_timer,
-        .port_num = src->port_num,
-        .timeout = src->timeout,
-        .retry_cnt = src->retry_cnt,
-        .rnr_retry = src->rnr_retry,
-        .alt_port_num = src->alt_port_num,
-        .alt_timeout = src->alt_timeout,
+    *dst = (struct ibv_qp_attr){.qp_state = src->qp_state,
+                                .cur_qp_state = src->cur_qp_state,
+                                .path_mig_state = src->path_mig_state,
+                                .cap.max_send_wr = src->max_send_wr,
+                                .cap.max_recv_wr = src->max_recv_wr,
+                                .cap.max_send_sge = src->max_send_sge,
+                                .cap.max_recv_sge = src->max_recv_sge,
+                                .cap.max_inline_data = src->max_inline_data,
+                                .alt_pkey_index = src->alt_pkey_index,
+                                .sq_draining = src->sq_draining,
+                                .alt_port_num = src->alt_port_num,
+                                .alt_timeout = src->alt_timeout,
+#define X(name, verbs, bit) .verbs = src->verbs,
+                                QP_ATTRS(X)
+#undef X
     };
     ibv_copy_ah_attr_from_kern(&dst->ah_attr, &src->ah_attr);
     ibv_copy_ah_attr_from_kern(&dst->alt_ah_attr, &src->alt_ah_attr);

@@ -4,6 +4,7 @@
  * on both sides.
  */
 #include "post.h"
+#include "ib.h"
 
 #define CHUNK 8
 
@@ -15,13 +16,13 @@ _Static_assert(sizeof(struct urnic_sge) == sizeof(struct ibv_sge) &&
                    offsetof(struct urnic_sge, length) == offsetof(struct ibv_sge, length) &&
                    offsetof(struct urnic_sge, lkey) == offsetof(struct ibv_sge, lkey),
                "so are the segments of all requests");
-_Static_assert((int)URNIC_WR_SEND_WITH_INV == (int)IBV_WR_SEND_WITH_INV &&
-                   (int)URNIC_WR_ATOMIC_WRITE == (int)IBV_WR_ATOMIC_WRITE &&
-                   (int)URNIC_WC_ATOMIC_WRITE == (int)IBV_WC_ATOMIC_WRITE &&
-                   URNIC_SEND_FENCE == IBV_SEND_FENCE && URNIC_SEND_SIGNALED == IBV_SEND_SIGNALED &&
+#define X(name, number) _Static_assert((int)IBV_WR_##name == (number), #name);
+WR_OPCODES_VERBS(X)
+#undef X
+_Static_assert(URNIC_SEND_FENCE == IBV_SEND_FENCE && URNIC_SEND_SIGNALED == IBV_SEND_SIGNALED &&
                    URNIC_SEND_SOLICITED == IBV_SEND_SOLICITED &&
                    URNIC_SEND_INLINE == IBV_SEND_INLINE,
-               "so are opcodes and flags");
+               "so are flags");
 
 int uv_send_from(struct urnic_send_wr *to, const struct ibv_send_wr *wr, enum ibv_qp_type type)
 {

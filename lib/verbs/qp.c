@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "ah.h"
+#include "ib.h"
 #include "qp_ex.h"
 #include "verbs_priv.h"
 #include "xrc.h"
@@ -12,7 +13,12 @@
 #define PSN_MASK    0xFFFFFFu
 #define SHORT_QUEUE 64u
 
-_Static_assert((int)URNIC_QP_DEST_QPN == (int)IBV_QP_DEST_QPN &&
+#define X(name, verbs, bit) _Static_assert((int)URNIC_QP_##bit == (int)IBV_QP_##bit, #bit);
+QP_ATTRS(X)
+#undef X
+_Static_assert((int)URNIC_QP_STATE == (int)IBV_QP_STATE &&
+                   (int)URNIC_QP_CUR_STATE == (int)IBV_QP_CUR_STATE &&
+                   (int)URNIC_QP_AV == (int)IBV_QP_AV &&
                    (int)URNIC_QP_RATE_LIMIT == (int)IBV_QP_RATE_LIMIT &&
                    (int)URNIC_QPS_ERR == (int)IBV_QPS_ERR && (int)URNIC_QPT_UD == (int)IBV_QPT_UD &&
                    (int)URNIC_QPT_XRC_RECV == (int)IBV_QPT_XRC_RECV &&
@@ -190,25 +196,15 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 {
     struct uv_qp *qp = uv_qp(ibqp);
-    struct urnic_qp_attr u = {
-        .qp_state = (enum urnic_qp_state)a->qp_state,
-        .cur_qp_state = (enum urnic_qp_state)a->cur_qp_state,
-        .qkey = a->qkey,
-        .rq_psn = a->rq_psn & PSN_MASK,
-        .sq_psn = a->sq_psn & PSN_MASK,
-        .dest_qp_num = a->dest_qp_num,
-        .qp_access_flags = a->qp_access_flags & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE,
-        .path_mtu = (enum urnic_mtu)a->path_mtu,
-        .pkey_index = a->pkey_index,
-        .port_num = a->port_num,
-        .timeout = a->timeout,
-        .retry_cnt = a->retry_cnt,
-        .rnr_retry = a->rnr_retry,
-        .min_rnr_timer = a->min_rnr_timer,
-        .max_rd_atomic = a->max_rd_atomic,
-        .max_dest_rd_atomic = a->max_dest_rd_atomic,
-        .en_sqd_async_notify = a->en_sqd_async_notify,
+    struct urnic_qp_attr u = {.qp_state = (enum urnic_qp_state)a->qp_state,
+                              .cur_qp_state = (enum urnic_qp_state)a->cur_qp_state,
+#define X(name, verbs, bit) .verbs = (unsigned)a->verbs, /* enums of different names */
+                              QP_ATTRS(X)
+#undef X
     };
+    u.rq_psn &= PSN_MASK;
+    u.sq_psn &= PSN_MASK;
+    u.qp_access_flags &= ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE;
     if (mask & IBV_QP_RATE_LIMIT) /* behind what the oldest headers know */
         u.rate_limit = a->rate_limit;
     int err = mask & IBV_QP_AV ? uv_ah_attr(&u.ah_attr, &a->ah_attr) : 0;
@@ -233,25 +229,13 @@ int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
     *attr = (struct ibv_qp_attr){
         .qp_state = (enum ibv_qp_state)u.qp_state,
         .cur_qp_state = (enum ibv_qp_state)u.cur_qp_state,
-        .path_mtu = (enum ibv_mtu)u.path_mtu,
         .path_mig_state = IBV_MIG_MIGRATED,
-        .qkey = u.qkey,
-        .rq_psn = u.rq_psn,
-        .sq_psn = u.sq_psn,
-        .dest_qp_num = u.dest_qp_num,
-        .qp_access_flags = u.qp_access_flags,
         .cap = cap_from(&qp->cap),
-        .pkey_index = u.pkey_index,
-        .en_sqd_async_notify = u.en_sqd_async_notify,
         .sq_draining = u.sq_draining,
-        .max_rd_atomic = u.max_rd_atomic,
-        .max_dest_rd_atomic = u.max_dest_rd_atomic,
-        .min_rnr_timer = u.min_rnr_timer,
-        .port_num = u.port_num,
-        .timeout = u.timeout,
-        .retry_cnt = u.retry_cnt,
-        .rnr_retry = u.rnr_retry,
-        .rate_limit = u.rate_limit,
+#define X(name, verbs, bit) .verbs = (unsigned)u.verbs,
+        QP_ATTRS(X)
+#undef X
+            .rate_limit = u.rate_limit,
     };
     uv_ah_attr_back(&attr->ah_attr, &u.ah_attr);
     ibqp->state = attr->qp_state;

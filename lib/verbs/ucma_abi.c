@@ -3,6 +3,7 @@
  * Conversions between liburnic's structs and those of the kernel's rdma_ucm ABI.
  */
 #include "ucma_abi.h"
+#include "ib.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -200,22 +201,11 @@ void ucma_qp_attr(struct ib_uverbs_qp_attr *to, const struct urnic_qp_attr *from
     to->qp_attr_mask = mask; /* the same bits */
     to->qp_state = from->qp_state;
     to->cur_qp_state = from->cur_qp_state;
-    to->path_mtu = from->path_mtu;
-    to->qkey = from->qkey;
-    to->rq_psn = from->rq_psn;
-    to->sq_psn = from->sq_psn;
-    to->dest_qp_num = from->dest_qp_num;
-    to->qp_access_flags = from->qp_access_flags;
+#define X(name, verbs, bit) to->verbs = from->verbs;
+    QP_ATTRS(X)
+#undef X
     if (mask & URNIC_QP_AV)
         ah_attr(&to->ah_attr, &from->ah_attr);
-    to->pkey_index = from->pkey_index;
-    to->max_rd_atomic = from->max_rd_atomic;
-    to->max_dest_rd_atomic = from->max_dest_rd_atomic;
-    to->min_rnr_timer = from->min_rnr_timer;
-    to->port_num = from->port_num;
-    to->timeout = from->timeout;
-    to->retry_cnt = from->retry_cnt;
-    to->rnr_retry = from->rnr_retry;
 }
 
 /* ---- paths ---- */

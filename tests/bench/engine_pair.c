@@ -19,7 +19,7 @@ static bool cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     return true;
 }
 
-static void event(void *arg, enum engine_event ev, void *obj)
+static void event(void *arg, enum ib_event ev, void *obj)
 {
     (void)arg;
     (void)ev;

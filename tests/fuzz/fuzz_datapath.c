@@ -265,7 +265,7 @@ static void send_entry(unsigned arg)
         if (x.qpn & 0x80) /* nobody has been asked for it yet */
             memset(x.av.dmac, 0, 6);
         memcpy(raw + at, &x, sizeof(x));
-    } else if (e.opcode == IPC_WR_BIND_MW) {
+    } else if (e.opcode == WR_BIND_MW) {
         struct ipc_sqe_bind x = {.mw_rkey = w.key[1],
                                  .new_rkey = (w.key[1] & ~0xFFu) | take(1),
                                  .mr_lkey = w.key[few >> 5],
@@ -273,7 +273,7 @@ static void send_entry(unsigned arg)
                                  .va = e.remote_va,
                                  .len = 64};
         memcpy(raw + at, &x, sizeof(x));
-    } else if (e.opcode == IPC_WR_REG_MR) {
+    } else if (e.opcode == WR_REG_MR) {
         struct ipc_sqe_reg x = {.key = (w.key[2] & ~0xFFu) | take(1),
                                 .access = MEM_LOCAL_WRITE | MEM_REMOTE_ANY,
                                 .va = IOVA,
@@ -281,7 +281,7 @@ static void send_entry(unsigned arg)
         memcpy(raw + at, &x, sizeof(x));
     }
     at += ipc_sqe_ext(e.opcode, ud);
-    if (e.flags & IPC_WR_F_INLINE) {
+    if (e.flags & WR_F_INLINE) {
         e.inline_len = (uint16_t)(take(2) % 300);
         at += e.inline_len;
     } else {

@@ -20,8 +20,8 @@ volatile uint32_t fuzz_ipc_sink; /* so that nothing read is optimised away */
 static uint32_t touch(const struct ipc_send *s)
 {
     uint32_t sum = s->wr.opcode;
-    FUZZ_CHECK((s->wr.flags & ~IPC_WR_F_ALL) == 0);
-    FUZZ_CHECK(s->wr.opcode < IPC_WR_OPCODE_MAX || s->wr.opcode == IPC_WR_MALFORMED);
+    FUZZ_CHECK((s->wr.flags & ~WR_F_ALL) == 0);
+    FUZZ_CHECK(s->wr.opcode < WR_OPCODE_MAX || s->wr.opcode == IPC_WR_MALFORMED);
     FUZZ_CHECK(s->wr.nsge <= IPC_SGE_MAX && s->wr.inline_len <= IPC_INLINE_MAX);
     const uint8_t *end = s->raw + sizeof(s->raw);
     if (s->wr.nsge != 0)

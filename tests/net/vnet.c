@@ -392,7 +392,7 @@ static bool on_wc(void *arg, void *cq_arg, const struct engine_wc *wc)
     return true;
 }
 
-static void on_event(void *arg, enum engine_event event, void *obj_arg)
+static void on_event(void *arg, enum ib_event event, void *obj_arg)
 {
     struct vnet_host *h = arg;
 

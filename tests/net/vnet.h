@@ -57,7 +57,7 @@ struct vnet_wc { /* a completion and when it came */
 };
 
 struct vnet_event {
-    enum engine_event event;
+    enum ib_event event;
     void *obj_arg;
     uint64_t time;
 };

@@ -22,7 +22,7 @@ static bool on_cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     return true;
 }
 
-static void on_event(void *arg, enum engine_event ev, void *obj)
+static void on_event(void *arg, enum ib_event ev, void *obj)
 {
     struct rig *r = arg;
     (void)obj;
@@ -246,7 +246,7 @@ void rig_same_sent(const struct rig *a, const struct rig *b)
     }
 }
 
-struct engine_send_wr rig_wr(struct rig *r, enum engine_wr_opcode op, uint64_t wr_id, uint32_t off,
+struct engine_send_wr rig_wr(struct rig *r, enum wr_opcode op, uint64_t wr_id, uint32_t off,
                              uint32_t len)
 {
     static struct engine_sge sge[8];
@@ -270,7 +270,7 @@ struct engine_send_wr rig_wr(struct rig *r, enum engine_wr_opcode op, uint64_t w
     };
 }
 
-int rig_post(struct rig *r, enum engine_wr_opcode op, uint64_t wr_id, uint32_t len, unsigned flags)
+int rig_post(struct rig *r, enum wr_opcode op, uint64_t wr_id, uint32_t len, unsigned flags)
 {
     struct engine_send_wr wr = rig_wr(r, op, wr_id, 0, len);
     wr.flags = (uint8_t)flags;

@@ -53,7 +53,7 @@ struct rig {
     struct engine_wc wc[RIG_LOG];
     unsigned nwc;
     unsigned cq_room; /* completions that still fit */
-    enum engine_event ev[64];
+    enum ib_event ev[64];
     unsigned nev;
     unsigned comm_est, sq_room, mr_freed, gsi, guesses;
     struct { /* by the trace hook, the n-th at n % 64 */
@@ -85,9 +85,9 @@ struct engine_qp_attr rig_attr(const struct rig *r, const struct rig_opts *o);
 void rig_connect(struct rig *r, struct qp *qp, const struct rig_opts *o, enum qp_state to);
 
 /* Posting; the buffer begins at RIG_VA + off. */
-struct engine_send_wr rig_wr(struct rig *r, enum engine_wr_opcode op, uint64_t wr_id, uint32_t off,
+struct engine_send_wr rig_wr(struct rig *r, enum wr_opcode op, uint64_t wr_id, uint32_t off,
                              uint32_t len);
-int rig_post(struct rig *r, enum engine_wr_opcode op, uint64_t wr_id, uint32_t len, unsigned flags);
+int rig_post(struct rig *r, enum wr_opcode op, uint64_t wr_id, uint32_t len, unsigned flags);
 int rig_post_recv(struct rig *r, uint64_t wr_id, uint32_t off, uint32_t len);
 
 /* Send all that can be sent, at most `max` packets (0 = all). Returns how many. */

@@ -109,19 +109,19 @@ static bool deliver(struct obj *from, struct obj *to, const struct ipc_send *s, 
     if (ipc_rq_fetch(rq, &r) != 1)
         return false;
     ipc_ring_release(rq);
-    bool imm = s->wr.opcode == IPC_WR_SEND_IMM || s->wr.opcode == IPC_WR_RDMA_WRITE_IMM;
-    if (r.nsge > 0 && s->wr.opcode != IPC_WR_RDMA_WRITE_IMM)
+    bool imm = s->wr.opcode == WR_SEND_WITH_IMM || s->wr.opcode == WR_RDMA_WRITE_WITH_IMM;
+    if (r.nsge > 0 && s->wr.opcode != WR_RDMA_WRITE_WITH_IMM)
         memcpy((void *)(uintptr_t)r.sge[0].va, data, len);
     struct ipc_cqe e = {
         .cookie = r.cookie,
         .kind = IPC_CQE_RECV,
-        .opcode = s->wr.opcode == IPC_WR_RDMA_WRITE_IMM ? 129 : 128,
+        .opcode = s->wr.opcode == WR_RDMA_WRITE_WITH_IMM ? 129 : 128,
         .byte_len = len,
         .src_qpn = from->qpn,
         .imm = s->wr.imm,
         .wc_flags = imm ? 2 : 0,
     };
-    complete(to, &e, to->recv_cq, s->wr.flags & IPC_WR_F_SOLICITED);
+    complete(to, &e, to->recv_cq, s->wr.flags & WR_F_SOLICITED);
     return true;
 }
 
@@ -132,28 +132,28 @@ static unsigned execute(struct fake *f, struct obj *qp, const struct ipc_send *s
     uint8_t *remote = (uint8_t *)(uintptr_t)s->wr.remote_va;
     uint64_t old;
     switch (s->wr.opcode) {
-    case IPC_WR_RDMA_READ:
+    case WR_RDMA_READ:
         for (uint32_t i = 0; i < s->wr.nsge; i++) {
             memcpy((void *)(uintptr_t)s->sge[i].va, remote + *len, s->sge[i].len);
             *len += s->sge[i].len;
         }
         return 0;
-    case IPC_WR_CMP_SWAP:
-    case IPC_WR_FETCH_ADD:
+    case WR_ATOMIC_CMP_AND_SWP:
+    case WR_ATOMIC_FETCH_AND_ADD:
         memcpy(&old, remote, 8);
         memcpy((void *)(uintptr_t)s->sge[0].va, &old, 8);
-        uint64_t new = s->wr.opcode == IPC_WR_FETCH_ADD ? old + s->atomic.compare_add
-                       : old == s->atomic.compare_add   ? s->atomic.swap
-                                                        : old;
+        uint64_t new = s->wr.opcode == WR_ATOMIC_FETCH_AND_ADD ? old + s->atomic.compare_add
+                       : old == s->atomic.compare_add          ? s->atomic.swap
+                                                               : old;
         memcpy(remote, &new, 8);
         *len = 8;
         return 0;
     default:
         *len = gather(s, data);
     }
-    if (*len && (s->wr.opcode == IPC_WR_RDMA_WRITE || s->wr.opcode == IPC_WR_RDMA_WRITE_IMM))
+    if (*len && (s->wr.opcode == WR_RDMA_WRITE || s->wr.opcode == WR_RDMA_WRITE_WITH_IMM))
         memcpy(remote, data, *len);
-    if (s->wr.opcode == IPC_WR_RDMA_WRITE)
+    if (s->wr.opcode == WR_RDMA_WRITE)
         return 0;
     struct obj *to = find_qp(f, qp->type == 4 ? s->ud.qpn : qp->dest);
     return to != NULL && deliver(qp, to, s, data, *len) ? 0 : rnr_retry_exceeded;
@@ -172,7 +172,7 @@ static void serve_sq(struct fake *f, struct obj *qp)
         if (status == 0)
             status = atomic_load(&f->knobs.status);
         ipc_ring_release(&qp->sq);
-        if (!qp->sig_all && !(s.wr.flags & IPC_WR_F_SIGNALED) && status == 0)
+        if (!qp->sig_all && !(s.wr.flags & WR_F_SIGNALED) && status == 0)
             continue;
         struct ipc_cqe e = {
             .cookie = s.wr.cookie,

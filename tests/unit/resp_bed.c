@@ -39,7 +39,7 @@ static void on_comm_est(void *arg, void *qp_arg)
         b->ev[b->nev++] = EV_HOOK;
 }
 
-static void on_event(void *arg, enum engine_event ev, void *obj)
+static void on_event(void *arg, enum ib_event ev, void *obj)
 {
     struct bed *b = arg;
     (void)obj;

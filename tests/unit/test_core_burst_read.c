@@ -131,9 +131,9 @@ static void compare_state(const struct rig *a, const struct rig *b)
 /* A work request of a kind and length that the seed says, of one range or several. */
 static void post(struct world *w, uint64_t wr_id)
 {
-    static const enum engine_wr_opcode ops[] = {WR_RDMA_READ, WR_RDMA_READ, WR_RDMA_READ,
-                                                WR_RDMA_WRITE, WR_ATOMIC_FETCH_AND_ADD};
-    enum engine_wr_opcode op = ops[below(w, 5)];
+    static const enum wr_opcode ops[] = {WR_RDMA_READ, WR_RDMA_READ, WR_RDMA_READ, WR_RDMA_WRITE,
+                                         WR_ATOMIC_FETCH_AND_ADD};
+    enum wr_opcode op = ops[below(w, 5)];
     uint32_t len = below(w, 4) == 0 ? below(w, 100) : below(w, 30 * RIG_MTU);
     if (below(w, 3) == 0)
         len -= len % RIG_MTU;

@@ -112,7 +112,7 @@ END_TEST
 static const struct fatal {
     const char *rule;
     unsigned syndrome;
-    enum engine_status status;
+    enum wc_status status;
 } fatals[] = {
     {"ACK-06 invalid request", WIRE_SYN_NAK_INV, WC_REM_INV_REQ_ERR},
     {"ACK-06 remote access", WIRE_SYN_NAK_ACCESS, WC_REM_ACCESS_ERR},
@@ -187,7 +187,7 @@ END_TEST
 /* Responses that don't fit: dropped, nothing written, the operation can still succeed. */
 static const struct misfit {
     const char *rule;
-    enum engine_wr_opcode op;
+    enum wr_opcode op;
     uint32_t len; /* of the request */
     unsigned resp;
     uint32_t at, resp_len;

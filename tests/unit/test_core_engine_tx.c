@@ -227,7 +227,7 @@ START_TEST(ack_04_one_write_ahead)
     ck_assert_uint_eq(first(r, &sent), 0); /* nothing that it would overtake */
     ck_assert_uint_eq(rig_tx(r, 0), 1);
 
-    static const enum engine_wr_opcode completes[] = {WR_SEND, WR_RDMA_WRITE_WITH_IMM};
+    static const enum wr_opcode completes[] = {WR_SEND, WR_RDMA_WRITE_WITH_IMM};
     for (unsigned i = 0; i < 2; i++) {
         p.psn = rig_psn(RIG_RQPSN, 1 + (int)i);
         rig_rx(r, &p, NULL);

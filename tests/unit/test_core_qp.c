@@ -54,9 +54,9 @@ static const struct row {
      QPA_CUR_STATE | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER | QPA_RATE_LIMIT},
     {QP_UC, QPS_RTS, QPS_RTS, 0, QPA_CUR_STATE | QPA_ACCESS_FLAGS | QPA_RATE_LIMIT},
     {QP_UD, QPS_RTS, QPS_RTS, 0, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT},
-    {QP_RC, QPS_RTS, QPS_SQD, 0, QPA_EN_SQD_NOTIFY},
-    {QP_UC, QPS_RTS, QPS_SQD, 0, QPA_EN_SQD_NOTIFY},
-    {QP_UD, QPS_RTS, QPS_SQD, 0, QPA_EN_SQD_NOTIFY},
+    {QP_RC, QPS_RTS, QPS_SQD, 0, QPA_EN_SQD_ASYNC_NOTIFY},
+    {QP_UC, QPS_RTS, QPS_SQD, 0, QPA_EN_SQD_ASYNC_NOTIFY},
+    {QP_UD, QPS_RTS, QPS_SQD, 0, QPA_EN_SQD_ASYNC_NOTIFY},
     {QP_RC, QPS_SQD, QPS_RTS, 0, QPA_CUR_STATE | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER},
     {QP_UC, QPS_SQD, QPS_RTS, 0, QPA_CUR_STATE | QPA_ACCESS_FLAGS},
     {QP_UD, QPS_SQD, QPS_RTS, 0, QPA_CUR_STATE | QPA_QKEY},
@@ -89,7 +89,7 @@ static struct rig *in_state(enum qp_type type, enum qp_state state, struct rig_o
     if (state == QPS_SQD || state == QPS_ERR)
         ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE, r->now), 0);
     if (state == QPS_SQE) {
-        rig_post(r, (enum engine_wr_opcode)99, 1, 8, 0);
+        rig_post(r, (enum wr_opcode)99, 1, 8, 0);
         rig_tx(r, 0);
         rig_clear(r);
     }

@@ -7,7 +7,7 @@
 /* How a message of each length is cut: REQ-02, REQ-03, REQ-04, PSN-06, HDR-09. */
 static const struct cut {
     const char *rule;
-    enum engine_wr_opcode op;
+    enum wr_opcode op;
     uint32_t len;
     unsigned npkt;
     uint8_t opcodes[4];
@@ -126,7 +126,7 @@ END_TEST
 START_TEST(hdr_03_solicited)
 {
     static const struct {
-        enum engine_wr_opcode op;
+        enum wr_opcode op;
         bool se;
     } t[] = {{WR_SEND, true},        {WR_SEND_WITH_IMM, true}, {WR_RDMA_WRITE_WITH_IMM, true},
              {WR_RDMA_WRITE, false}, {WR_RDMA_READ, false},    {WR_ATOMIC_FETCH_AND_ADD, false}};
@@ -252,16 +252,16 @@ static const struct local_error {
     const char *rule;
     enum qp_type type;
     int max_rd;
-    enum engine_wr_opcode op;
+    enum wr_opcode op;
     uint32_t len;
     unsigned nsge, inline_len, bad_key;
-    enum engine_status status;
+    enum wc_status status;
 } local_errors[] = {
     {"REQ-08 bad L_Key", QP_RC, 0, WR_SEND, 10, 1, 0, 1, WC_LOC_PROT_ERR},
     {"REQ-08 range beyond the region", QP_RC, 0, WR_RDMA_WRITE, RIG_MEM + 1, 1, 0, 0,
      WC_LOC_PROT_ERR},
     {"REQ-09 bad L_Key of a READ", QP_RC, 0, WR_RDMA_READ, 10, 1, 0, 1, WC_LOC_PROT_ERR},
-    {"REQ-08 unknown opcode", QP_RC, 0, (enum engine_wr_opcode)77, 10, 1, 0, 0, WC_LOC_QP_OP_ERR},
+    {"REQ-08 unknown opcode", QP_RC, 0, (enum wr_opcode)77, 10, 1, 0, 0, WC_LOC_QP_OP_ERR},
     {"REQ-08 too many SGEs", QP_RC, 0, WR_SEND, 1, 5, 0, 0, WC_LOC_QP_OP_ERR},
     {"REQ-08 inline too long", QP_RC, 0, WR_SEND, 0, 0, 200, 0, WC_LOC_QP_OP_ERR},
     {"REQ-07 longer than 2^31", QP_RC, 0, WR_SEND, 0xFFFFFFFF, 1, 0, 0, WC_LOC_LEN_ERR},

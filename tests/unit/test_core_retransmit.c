@@ -333,7 +333,8 @@ START_TEST(qp_07_drains)
     rig_post(r, WR_SEND, 3, 8, WR_F_SIGNALED);
     rig_tx(r, 2); /* the second is under way, nobody has been asked to answer */
     struct engine_qp_attr a = {.state = QPS_SQD, .en_sqd_async_notify = true};
-    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE | QPA_EN_SQD_NOTIFY, r->now), 0);
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE | QPA_EN_SQD_ASYNC_NOTIFY, r->now),
+                     0);
     struct engine_qp_attr back = {.state = QPS_RTS};
     ck_assert_int_lt(engine_qp_modify(r->e, r->qp, &back, QPA_STATE, r->now), 0); /* QP-08 */
     rig_clear(r);
@@ -368,13 +369,13 @@ START_TEST(qp_07_told_when_asked)
 {
     struct rig *r = rig_new(NULL);
     struct engine_qp_attr a = {.en_sqd_async_notify = true};
-    change(r, QPS_SQD, a, QPA_EN_SQD_NOTIFY);
+    change(r, QPS_SQD, a, QPA_EN_SQD_ASYNC_NOTIFY);
     ck_assert_uint_eq(r->nev, 1);
     change(r, QPS_RTS, a, 0);
     change(r, QPS_SQD, a, 0);
     ck_assert_uint_eq(r->nev, 1);
     change(r, QPS_RTS, a, 0);
-    change(r, QPS_SQD, a, QPA_EN_SQD_NOTIFY);
+    change(r, QPS_SQD, a, QPA_EN_SQD_ASYNC_NOTIFY);
     ck_assert_uint_eq(r->nev, 2);
     rig_free(r);
 }

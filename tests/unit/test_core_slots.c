@@ -23,10 +23,9 @@ static uint32_t below(struct world *w, uint32_t n)
 /* A work request of a kind and length that the seed says, out of one or two ranges. */
 static void post(struct world *w, uint64_t wr_id)
 {
-    static const enum engine_wr_opcode ops[] = {WR_RDMA_WRITE, WR_RDMA_WRITE,
-                                                WR_SEND,       WR_SEND_WITH_IMM,
-                                                WR_RDMA_READ,  WR_RDMA_WRITE_WITH_IMM};
-    enum engine_wr_opcode op = ops[below(w, 6)];
+    static const enum wr_opcode ops[] = {WR_RDMA_WRITE,    WR_RDMA_WRITE, WR_SEND,
+                                         WR_SEND_WITH_IMM, WR_RDMA_READ,  WR_RDMA_WRITE_WITH_IMM};
+    enum wr_opcode op = ops[below(w, 6)];
     uint32_t len = below(w, 3) == 0 ? below(w, 100) : below(w, 40 * RIG_MTU);
     uint32_t cut = below(w, 5) == 0 ? below(w, len + 1) : len, off = below(w, 1000);
     unsigned flags = below(w, 4) == 0 ? WR_F_SIGNALED : 0;

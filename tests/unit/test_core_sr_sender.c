@@ -326,7 +326,7 @@ START_TEST(lr_12_probe)
 {
     static const struct {
         const char *spec;
-        enum engine_wr_opcode opcode;
+        enum wr_opcode opcode;
         unsigned probes;
     } cases[] = {
         {"none", WR_RDMA_WRITE, 0},

@@ -162,7 +162,7 @@ static bool block(uint32_t seen)
 
 static void post_one(void)
 {
-    struct ipc_sqe e = {.opcode = IPC_WR_SEND, .units = 1};
+    struct ipc_sqe e = {.opcode = WR_SEND, .units = 1};
     memcpy(lab.client.base + (lab.client.index & (ENTRIES - 1)) * IPC_UNIT, &e, sizeof(e));
     lab.client.index++;
     if (ipc_ring_publish(&lab.client) && ipc_doorbell_push(bell(), 4, 0, &lab.worker))
@@ -321,7 +321,7 @@ static struct ringer {
 static void *ringing_thread(void *arg)
 {
     struct ringer *r = arg;
-    struct ipc_sqe e = {.opcode = IPC_WR_SEND, .units = 1};
+    struct ipc_sqe e = {.opcode = WR_SEND, .units = 1};
     me = 1;
     for (uint32_t i = 0; i < SPIN_ROUNDS / 8; i++) {
         while (ipc_ring_room(&r->ring) == 0 &&

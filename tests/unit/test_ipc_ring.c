@@ -40,25 +40,21 @@ START_TEST(shm_03_send_entry_shapes)
         int ret;
         int opcode;
     } cases[] = {
-        {"SHM-03 one SGE in one unit", false, {.opcode = IPC_WR_SEND, .units = 1, .nsge = 1}, 1, 2},
-        {"SHM-03 two SGEs fill one unit",
-         false,
-         {.opcode = IPC_WR_SEND, .units = 1, .nsge = 2},
-         1,
-         2},
+        {"SHM-03 one SGE in one unit", false, {.opcode = WR_SEND, .units = 1, .nsge = 1}, 1, 2},
+        {"SHM-03 two SGEs fill one unit", false, {.opcode = WR_SEND, .units = 1, .nsge = 2}, 1, 2},
         {"SHM-03 three SGEs don't fit one unit",
          false,
-         {.opcode = IPC_WR_SEND, .units = 1, .nsge = 3},
+         {.opcode = WR_SEND, .units = 1, .nsge = 3},
          1,
          255},
         {"SHM-03 sixteen SGEs in five units",
          false,
-         {.opcode = IPC_WR_SEND, .units = 5, .nsge = 16},
+         {.opcode = WR_SEND, .units = 5, .nsge = 16},
          1,
          2},
         {"SHM-03 seventeen are too many, even with room",
          false,
-         {.opcode = IPC_WR_SEND, .units = 8, .nsge = 17},
+         {.opcode = WR_SEND, .units = 8, .nsge = 17},
          1,
          255},
         {"SHM-03 inline of 32 in one unit",
@@ -91,33 +87,29 @@ START_TEST(shm_03_send_entry_shapes)
          {.opcode = 2, .units = 1, .inline_len = 8},
          1,
          255},
-        {"SHM-03 unknown opcode", false, {.opcode = IPC_WR_OPCODE_MAX, .units = 1}, 1, 255},
+        {"SHM-03 unknown opcode", false, {.opcode = WR_OPCODE_MAX, .units = 1}, 1, 255},
         {"SHM-03 reserved flag", false, {.opcode = 2, .units = 1, .flags = 16}, 1, 255},
         {"SHM-03 an atomic's operands take the place of one SGE",
          false,
-         {.opcode = IPC_WR_CMP_SWAP, .units = 1, .nsge = 1},
+         {.opcode = WR_ATOMIC_CMP_AND_SWP, .units = 1, .nsge = 1},
          1,
          5},
         {"SHM-03 an atomic and two SGEs need two units",
          false,
-         {.opcode = IPC_WR_CMP_SWAP, .units = 1, .nsge = 2},
+         {.opcode = WR_ATOMIC_CMP_AND_SWP, .units = 1, .nsge = 2},
          1,
          255},
-        {"SHM-03 REG_MR without segments",
-         false,
-         {.opcode = IPC_WR_REG_MR, .units = 1},
-         1,
-         IPC_WR_REG_MR},
+        {"SHM-03 REG_MR without segments", false, {.opcode = WR_REG_MR, .units = 1}, 1, WR_REG_MR},
         {"SHM-03 REG_MR's segments need a second unit",
          false,
-         {.opcode = IPC_WR_REG_MR, .units = 1, .nsge = 1},
+         {.opcode = WR_REG_MR, .units = 1, .nsge = 1},
          1,
          255},
         {"SHM-03 16 segments in five",
          false,
-         {.opcode = IPC_WR_REG_MR, .units = 5, .nsge = 16},
+         {.opcode = WR_REG_MR, .units = 5, .nsge = 16},
          1,
-         IPC_WR_REG_MR},
+         WR_REG_MR},
         {"SHM-03 a datagram's address needs a second unit",
          true,
          {.opcode = 2, .units = 1},
@@ -195,7 +187,7 @@ START_TEST(shm_02_entry_longer_than_published)
     struct queue q = {0};
     struct ipc_ring client, daemon;
     struct ipc_send got;
-    struct entry e = {.head = {.opcode = IPC_WR_SEND, .units = 3}};
+    struct entry e = {.head = {.opcode = WR_SEND, .units = 3}};
     ipc_ring_init(&client, &q, ENTRIES, IPC_UNIT, false);
     daemon = client;
     put(&client, &e, 2);
@@ -252,7 +244,7 @@ START_TEST(shm_03_xrc_fields)
 {
     /* SHM-03 XRC-03 the shared queue's number stands behind the others' extension, before the data
      */
-    static const unsigned opcodes[] = {IPC_WR_SEND, IPC_WR_FETCH_ADD, IPC_WR_BIND_MW};
+    static const unsigned opcodes[] = {WR_SEND, WR_ATOMIC_FETCH_AND_ADD, WR_BIND_MW};
     for (unsigned i = 0; i < 3; i++) {
         struct queue q = {0};
         struct ipc_ring client, daemon;
@@ -262,7 +254,7 @@ START_TEST(shm_03_xrc_fields)
         struct ipc_sqe_atomic atomic = {.compare_add = 77};
         struct ipc_sqe_xrc xrc = {.srqn = 0xABCDEF};
         struct ipc_sge sge = {.va = 0x1000, .len = 100, .lkey = 5};
-        if (opcodes[i] == IPC_WR_FETCH_ADD)
+        if (opcodes[i] == WR_ATOMIC_FETCH_AND_ADD)
             memcpy(e.rest, &atomic, sizeof(atomic));
         memcpy(e.rest + ext, &xrc, sizeof(xrc));
         memcpy(e.rest + ext + sizeof(xrc), &sge, sizeof(sge));
@@ -274,7 +266,7 @@ START_TEST(shm_03_xrc_fields)
         ck_assert_uint_eq(got.wr.opcode, opcodes[i]);
         ck_assert_uint_eq(got.xrc.srqn, 0xABCDEF);
         ck_assert_int_eq(memcmp(got.sge, &sge, sizeof(sge)), 0);
-        if (opcodes[i] == IPC_WR_FETCH_ADD)
+        if (opcodes[i] == WR_ATOMIC_FETCH_AND_ADD)
             ck_assert_uint_eq(got.atomic.compare_add, 77);
     }
 }

@@ -64,7 +64,7 @@ static bool no_cq(void *arg, void *cq_arg, const struct engine_wc *wc)
 
 static unsigned events;
 
-static void on_event(void *arg, enum engine_event ev, void *obj)
+static void on_event(void *arg, enum ib_event ev, void *obj)
 {
     (void)arg, (void)obj;
     events += ev == EVT_SRQ_LIMIT_REACHED;

@@ -82,22 +82,10 @@ static void attr_from_ipc(const struct ipc_qp_attr *in, struct engine_qp_attr *o
     *out = (struct engine_qp_attr){
         .state = (enum qp_state)in->state,
         .cur_state = (enum qp_state)in->cur_state,
-        .qkey = in->qkey,
-        .rq_psn = in->rq_psn,
-        .sq_psn = in->sq_psn,
-        .dest_qpn = in->dest_qpn,
-        .access_flags = in->access_flags,
-        .pkey_index = in->pkey_index,
-        .port = in->port,
-        .path_mtu = in->path_mtu,
-        .timeout = in->timeout,
-        .retry_cnt = in->retry_cnt,
-        .rnr_retry = in->rnr_retry,
-        .min_rnr_timer = in->min_rnr_timer,
-        .max_rd_atomic = in->max_rd_atomic,
-        .max_dest_rd_atomic = in->max_dest_rd_atomic,
-        .en_sqd_async_notify = in->en_sqd_async_notify != 0,
-        .e2e_credits = in->e2e_credits != 0,
+#define X(name, verbs, bit) .name = in->name,
+        QP_ATTRS(X)
+#undef X
+            .e2e_credits = in->e2e_credits != 0,
     };
 }
 

@@ -111,7 +111,7 @@ static unsigned contexts_count(const struct device *d)
 
 /* ---- hooks of the engine ---- */
 
-static void contexts_object_event(void *device, enum engine_event ev, void *obj)
+static void contexts_object_event(void *device, enum ib_event ev, void *obj)
 {
     (void)device;
     switch (ev) {

@@ -138,32 +138,23 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
         rc = queue_av(qp->ctx, &s->ud.av, &wr->av, now);
         if (rc == -EINVAL || wr->rqpn > WIRE_QPN_MASK)
             wr->opcode = WR_OPCODE_MAX;
-    } else if (s->wr.opcode == IPC_WR_CMP_SWAP || s->wr.opcode == IPC_WR_FETCH_ADD ||
-               s->wr.opcode == IPC_WR_FLUSH) {
+    } else if (s->wr.opcode == WR_ATOMIC_CMP_AND_SWP || s->wr.opcode == WR_ATOMIC_FETCH_AND_ADD ||
+               s->wr.opcode == WR_FLUSH) {
         wr->compare_add = s->atomic.compare_add;
         wr->swap = s->atomic.swap;
-    } else if (s->wr.opcode == IPC_WR_BIND_MW) {
+    } else if (s->wr.opcode == WR_BIND_MW) {
         wr->mw_rkey = s->bind.mw_rkey;
         wr->mw_new_rkey = s->bind.new_rkey;
         wr->mw_lkey = s->bind.mr_lkey;
         wr->mw_va = s->bind.va;
         wr->mw_len = s->bind.len;
         wr->mw_access = s->bind.access;
-    } else if (s->wr.opcode == IPC_WR_REG_MR) {
+    } else if (s->wr.opcode == WR_REG_MR) {
         queue_segs(s, wr, segs);
     }
     return rc == -EAGAIN ? rc : 0;
 }
 
-_Static_assert((int)IPC_WR_RDMA_WRITE == (int)WR_RDMA_WRITE &&
-                   (int)IPC_WR_RDMA_READ == (int)WR_RDMA_READ &&
-                   (int)IPC_WR_SEND_INV == (int)WR_SEND_WITH_INV &&
-                   (int)IPC_WR_FLUSH == (int)WR_FLUSH &&
-                   (int)IPC_WR_OPCODE_MAX == (int)WR_OPCODE_MAX,
-               "opcodes are passed on as they are");
-_Static_assert(IPC_WR_F_FENCE == WR_F_FENCE && IPC_WR_F_SIGNALED == WR_F_SIGNALED &&
-                   IPC_WR_F_SOLICITED == WR_F_SOLICITED && IPC_WR_F_INLINE == WR_F_INLINE,
-               "and so are flags");
 _Static_assert(sizeof(struct ipc_sge) == sizeof(struct engine_sge), "SGEs are passed on in place");
 _Static_assert(offsetof(struct ipc_sge, lkey) == offsetof(struct engine_sge, lkey), "same layout");
 

@@ -39,13 +39,13 @@ struct context_ops {
 
     /* ---- those of a device ---- */
 
-    /* An asynchronous event for each (enum engine_event). */
+    /* An asynchronous event for each (enum ib_event). */
     void (*event)(struct device *d, unsigned event);
     unsigned (*count)(const struct device *d);
 
     /* Hooks of its engine, with the device as their argument: engine_hooks says what they do. */
     bool (*cq_push)(void *device, void *cq_arg, const struct engine_wc *wc);
-    void (*object_event)(void *device, enum engine_event event, void *object_arg);
+    void (*object_event)(void *device, enum ib_event event, void *object_arg);
     void (*sq_room)(void *device, void *qp_arg);
     bool (*recv_wanted)(void *device, void *qp_arg, void *srq_arg);
 };

@@ -442,7 +442,7 @@ static void log_completions(struct record *r)
 static int judge(struct record *r)
 {
     const struct record_scenario *s = r->s;
-    enum engine_status first = WC_SUCCESS;
+    enum wc_status first = WC_SUCCESS;
     for (size_t k = 0; k < r->host[0]->wcs_n && first == WC_SUCCESS; k++)
         first = r->host[0]->wcs[k].wc.status;
     if (first != s->status)

@@ -23,7 +23,7 @@
 
 /* `count` messages of A of one kind. Each uses the next slot on both sides. */
 struct record_step {
-    uint8_t wr; /* enum engine_wr_opcode */
+    uint8_t wr; /* enum wr_opcode */
     uint8_t flags;
     uint32_t len;
     unsigned count; /* 0 ends the list */
@@ -47,7 +47,7 @@ struct record_scenario {
     bool late_recv;               /* a receive is posted when its lack was complained about */
     bool both;                    /* B sends the same to A */
     int (*run)(struct record *r); /* NULL: record_steps */
-    enum engine_status status;    /* of A's first completion that isn't good */
+    enum wc_status status;        /* of A's first completion that isn't good */
     struct record_must must[4];
 };
 
