@@ -452,6 +452,23 @@ bool cli_same_file(const char *in, const char *out)
            a.st_ino == b.st_ino;
 }
 
+char *cli_text(FILE *f, size_t most, size_t *len)
+{
+    char *text = f ? malloc(most + 2) : NULL;
+    if (text) {
+        *len = fread(text, 1, most + 1, f);
+        text[*len] = 0;
+    }
+    int why = !text || ferror(f) ? errno : 0;
+    if (f && f != stdin)
+        fclose(f);
+    if (!why)
+        return text;
+    free(text);
+    errno = why;
+    return NULL;
+}
+
 static void on_signal(int sig)
 {
     static uint64_t first;

@@ -87,6 +87,11 @@ int cli_qpn(const char *option, const char *text, uint32_t *qpn);
 /* Is it the same regular file, by whatever names? "-" as `in` is standard input. */
 bool cli_same_file(const char *in, const char *out);
 
+/* The octets of a file from here on, `most` + 1 of them at most, and a NUL behind them; the caller
+ * frees them. Closes `f` unless it is standard input. NULL with errno, also of the fopen where `f`
+ * is NULL. */
+char *cli_text(FILE *f, size_t most, size_t *len);
+
 /* Print a jansson value as one line on standard output, and drop it. */
 struct json_t;
 void cli_json(struct json_t *value);

@@ -11,31 +11,12 @@
 
 #include "cli.h"
 
-/* The octets of a file, `most` + 1 of them at most, and a NUL; NULL with errno. */
-static char *octets(const char *file, size_t most, size_t *len)
-{
-    char *text = malloc(most + 2);
-    FILE *f = text ? fopen(file, "re") : NULL;
-    if (f) {
-        *len = fread(text, 1, most + 1, f);
-        text[*len] = 0;
-    }
-    int why = !f || ferror(f) ? errno : 0;
-    if (f)
-        fclose(f);
-    if (!why)
-        return text;
-    free(text);
-    errno = why;
-    return NULL;
-}
-
 struct fault *rulefile_read(const char *file, size_t most, uint64_t seed, char **text)
 {
     struct fault_error err;
     struct fault *rules = NULL;
     size_t len = 0;
-    char *t = octets(file, most, &len);
+    char *t = cli_text(fopen(file, "re"), most, &len);
     if (!t)
         cli_error("%s: %s", file, strerror(errno));
     else if (len > most)

@@ -103,17 +103,9 @@ static void report(struct session *s, const char *path, const struct drill_scrip
 
 static char *read_script(const char *path, size_t *len)
 {
-    FILE *f = strcmp(path, "-") ? fopen(path, "r") : stdin;
-    char *text = f ? malloc(DRILL_TEXT_MAX + 2) : NULL;
-    if (text)
-        *len = fread(text, 1, DRILL_TEXT_MAX + 1, f);
-    if (!text || ferror(f)) {
-        cli_errno(errno ? -errno : -ENOMEM, "%s", path);
-        free(text);
-        text = NULL;
-    }
-    if (f && f != stdin)
-        fclose(f);
+    char *text = cli_text(strcmp(path, "-") ? fopen(path, "r") : stdin, DRILL_TEXT_MAX, len);
+    if (!text)
+        cli_errno(-errno, "%s", path);
     return text;
 }
 
