@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The tour in README.md, line by line as it stands there: every command succeeds, and nothing is left
+# The tour in doc/tour.md and the programs of README.md, line by line as they stand there: every command succeeds, and nothing is left
 # running. But times are shorter, where a person waits a second the test waits for what the person waits
 # for, /tmp is a folder of the test's own, and `urnic top` prints two looks instead of waiting for a key.
 # Everything is as after `scripts/test`: beside build/ there are newer builds. Then the lines about the lab, as root.
 #
-#     test_readme.sh README.md URNICD URNIC
+#     test_readme.sh SOURCE_ROOT URNICD URNIC
 set -euo pipefail
-readme=$1 urnicd=$(realpath "$2") urnic=$(realpath "$3")
+readme=$1/README.md tour=$1/doc/tour.md urnicd=$(realpath "$2") urnic=$(realpath "$3")
 dir=$(mktemp -d /tmp/urnic-readme-XXXXXX)
 cleanup() {
     local s
@@ -29,7 +29,7 @@ until_there() {
 }
 END
 # The indented lines behind the mark, up to the next paragraph.
-awk '/^<!-- tour/ { on = 1; next } on && /^[^ ]/ { exit } on' "$readme" | sed -e 's/^    //' \
+awk '/^<!-- tour/ { on = 1; next } on && /^[^ ]/ { exit } on' "$tour" | sed -e 's/^    //' \
     -e "s|/tmp/|$dir/|g" \
     -e 's/^PERF=$!; sleep 1/PERF=$!; until_there bash -c "urnic stat --qps | grep -q RTS"/' \
     -e 's/^sleep 1/until_there grep -q capturing out/' -e 's/--for 5/--for 2/' -e 's/urnic top/& --once/' \
@@ -41,10 +41,10 @@ mkdir -p build/app/urnic build/app/urnicd
 ln -s "$urnic" build/app/urnic/urnic
 ln -s "$urnicd" build/app/urnicd/urnicd
 mkdir -p scripts build-{asan,tsan}/app/{urnic,urnicd}
-cp "$(dirname "$readme")/scripts/lab" scripts
+cp "${readme%/*}/scripts/lab" scripts
 # shellcheck disable=SC2016 # for the stub to expand
 for name in build-{asan,tsan}/app/{urnic/urnic,urnicd/urnicd}; do
-    printf '#!/bin/sh\necho "$0: not the build of the README" >&2\nexit 1\n' >"$name"
+    printf '#!/bin/sh\necho "$0: not the build of the tour" >&2\nexit 1\n' >"$name"
     chmod +x "$name"
 done
 if ! bash -e "$dir/tour" >>"$dir/out" 2>&1 </dev/null; then
@@ -79,7 +79,7 @@ if [ -e "${urnicd%/app/urnicd/urnicd}/lib/verbs/libibverbs.so.1" ]; then
 fi
 
 # The lab: needs root, namespaces and the driver for interfaces.
-awk '/^<!-- lab/ { on = 1; next } on && /^[^ ]/ { exit } on' "$readme" | sed -e 's/^    //' \
+awk '/^<!-- lab/ { on = 1; next } on && /^[^ ]/ { exit } on' "$tour" | sed -e 's/^    //' \
     -e 's/; sleep 1$/; until_there grep -q "waiting on port" out/' | cat <(sed -n '1,/^}/p' tour) - >lab
 [ "$(grep -c '^scripts/lab' lab)" -ge 3 ] || { echo "the lab is not where it was"; exit 1; }
 if [ "$(id -u)" != 0 ] || ! unshare --net true 2>/dev/null ||
