@@ -6,6 +6,20 @@
 #include "ipc_ring.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifdef URNIC_INVARIANTS
+void ipc_ring_holds(bool ok, const char *invariant, uint32_t index, uint32_t other,
+                    uint32_t entries)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "urnic: invariant %s: index %u, the other side's %u, %u entries\n", invariant,
+            index, other, entries);
+    abort();
+}
+#endif
 
 /* Entries between our index and the producer's; a difference beyond the ring is a lie. */
 static int64_t ring_available(const struct ipc_ring *r)

@@ -258,6 +258,30 @@ struct ipc_cq_view {
     uint32_t index;   /* own index: the daemon's prod, the client's cons */
 };
 
+/* Invariants of a view: it is one that ipc_ring_init or ipc_cq_view_init has made. Only private
+ * memory is looked at; what the other process writes may be anything. */
+static inline bool ipc_ring_ok(const struct ipc_ring *r)
+{
+    return r->entries != 0 && (r->entries & (r->entries - 1)) == 0 && r->stride >= 32 &&
+           (r->stride & (r->stride - 1)) == 0 &&
+           r->base == (const uint8_t *)r->q + sizeof(struct ipc_queue);
+}
+
+static inline bool ipc_cq_view_ok(const struct ipc_cq_view *v)
+{
+    return v->entries != 0 && (v->entries & (v->entries - 1)) == 0 &&
+           (const uint8_t *)v->base == (const uint8_t *)v->ring + sizeof(struct ipc_cq_ring);
+}
+
+/* `ok`, or in builds with -Dinvariants=true: the invariant, the values, and abort. */
+#ifdef URNIC_INVARIANTS
+void ipc_ring_holds(bool ok, const char *invariant, uint32_t index, uint32_t other,
+                    uint32_t entries);
+#define IPC_HOLDS(...) ipc_ring_holds(__VA_ARGS__)
+#else
+#define IPC_HOLDS(...) ((void)0)
+#endif
+
 /* Octets of a queue in a slab, head included. */
 static inline uint64_t ipc_queue_size(uint32_t entries, uint32_t stride)
 {
@@ -304,6 +328,9 @@ static inline uint32_t ipc_ring_room(const struct ipc_ring *r)
  * (ipc_doorbell_push). */
 static inline bool ipc_ring_publish(struct ipc_ring *r)
 {
+    IPC_HOLDS(ipc_ring_ok(r), "ring-view", r->index, 0, r->entries);
+    IPC_HOLDS(ipc_ring_room(r) <= r->entries, "ring-room", r->index,
+              atomic_load_explicit(&r->q->cons, memory_order_relaxed), r->entries);
     atomic_store_explicit(&r->q->prod, r->index, memory_order_release);
     ipc_fence();
     if (atomic_load_explicit(&r->q->pending, memory_order_relaxed) != 0)
@@ -362,6 +389,7 @@ static inline void ipc_worker_sleeping(struct ipc_worker *w, bool sleeping)
 /* Tell the client that everything up to r->index has been taken over: its places are free. */
 static inline void ipc_ring_release(struct ipc_ring *r)
 {
+    IPC_HOLDS(ipc_ring_ok(r), "ring-view", r->index, 0, r->entries);
     atomic_store_explicit(&r->q->cons, r->index, memory_order_release);
 }
 
@@ -410,6 +438,7 @@ static inline uint32_t ipc_cq_phase(const struct ipc_cq_view *v, uint32_t index)
  * lie; the CQ is in error then (CQ-05, SHM-05). */
 static inline bool ipc_cq_push(struct ipc_cq_view *v, const struct ipc_cqe *cqe)
 {
+    IPC_HOLDS(ipc_cq_view_ok(v), "completions-view", v->index, 0, v->entries);
     uint32_t used = v->index - atomic_load_explicit(&v->ring->cons, memory_order_acquire);
     if (used >= v->entries)
         return false;
@@ -443,6 +472,11 @@ static inline struct ipc_cqe *ipc_cq_peek(const struct ipc_cq_view *v)
 /* Client: give back everything up to v->index. */
 static inline void ipc_cq_consume(struct ipc_cq_view *v)
 {
+    IPC_HOLDS(ipc_cq_view_ok(v), "completions-view", v->index, 0, v->entries);
+    /* The daemon can't have stored over what had not been given back. */
+    IPC_HOLDS(v->index - atomic_load_explicit(&v->ring->cons, memory_order_relaxed) <= v->entries,
+              "completions-order", v->index,
+              atomic_load_explicit(&v->ring->cons, memory_order_relaxed), v->entries);
     atomic_store_explicit(&v->ring->cons, v->index, memory_order_release);
 }
 

@@ -5,6 +5,9 @@
 #include "ipc_ring.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "unit.h"
 
@@ -383,7 +386,7 @@ START_TEST(cq_phase_across_laps)
                 ipc_cq_consume(&client);
             }
             daemon.index = client.index = 0u - 16u;
-            ipc_cq_consume(&client);
+            atomic_store(&client.ring->cons, client.index);
         }
         ck_assert_ptr_null(ipc_cq_peek(&client));
         ck_assert(ipc_cq_push(&daemon, &(struct ipc_cqe){.cookie = i}));
@@ -449,7 +452,84 @@ START_TEST(shm_06_doorbells)
         ck_assert_int_eq(ipc_doorbell_pop(db, 4, &head), 42);
         ck_assert_int_eq(ipc_doorbell_pop(db, 4, &head), -1);
         ipc_ring_attend(&daemon);
+        daemon.index = client.index;
+        ipc_ring_release(&daemon);
     }
+}
+END_TEST
+
+/* In builds that check invariants a side says what it has broken itself, and aborts. */
+static void aborts(const char *says, void (*broken)(struct ipc_ring *r, struct ipc_cq_view *v))
+{
+    static struct queue shared;
+    static struct {
+        struct ipc_cq_ring ring;
+        struct ipc_cqe cqe[ENTRIES];
+    } cq;
+    struct ipc_ring r;
+    struct ipc_cq_view v;
+    char said[256];
+    int fds[2], status;
+    ipc_ring_init(&r, &shared, ENTRIES, IPC_UNIT, false);
+    ipc_cq_view_init(&v, &cq, ENTRIES);
+    ck_assert(ipc_ring_ok(&r) && ipc_cq_view_ok(&v));
+    ck_assert_int_eq(pipe(fds), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(fds[1], STDERR_FILENO);
+        broken(&r, &v);
+        _exit(0);
+    }
+    close(fds[1]);
+    ssize_t n = read(fds[0], said, sizeof(said) - 1);
+    close(fds[0]);
+    said[n > 0 ? n : 0] = '\0';
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+#ifdef URNIC_INVARIANTS
+    ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "%s: %d", says, status);
+    ck_assert_str_eq(said, says);
+#else
+    ck_assert_msg(status == 0 && n == 0, "%s: %d %s", says, status, said);
+#endif
+}
+
+static void more_than_fit(struct ipc_ring *r, struct ipc_cq_view *v)
+{
+    (void)v;
+    r->index = ENTRIES + 1;
+    ipc_ring_publish(r);
+}
+
+static void odd_size(struct ipc_ring *r, struct ipc_cq_view *v)
+{
+    (void)v;
+    r->entries = ENTRIES - 1;
+    ipc_ring_release(r);
+}
+
+static void polled_too_far(struct ipc_ring *r, struct ipc_cq_view *v)
+{
+    (void)r;
+    v->index = ENTRIES + 1;
+    ipc_cq_consume(v);
+}
+
+static void odd_completions(struct ipc_ring *r, struct ipc_cq_view *v)
+{
+    struct ipc_cqe cqe = {0};
+    (void)r;
+    v->entries = ENTRIES * 2 + 1;
+    ipc_cq_push(v, &cqe);
+}
+
+START_TEST(broken_rings_are_told)
+{
+    aborts("urnic: invariant ring-room: index 17, the other side's 0, 16 entries\n", more_than_fit);
+    aborts("urnic: invariant ring-view: index 0, the other side's 0, 15 entries\n", odd_size);
+    aborts("urnic: invariant completions-order: index 17, the other side's 0, 16 entries\n",
+           polled_too_far);
+    aborts("urnic: invariant completions-view: index 0, the other side's 0, 33 entries\n",
+           odd_completions);
 }
 END_TEST
 
@@ -457,4 +537,4 @@ UNIT_MAIN("ipc ring", shm_03_send_entry_shapes, shm_02_indices, shm_02_entry_lon
           shm_01_entry_wraps_and_is_copied, shm_03_datagram_fields, shm_03_receive_entries,
           shm_03_xrc_fields, shm_03_more_sges_than_there_may_be,
           shm_03_units_of_the_longest_request, cq_05_full_ring_refuses_and_keeps,
-          cq_phase_across_laps, cq_06_arming, shm_06_doorbells)
+          cq_phase_across_laps, cq_06_arming, shm_06_doorbells, broken_rings_are_told)

@@ -10,6 +10,7 @@
 
 #include "async.h"
 #include "client.h"
+#include "context_ok.h"
 #include "device.h"
 #include "foreign.h"
 #include "queue.h"
@@ -138,6 +139,7 @@ unsigned context_round(struct context *c, uint64_t now)
         if (more)
             context_activate(c, q);
     }
+    context_check(c);
     return work;
 }
 

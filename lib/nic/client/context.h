@@ -123,6 +123,7 @@ struct context {
     uint32_t nqueue;            /* numbers ever used */
     struct freed_number *freed; /* a ring of QUOTA_QUEUES, oldest first */
     uint32_t first_freed, nfreed;
+    uint32_t looked; /* context_check goes on here */
 
     bool news;     /* completions, since the worker asked last */
     bool detached; /* no worker looks here any more: the client is being torn down */
