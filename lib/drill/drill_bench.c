@@ -8,6 +8,7 @@
 
 #include "drill_priv.h"
 #include "requester.h"
+#include "step.h"
 
 #define BEGIN_NS 1000000000ull
 #define MESSAGES 65536u /* that come out at once, before the run gives up */
@@ -76,9 +77,16 @@ bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len,
 
 /* ---- out ---- */
 
-static int gather(struct drill_run *run, const struct engine_slot *slot)
+static uint8_t *at(void *arg, const struct mem_piece *p)
 {
-    uint8_t *to = slot->buf + slot->payload_off;
+    const struct drill_object *mr = p->obj;
+    (void)arg;
+    return mr->octets + p->off;
+}
+
+static int gather(void *arg, const struct engine_slot *slot)
+{
+    struct drill_run *run = arg;
     if (slot->npieces && run->gather_fail) {
         if (!run->gather_skip) {
             run->gather_fail--;
@@ -86,12 +94,7 @@ static int gather(struct drill_run *run, const struct engine_slot *slot)
         }
         run->gather_skip--;
     }
-    for (unsigned i = 0; i < slot->npieces; i++) {
-        const struct mem_piece *p = &slot->pieces[i];
-        const struct drill_object *mr = p->obj;
-        memcpy(to, mr->octets + p->off, p->len);
-        to += p->len;
-    }
+    step_gather(slot, at, run);
     return 0;
 }
 
@@ -102,14 +105,10 @@ static void send_requests(struct drill_run *run)
         struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
         if (n == MESSAGES)
             drill_end(run, DRILL_WRONG, NULL, "more than %u packets come out at once", n);
-        if (!engine_tx(run->e, &slot, 1, run->now))
+        if (!step_tx(run->e, &slot, 1, run->now, gather, run))
             return;
-        slot.status = gather(run, &slot);
-        engine_sent(run->e, &slot, 1, run->now);
-        if (!slot.len)
-            continue;
-        wire_icrc_seal(frame, slot.len, slot.ip_off, slot.bth_off);
-        drill_keep_frame(run, frame, slot.len, run->now);
+        if (slot.len)
+            drill_keep_frame(run, frame, slot.len, run->now);
     }
 }
 
@@ -159,18 +158,10 @@ void drill_bench_flush(struct drill_run *run)
 
 /* ---- in ---- */
 
-static void copy(struct drill_run *run, const struct engine_copy *c, int status)
+static int copy(void *arg, const struct engine_copy *c, uint64_t *orig)
 {
-    struct engine_result res = {.token = c->token, .status = status};
-    struct drill_object *mr = c->dst.obj;
-    if (!status && c->kind == ENGINE_PUT) {
-        memcpy(mr->octets + c->dst.off, c->src, c->len);
-    } else if (!status) {
-        memcpy(&res.orig, mr->octets + c->dst.off, 8);
-        uint64_t v = engine_copy_value(c, res.orig);
-        memcpy(mr->octets + c->dst.off, &v, 8);
-    }
-    engine_copied(run->e, &res, 1, run->now);
+    *orig = step_copy(c, at(arg, &c->dst));
+    return 0;
 }
 
 /* Held copies outlive their frame: what they are made from is kept beside them. */
@@ -195,7 +186,10 @@ void drill_bench_copies(struct drill_run *run, unsigned n, int status)
 {
     n = n < run->ncopies ? n : run->ncopies;
     for (unsigned i = 0; i < n; i++) {
-        copy(run, &run->copies[i], status);
+        struct engine_result res = {.token = run->copies[i].token, .status = status};
+        if (!status)
+            copy(run, &run->copies[i], &res.orig);
+        engine_copied(run->e, &res, 1, run->now);
         free(run->kept[i]);
     }
     run->ncopies -= n;
@@ -207,14 +201,15 @@ void drill_bench_copies(struct drill_run *run, unsigned n, int status)
 void drill_bench_rx(struct drill_run *run, const uint8_t *frame, uint32_t len)
 {
     struct engine_frame f = {.data = frame, .len = len};
-    struct engine_copy copies[ENGINE_FRAME_COPIES];
-    unsigned n = 0;
-    engine_rx(run->e, &f, 1, run->now, copies, ENGINE_FRAME_COPIES, &n);
-    for (unsigned i = 0; i < n; i++)
-        if (run->hold)
+    if (run->hold) {
+        struct engine_copy copies[ENGINE_FRAME_COPIES];
+        unsigned n = 0;
+        engine_rx(run->e, &f, 1, run->now, copies, ENGINE_FRAME_COPIES, &n);
+        for (unsigned i = 0; i < n; i++)
             hold(run, &copies[i]);
-        else
-            copy(run, &copies[i], 0);
+    } else {
+        step_rx(run->e, &f, run->now, copy, run);
+    }
     drill_bench_flush(run);
 }
 

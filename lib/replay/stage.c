@@ -4,6 +4,7 @@
  * worker does it, and parsed again; what it is given is addressed to it first.
  */
 #include "stage.h"
+#include "step.h"
 
 #include <errno.h>
 #include <string.h>
@@ -155,26 +156,23 @@ uint32_t stage_epsn(const struct stage *s)
     return info.epsn;
 }
 
-static void gather(struct stage *s, struct engine_slot *slot)
+static int gather(void *arg, const struct engine_slot *slot)
 {
+    struct stage *s = arg;
     uint8_t *to = slot->buf + slot->payload_off;
     for (unsigned i = 0; i < slot->npieces; i++) {
         s->owner.fetch(s->owner.ctx, &slot->pieces[i], to);
         to += slot->pieces[i].len;
     }
+    return 0;
 }
 
-/* A slot that the engine has filled: gather, seal, show. */
-static void launch(struct stage *s, struct engine_slot *slot, bool engines)
+/* A frame goes out. */
+static void show(struct stage *s, const struct engine_slot *slot)
 {
     struct wire_pkt p;
-    gather(s, slot);
-    slot->status = 0;
-    if (engines)
-        engine_sent(s->e, slot, 1, s->now);
     if (!slot->len)
         return;
-    wire_icrc_seal(slot->buf, slot->len, slot->ip_off, slot->bth_off);
     if (wire_parse(slot->buf, slot->len, WIRE_P_LOOPBACK | WIRE_P_SELECTIVE, &p) == WIRE_OK)
         s->owner.sent(s->owner.ctx, &p, slot->buf, slot->len);
 }
@@ -183,9 +181,9 @@ void stage_flush(struct stage *s)
 {
     uint8_t frame[WIRE_FRAME_MAX];
     struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
-    while (s->budget && engine_tx(s->e, &slot, 1, s->now)) {
+    while (s->budget && step_tx(s->e, &slot, 1, s->now, gather, s)) {
         s->budget--;
-        launch(s, &slot, true);
+        show(s, &slot);
         slot = (struct engine_slot){.buf = frame, .cap = sizeof(frame)};
     }
 }
@@ -214,8 +212,10 @@ int stage_mad(struct stage *s, uint16_t pkey, const uint8_t *mad, uint32_t len)
     struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
     struct engine_av av = path(s);
     int rc = engine_gsi_emit(s->e, &slot, &av, pkey, mad, len);
-    if (!rc)
-        launch(s, &slot, false);
+    if (!rc) {
+        wire_icrc_seal(slot.buf, slot.len, slot.ip_off, slot.bth_off);
+        show(s, &slot);
+    }
     return rc;
 }
 
@@ -279,15 +279,8 @@ static void feed(struct stage *s, const struct wire_pkt *headers, const uint8_t 
     wire_icrc_seal(frame, len, w.ip_off, w.bth_off);
 
     struct engine_frame f = {.data = frame, .len = (uint32_t)len};
-    struct engine_copy copy[ENGINE_FRAME_COPIES];
-    unsigned n;
-    engine_rx(s->e, &f, 1, s->now, copy, ENGINE_FRAME_COPIES, &n);
+    step_rx(s->e, &f, s->now, s->owner.copy, s->owner.ctx);
     s->drop = (enum engine_counter)f.drop;
-    for (unsigned i = 0; i < n; i++) {
-        struct engine_result res = {.token = copy[i].token};
-        res.status = s->owner.copy(s->owner.ctx, &copy[i], &res.orig);
-        engine_copied(s->e, &res, 1, s->now);
-    }
     stage_flush(s);
     run_until(s, s->now + 2); /* an ACK that waits for company goes alone */
 }

@@ -4,6 +4,7 @@
  * free transmitter.
  */
 #include "sim_host.h"
+#include "step.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,6 +63,17 @@ static bool may_send(const struct sim_port *port, uint64_t now)
            port->queued < NIC_QUEUE;
 }
 
+static int gather(void *arg, const struct engine_slot *slot)
+{
+    uint8_t *dst = slot->buf + slot->payload_off;
+    (void)arg;
+    for (unsigned i = 0; i < slot->npieces; i++) {
+        memory_read(dst, slot->pieces[i].off, slot->pieces[i].len);
+        dst += slot->pieces[i].len;
+    }
+    return 0;
+}
+
 /* One frame from the engine into the port. False: there is none. */
 static bool send_one(struct sim_host *h, uint64_t now)
 {
@@ -75,25 +87,14 @@ static bool send_one(struct sim_host *h, uint64_t now)
     slot.buf = p->data;
     slot.cap = WIRE_FRAME_MAX;
     slot.len = 0;
-    if (!engine_tx(h->e, &slot, 1, now)) {
+    if (!step_tx(h->e, &slot, 1, now, w->skip_payload ? NULL : gather, NULL)) {
         sim_pkt_free(&w->pool, p);
         return false;
     }
-    if (!w->skip_payload) {
-        uint8_t *dst = slot.buf + slot.payload_off;
-        for (unsigned i = 0; i < slot.npieces; i++) {
-            memory_read(dst, slot.pieces[i].off, slot.pieces[i].len);
-            dst += slot.pieces[i].len;
-        }
-    }
-    slot.status = 0;
-    engine_sent(h->e, &slot, 1, now);
     if (!slot.len) { /* voided: nothing goes out, but there may be more */
         sim_pkt_free(&w->pool, p);
         return true;
     }
-    if (!w->skip_payload)
-        wire_icrc_seal(slot.buf, slot.len, slot.ip_off, slot.bth_off);
     p->len = slot.len;
     p->hdr = (uint8_t)slot.payload_off;
     p->flags = 0;
@@ -177,22 +178,28 @@ static void host_idle(struct sim_node *n, struct sim_port *out, uint64_t now)
 
 /* ---- receiving ---- */
 
-static void place(struct sim_host *h, const struct engine_copy *c, uint64_t now)
+struct arrival {
+    struct sim_host *h;
+    uint64_t now;
+};
+
+static int place(void *arg, const struct engine_copy *c, uint64_t *orig)
 {
+    const struct arrival *a = arg;
+    struct sim_host *h = a->h;
+    (void)orig;
     if (c->kind != ENGINE_PUT)
-        return;
+        return 0;
     if (!h->node.w->skip_payload)
         h->bad_octets += memory_differs(c->src, c->dst.off, c->len);
-    h->app->placed(h, c->dst.off, c->len, now);
+    h->app->placed(h, c->dst.off, c->len, a->now);
+    return 0;
 }
 
 static void host_rx(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, uint64_t now)
 {
     struct sim_host *h = host_of(n);
     struct sim_world *w = n->w;
-    struct engine_copy copies[ENGINE_FRAME_COPIES];
-    struct engine_result results[ENGINE_FRAME_COPIES];
-    unsigned ncopies;
     (void)in;
     if (p->flags & SIM_PKT_CORRUPT) {
         h->bad_icrc++;
@@ -204,13 +211,7 @@ static void host_rx(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, 
         .len = p->len,
         .flags = w->skip_payload ? WIRE_P_NO_ICRC : 0,
     };
-    engine_rx(h->e, &f, 1, now, copies, ENGINE_FRAME_COPIES, &ncopies);
-    for (unsigned i = 0; i < ncopies; i++) {
-        place(h, &copies[i], now);
-        results[i] = (struct engine_result){.token = copies[i].token};
-    }
-    if (ncopies)
-        engine_copied(h->e, results, ncopies, now);
+    step_rx(h->e, &f, now, place, &(struct arrival){h, now});
     sim_pkt_free(&w->pool, p);
     sim_host_kick(h, now);
 }

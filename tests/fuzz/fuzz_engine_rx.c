@@ -13,6 +13,7 @@
 
 #include "engine.h"
 #include "fuzz.h"
+#include "step.h"
 
 enum command {
     CMD_FRAME,  /* a packet from fields; argument: queue pair, and 8 = don't mend the service */
@@ -231,13 +232,11 @@ static void copies(unsigned n, int status)
         uint8_t *dst = octets(&c->dst);
         if (c->kind == ENGINE_PUT) {
             CHECK(c->len == c->dst.len);
-            memcpy(dst, w.source[i], c->len);
+            w.copies[i].src = w.source[i];
         } else {
             CHECK(c->dst.len == 8 && (c->dst.off & 7) == 0);
-            memcpy(&r.orig, dst, 8);
-            uint64_t v = engine_copy_value(c, r.orig);
-            memcpy(dst, &v, 8);
         }
+        r.orig = step_copy(c, dst);
         free(w.source[i]);
         engine_copied(w.e, &r, 1, w.now);
     }
@@ -391,31 +390,36 @@ static void bytes(unsigned arg)
     add_frame(len, arg & 8 ? 0 : WIRE_P_IP_CSUM_OK);
 }
 
+static uint8_t *at(void *arg, const struct mem_piece *p)
+{
+    (void)arg;
+    return octets(p);
+}
+
+static int gather(void *arg, const struct engine_slot *s)
+{
+    const struct engine_slot *fails = arg;
+    uint32_t sum = 0;
+    CHECK(s->len <= s->cap && s->payload_off + s->payload_len <= s->len);
+    for (unsigned k = 0; k < s->npieces; k++)
+        sum += s->pieces[k].len;
+    CHECK(s->npieces == 0 || sum == s->payload_len);
+    step_gather(s, at, NULL);
+    return s == fails && s->npieces > 0 ? -EFAULT : 0;
+}
+
 static void tx(unsigned fail)
 {
     static uint8_t buf[BURST][WIRE_FRAME_MAX];
     static struct engine_slot slots[BURST];
     for (unsigned i = 0; i < BURST; i++)
         slots[i] = (struct engine_slot){.buf = buf[i], .cap = sizeof buf[i]};
-    unsigned m = engine_tx(w.e, slots, BURST, w.now);
+    unsigned m = step_tx(w.e, slots, BURST, w.now, gather, fail < BURST ? &slots[fail] : NULL);
     CHECK(m <= BURST);
-    for (unsigned i = 0; i < m; i++) {
-        struct engine_slot *s = &slots[i];
-        uint32_t sum = 0;
-        CHECK(s->len <= s->cap && s->payload_off + s->payload_len <= s->len);
-        for (unsigned k = 0; k < s->npieces; k++) {
-            memcpy(s->buf + s->payload_off + sum, octets(&s->pieces[k]), s->pieces[k].len);
-            sum += s->pieces[k].len;
-        }
-        CHECK(s->npieces == 0 || sum == s->payload_len);
-        s->status = i == fail && s->npieces > 0 ? -EFAULT : 0;
-    }
-    engine_sent(w.e, slots, m, w.now);
     for (unsigned i = 0; i < m; i++) {
         struct wire_pkt p;
         if (slots[i].len == 0)
             continue;
-        wire_icrc_seal(slots[i].buf, slots[i].len, slots[i].ip_off, slots[i].bth_off);
         CHECK(wire_parse(slots[i].buf, slots[i].len, WIRE_P_SELECTIVE, &p) == WIRE_OK);
     }
 }

@@ -3,6 +3,7 @@
  * The world on virtual time: see vnet.h. Below, a host's turn has the four phases of engine.h.
  */
 #include "vnet.h"
+#include "step.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -51,35 +52,20 @@ int vnet_reg(struct vnet_host *host, void *base, uint64_t len, unsigned access, 
                       lkey, rkey);
 }
 
-static uint8_t *piece_at(const struct mem_piece *p)
+static uint8_t *piece_at(void *arg, const struct mem_piece *p)
 {
+    (void)arg;
     return (uint8_t *)p->obj + p->off;
 }
 
 /* Execute a copy; src may be another place than copy->src. */
 static void copy_do(const struct engine_copy *c, const uint8_t *src, struct engine_result *r)
 {
-    uint64_t *word = (uint64_t *)(void *)piece_at(&c->dst);
+    struct engine_copy from = *c;
 
-    r->token = c->token;
-    r->orig = 0;
-    r->status = 0;
-    switch ((enum engine_copy_kind)c->kind) {
-    case ENGINE_PUT:
-        memcpy(piece_at(&c->dst), src, c->len);
-        break;
-    case ENGINE_CAS:
-        r->orig = c->b;
-        __atomic_compare_exchange_n(word, &r->orig, c->a, false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_SEQ_CST);
-        break;
-    case ENGINE_FADD:
-        r->orig = __atomic_fetch_add(word, c->a, __ATOMIC_SEQ_CST);
-        break;
-    case ENGINE_STORE:
-        __atomic_store_n(word, c->a, __ATOMIC_SEQ_CST);
-        break;
-    }
+    from.src = src;
+    *r = (struct engine_result){.token = c->token};
+    r->orig = step_copy(&from, piece_at(NULL, &c->dst));
 }
 
 static bool late_waits(const struct host *h, uint32_t qpn)
@@ -207,16 +193,15 @@ static unsigned host_rx(struct host *h)
     return n;
 }
 
-static void slot_gather(const struct host *h, struct engine_slot *s)
+static int slot_gather(void *arg, const struct engine_slot *s)
 {
+    struct host *h = arg;
     const struct vnet_copier *copier = &h->pub.copier;
-    uint8_t *at = s->buf + s->payload_off;
+    int status = copier->gather ? copier->gather(copier->ctx, s, h->pub.net->now) : 0;
 
-    s->status = copier->gather ? copier->gather(copier->ctx, s, h->pub.net->now) : 0;
-    for (unsigned i = 0; i < s->npieces && s->status == 0; i++) {
-        memcpy(at, piece_at(&s->pieces[i]), s->pieces[i].len);
-        at += s->pieces[i].len;
-    }
+    if (status == 0)
+        step_gather(s, piece_at, NULL);
+    return status;
 }
 
 /* One burst of at most n frames. Returns how many the engine had. */
@@ -231,16 +216,10 @@ static unsigned tx_burst(struct host *h, unsigned n)
         h->slots[i].buf = room[i].data;
         h->slots[i].cap = room[i].cap;
     }
-    unsigned m = n ? engine_tx(h->pub.engine, h->slots, n, now) : 0;
-    for (unsigned i = 0; i < m; i++)
-        slot_gather(h, &h->slots[i]);
-    if (m)
-        engine_sent(h->pub.engine, h->slots, m, now);
+    unsigned m = n ? step_tx(h->pub.engine, h->slots, n, now, slot_gather, h) : 0;
     for (unsigned i = 0; i < m; i++) {
         struct engine_slot *s = &h->slots[i];
         room[i].len = s->len;
-        if (s->len)
-            wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
         if (s->len && h->pub.tap.frame)
             h->pub.tap.frame(h->pub.tap.ctx, true, s->buf, s->len, now);
     }

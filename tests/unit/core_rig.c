@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "core_rig.h"
+#include "step.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -284,17 +285,19 @@ int rig_post_recv(struct rig *r, uint64_t wr_id, uint32_t off, uint32_t len)
     return engine_post_recv(r->e, r->qp, &wr);
 }
 
-static void gather(struct rig *r, struct engine_slot *s)
+static uint8_t *at(void *arg, const struct mem_piece *p)
 {
-    if (r->fail_gather && --r->fail_gather == 0) {
-        s->status = r->fail_status ? r->fail_status : -EFAULT;
-        return;
-    }
-    uint8_t *to = s->buf + s->payload_off;
-    for (unsigned i = 0; i < s->npieces; i++) {
-        memcpy(to, (uint8_t *)s->pieces[i].obj + s->pieces[i].off, s->pieces[i].len);
-        to += s->pieces[i].len;
-    }
+    (void)arg;
+    return (uint8_t *)p->obj + p->off;
+}
+
+static int gather(void *arg, const struct engine_slot *s)
+{
+    struct rig *r = arg;
+    if (r->fail_gather && --r->fail_gather == 0)
+        return r->fail_status ? r->fail_status : -EFAULT;
+    step_gather(s, at, NULL);
+    return 0;
 }
 
 static void log_sent(struct rig *r, const struct engine_slot *s)
@@ -321,35 +324,17 @@ unsigned rig_tx(struct rig *r, unsigned max)
             slots[i].buf = frames[i];
             slots[i].cap = WIRE_FRAME_MAX;
         }
-        unsigned n = engine_tx(r->e, slots, want, r->now);
+        unsigned n = step_tx(r->e, slots, want, r->now, gather, r);
         ck_assert_uint_le(n, want);
-        for (unsigned i = 0; i < n; i++)
-            gather(r, &slots[i]);
-        engine_sent(r->e, slots, n, r->now);
         for (unsigned i = 0; i < n; i++) {
             if (!slots[i].len)
                 continue;
-            wire_icrc_seal(slots[i].buf, slots[i].len, slots[i].ip_off, slots[i].bth_off);
             log_sent(r, &slots[i]);
             total++;
         }
         if (!n || (max && total >= max))
             return total;
     }
-}
-
-static uint64_t do_copy(const struct engine_copy *c)
-{
-    uint8_t *dst = (uint8_t *)c->dst.obj + c->dst.off;
-    uint64_t old = 0, new;
-    if (c->kind == ENGINE_PUT) {
-        memcpy(dst, c->src, c->len);
-        return 0;
-    }
-    memcpy(&old, dst, 8);
-    new = engine_copy_value(c, old);
-    memcpy(dst, &new, 8);
-    return old;
 }
 
 void rig_copy(struct rig *r, unsigned n, int status)
@@ -401,7 +386,7 @@ void rig_rx(struct rig *r, struct wire_pkt *p, const void *data)
     ck_assert_uint_eq(engine_rx(r->e, &r->last, 1, r->now, c, 64, &n), 1);
     /* The data moves now, as the frame doesn't last; only the result may be late. */
     for (unsigned i = 0; i < n; i++)
-        r->orig[r->ncopies + i] = do_copy(&c[i]);
+        r->orig[r->ncopies + i] = step_copy(&c[i], at(NULL, &c[i].dst));
     r->ncopies += n;
     if (!r->late)
         rig_copy(r, r->ncopies, 0);

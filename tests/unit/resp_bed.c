@@ -3,6 +3,7 @@
  * See resp_bed.h.
  */
 #include "resp_bed.h"
+#include "step.h"
 
 #include <errno.h>
 #include <string.h>
@@ -189,8 +190,9 @@ void bed_setup(struct bed *b, const struct script *s, uint32_t psn0)
 
 /* ---- moving packets ---- */
 
-static uint8_t *resolve(struct bed *b, const struct mem_piece *p)
+static uint8_t *resolve(void *arg, const struct mem_piece *p)
 {
+    struct bed *b = arg;
     if (p->obj == region ? p->off + p->len > REGION : p->obj != rbufs || p->off + p->len > RBUFS)
         FAIL(b, "SEC-03 a piece outside of registered memory");
     return (uint8_t *)p->obj + p->off;
@@ -202,17 +204,21 @@ void bed_copies(struct bed *b, int status)
         const struct engine_copy *c = &b->copies[i];
         struct engine_result r = {.token = c->token, .status = status};
         uint8_t *dst = resolve(b, &c->dst);
-        uint64_t v;
-        if (status == 0 && c->kind == ENGINE_PUT) {
-            memcpy(dst, c->src, c->len);
-        } else if (status == 0) {
-            memcpy(&r.orig, dst, 8);
-            v = engine_copy_value(c, r.orig);
-            memcpy(dst, &v, 8);
-        }
+        if (status == 0)
+            r.orig = step_copy(c, dst);
         engine_copied(b->e, &r, 1, b->now);
     }
     b->ncopies = 0;
+}
+
+static int gather(void *arg, const struct engine_slot *s)
+{
+    struct bed *b = arg;
+    step_gather(s, resolve, b);
+    if (s->npieces == 0 || !b->gather_fail)
+        return 0;
+    b->gather_fail = false;
+    return -EFAULT;
 }
 
 void bed_tx(struct bed *b)
@@ -225,23 +231,11 @@ void bed_tx(struct bed *b)
     do {
         for (unsigned i = 0; i < BURST; i++)
             slots[i] = (struct engine_slot){.buf = buf[i], .cap = sizeof buf[i]};
-        m = engine_tx(b->e, slots, BURST, b->now);
-        for (unsigned i = 0; i < m; i++) {
-            struct engine_slot *s = &slots[i];
-            uint8_t *to = s->buf + s->payload_off;
-            for (unsigned k = 0; k < s->npieces; to += s->pieces[k++].len)
-                memcpy(to, resolve(b, &s->pieces[k]), s->pieces[k].len);
-            if (s->npieces > 0 && b->gather_fail) {
-                s->status = -EFAULT;
-                b->gather_fail = false;
-            }
-        }
-        engine_sent(b->e, slots, m, b->now);
+        m = step_tx(b->e, slots, BURST, b->now, gather, b);
         for (unsigned i = 0; i < m; i++) {
             struct out *o = &b->out[b->nout];
             if (slots[i].len == 0)
                 continue;
-            wire_icrc_seal(slots[i].buf, slots[i].len, slots[i].ip_off, slots[i].bth_off);
             if (wire_parse(slots[i].buf, slots[i].len, 0, &o->p) != WIRE_OK)
                 FAIL(b, "a frame went out that doesn't parse");
             memcpy(o->payload, slots[i].buf + o->p.payload_off, o->p.payload_len);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "step.h"
 #include "unit.h"
 #include "vectors.h"
 
@@ -53,9 +54,7 @@ static unsigned send_all(struct bed *b)
     static struct engine_slot slots[8];
     for (unsigned i = 0; i < 8; i++)
         slots[i] = (struct engine_slot){.buf = buf[i], .cap = sizeof buf[i]};
-    unsigned n = engine_tx(b->e, slots, 8, 0);
-    engine_sent(b->e, slots, n, 0);
-    return n;
+    return step_tx(b->e, slots, 8, 0, NULL, NULL);
 }
 
 static void setup(struct bed *b)
