@@ -43,6 +43,9 @@ struct cc_type {
     bool (*on_loss)(struct cc *cc, bool timeout, uint64_t now);
     /* A limited queue pair sends so many octets; not called while cc->rate is CC_UNLIMITED. */
     void (*on_send)(struct cc *cc, uint32_t octets, uint64_t now);
+    /* What people look at, see cc_alpha and cc_target. NULL: it has none. */
+    uint32_t (*alpha)(const struct cc *cc);
+    uint64_t (*target)(const struct cc *cc);
 };
 
 /* A reaction point, as DCQCN and its relatives have it. Ratios have CC_RATIO_BITS fraction bits. */
@@ -112,9 +115,10 @@ static inline void cc_run(struct cc *cc, uint64_t now)
         cc->conf->type->run(cc, now);
 }
 
-/* Alpha of a DCQCN reaction point, CC_RATIO_BITS fraction bits; 0 for what has none. */
+/* How congested it takes the path to be, CC_RATIO_BITS fraction bits; 0 for what has no alpha. */
 uint32_t cc_alpha(const struct cc *cc);
-/* The rate that it is heading for, bit/s; CC_UNLIMITED when there is none. */
+/* The rate that it is heading for, bit/s: the current one if it has no other; CC_UNLIMITED when
+ * there is none. */
 uint64_t cc_target(const struct cc *cc);
 
 #endif

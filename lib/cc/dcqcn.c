@@ -144,4 +144,6 @@ const struct cc_type cc_dcqcn = {
     .on_cnp = dcqcn_on_cnp,
     .on_loss = dcqcn_on_loss,
     .on_send = dcqcn_on_send,
+    .alpha = dcqcn_alpha,
+    .target = dcqcn_target,
 };

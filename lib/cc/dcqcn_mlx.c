@@ -128,4 +128,6 @@ const struct cc_type cc_dcqcn_mlx = {
     .run = mlx_run,
     .on_cnp = mlx_on_cnp,
     .on_loss = mlx_on_loss,
+    .alpha = dcqcn_alpha,
+    .target = dcqcn_target,
 };

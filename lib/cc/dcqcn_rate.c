@@ -146,3 +146,13 @@ void dcqcn_increase_due(struct cc *cc, bool timer_only, uint64_t now)
     count_timer(d, n - 1);
     d->inc_at += n * timer;
 }
+
+uint32_t dcqcn_alpha(const struct cc *cc)
+{
+    return cc->dcqcn.alpha;
+}
+
+uint64_t dcqcn_target(const struct cc *cc)
+{
+    return cc->dcqcn.rt;
+}

@@ -27,6 +27,9 @@ void dcqcn_increase(struct cc *cc, bool timer_only);
  * takes no longer than the rate needs to settle: a queue pair of which nobody has heard for hours
  * stalls nobody. */
 void dcqcn_increase_due(struct cc *cc, bool timer_only, uint64_t now);
+/* cc_type.alpha and cc_type.target. */
+uint32_t dcqcn_alpha(const struct cc *cc);
+uint64_t dcqcn_target(const struct cc *cc);
 /* Half the rate (CC-20). */
 void dcqcn_halve(struct cc *cc);
 

@@ -34,17 +34,13 @@ void cc_start(struct cc *cc, const struct cc_conf *conf, uint64_t line_rate, uin
     conf->type->start(cc, now);
 }
 
-static bool is_dcqcn(const struct cc *cc)
-{
-    return cc->conf->type == &cc_dcqcn || cc->conf->type == &cc_dcqcn_mlx;
-}
-
 uint32_t cc_alpha(const struct cc *cc)
 {
-    return is_dcqcn(cc) ? cc->dcqcn.alpha : 0;
+    return cc->conf->type->alpha ? cc->conf->type->alpha(cc) : 0;
 }
 
 uint64_t cc_target(const struct cc *cc)
 {
-    return is_dcqcn(cc) && cc->rate != CC_UNLIMITED ? cc->dcqcn.rt : cc->rate;
+    return cc->conf->type->target && cc->rate != CC_UNLIMITED ? cc->conf->type->target(cc)
+                                                              : cc->rate;
 }
