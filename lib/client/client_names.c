@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "ib.h"
+
 #define NAME(table, i)                                                                             \
     ((unsigned)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] != NULL ? (table)[i]         \
                                                                               : "unknown")
@@ -37,6 +39,17 @@ const char *urnic_wc_status_str(enum urnic_wc_status status)
         [URNIC_WC_GENERAL_ERR] = "general error",
     };
     return NAME(names, status);
+}
+
+const char *urnic_rule_area(uint32_t vendor_err)
+{
+    static const char *const areas[] = {"",
+#define X(name) #name,
+                                        RULE_AREAS(X)
+#undef X
+    };
+    uint32_t area = vendor_err >> 16;
+    return area < sizeof(areas) / sizeof(areas[0]) ? areas[area] : "";
 }
 
 const char *urnic_event_type_str(enum urnic_event_type event)

@@ -43,12 +43,16 @@ static void tell_room(struct engine *e, struct qp *qp)
 }
 
 /* The oldest work request fails, the rest is flushed (REQ-36). No copy is pending. */
-static void fail_now(struct engine *e, struct qp *qp, enum wc_status status, uint64_t now)
+static void fail_now(struct engine *e, struct qp *qp, enum wc_status status, const char *why,
+                     uint64_t now)
 {
     struct req *r = &qp->req;
     if (r->head != r->tail) {
         struct swqe *w = req_wqe(qp, r->head);
-        struct engine_wc wc = {.wr_id = w->wr_id, .status = status, .opcode = opcode_of(w)};
+        struct engine_wc wc = {.wr_id = w->wr_id,
+                               .status = status,
+                               .opcode = opcode_of(w),
+                               .vendor_err = recorder_rule(why)};
         engine_count(e, ENGINE_C_req_cqe_error);
         r->head++;
         if (!cq_push(e, qp, qp->send_cq, &wc, now))
@@ -71,7 +75,7 @@ void comp_fail(struct engine *e, struct qp *qp, enum wc_status status, const cha
     if (r->recs.head)
         r->fail = (uint8_t)status; /* what was answered before completes first */
     else
-        fail_now(e, qp, status, now);
+        fail_now(e, qp, status, why, now);
 }
 
 void comp_retire(struct engine *e, struct qp *qp, uint64_t now)
@@ -138,7 +142,7 @@ void comp_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t n
             r->fail = 0;
             recorder_error(e, qp, "REQ-09 memory to receive into can't be written, psn 0x%06x",
                            rec->at.v);
-            fail_now(e, qp, WC_LOC_PROT_ERR, now);
+            fail_now(e, qp, WC_LOC_PROT_ERR, "REQ-09", now);
         }
         return;
     }
@@ -154,5 +158,5 @@ void comp_idle(struct engine *e, struct qp *qp, uint64_t now)
         return;
     enum wc_status status = r->fail;
     r->fail = 0;
-    fail_now(e, qp, status, now);
+    fail_now(e, qp, status, qp->error, now); /* comp_fail has said why */
 }

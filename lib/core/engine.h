@@ -187,7 +187,7 @@ struct engine_wc {
     uint16_t pkey_index;
     uint8_t sl;
     uint8_t solicited;   /* CQ-07 */
-    uint32_t vendor_err; /* ours: AREA number of the rule, for the flight recorder; 0 = none */
+    uint32_t vendor_err; /* the rule that was broken: see RULE_AREAS in ib.h */
     uint64_t qp_arg;     /* engine_qp_params.arg of the queue pair */
     uint64_t srq_arg;    /* engine_srq_params.arg of an XRC queue's receive; 0 = of none */
 };

@@ -53,6 +53,23 @@ void recorder_note(struct engine *e, struct qp *qp, enum note what, psn_t p, uin
         e->p.hooks.trace(e->p.hook_arg, qp->qpn, note_text[what], p.v, v);
 }
 
+uint32_t recorder_rule(const char *why)
+{
+    static const char *const areas[] = {
+#define X(name) [RULE_##name] = #name,
+        RULE_AREAS(X)
+#undef X
+    };
+    size_t len = why ? strcspn(why, "-") : 0;
+    unsigned number = 0;
+    for (const char *p = why + len; len && *p && *++p >= '0' && *p <= '9';)
+        number = number * 10 + (unsigned)(*p - '0');
+    for (uint32_t i = 1; number && i < sizeof(areas) / sizeof(areas[0]); i++)
+        if (strlen(areas[i]) == len && !memcmp(areas[i], why, len))
+            return i << 16 | number;
+    return 0;
+}
+
 void recorder_error(struct engine *e, struct qp *qp, const char *fmt, ...)
 {
     recorder_note(e, qp, NOTE_ERROR, qp->req.una, 0);

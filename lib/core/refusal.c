@@ -5,7 +5,7 @@
 #include "refusal.h"
 
 const struct refusal_info refusals[REFUSE_MAX] = {
-#define X(name, syn, status, ev, rule, text) {syn, status, ev, rule, text},
+#define X(name, syn, status, ev, text) {syn, status, ev, text},
     REFUSALS(X)
 #undef X
 };

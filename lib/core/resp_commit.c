@@ -44,7 +44,8 @@ void resp_fail(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool 
         r->fatal_ev = EVT_NONE; /* its completion tells; a flushed one doesn't */
     resp_owe_nak(e, qp, info->syndrome, p);
     if (wqe) {
-        struct engine_wc wc = {.status = info->status, .opcode = WC_RECV, .vendor_err = info->rule};
+        struct engine_wc wc = {
+            .status = info->status, .opcode = WC_RECV, .vendor_err = recorder_rule(info->text)};
         resp_complete(e, qp, &wc, now);
     }
 }
@@ -65,7 +66,7 @@ static bool complete_recv(struct engine *e, struct qp *qp, const struct record *
     if (!(rec->arg & ACT_F_INV_BAD))
         return resp_complete(e, qp, &wc, now);
     wc.status = WC_REM_INV_REQ_ERR;
-    wc.vendor_err = 19; /* RSP-19 */
+    wc.vendor_err = RULE(RSP, 19);
     recorder_error(e, qp, "RSP-19 R_Key of SEND with invalidate: PSN 0x%06x", rec->psn.v);
     if (resp_complete(e, qp, &wc, now))
         qp_to_error(e, qp, false, EVT_NONE, now);

@@ -83,7 +83,8 @@ void uc_failed(struct engine *e, struct qp *qp, enum refusal why, bool wqe, uint
     const struct refusal_info *info = &refusals[why];
     recorder_error(e, qp, "%s", info->text);
     if (wqe) {
-        struct engine_wc wc = {.status = info->status, .opcode = WC_RECV, .vendor_err = info->rule};
+        struct engine_wc wc = {
+            .status = info->status, .opcode = WC_RECV, .vendor_err = recorder_rule(info->text)};
         if (!resp_complete(e, qp, &wc, now))
             return;
     }

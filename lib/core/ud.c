@@ -109,7 +109,7 @@ static void complete_error(struct engine *e, struct qp *qp, enum wc_status statu
                            uint64_t now)
 {
     struct engine_wc wc = {
-        .status = status, .opcode = WC_RECV, .vendor_err = fatal ? 13 : 7}; /* RSP-13, UD-07 */
+        .status = status, .opcode = WC_RECV, .vendor_err = fatal ? RULE(RSP, 13) : RULE(UD, 7)};
     if (!resp_complete(e, qp, &wc, now) || !fatal)
         return;
     recorder_error(e, qp, "RSP-13 receive buffer: %s", engine_status_name(status));

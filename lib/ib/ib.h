@@ -8,6 +8,8 @@
 #ifndef URNIC_IB_H
 #define URNIC_IB_H
 
+#include <stdint.h>
+
 /* ---- completions (CQ-02) ---- */
 
 #define WC_STATUSES(X)                                                                             \
@@ -66,6 +68,52 @@ enum wc_opcode {
 #define WC_F_IMM  2u
 #define WC_F_INV  8u
 #define WC_F_IPV4 0x100u /* ours: a datagram came with IPv4, not IPv6 */
+
+/* vendor_err of a completion with an error: the rule that was broken (doc/conformance.md), its area
+ * in the upper half, its number in the lower one; 0 = none is known. Areas count from 1, and new
+ * ones come at the end: applications have the numbers. */
+#define RULE_AREAS(X)                                                                              \
+    X(WIRE)                                                                                        \
+    X(HDR)                                                                                         \
+    X(OPC)                                                                                         \
+    X(ICRC)                                                                                        \
+    X(KEY)                                                                                         \
+    X(GID)                                                                                         \
+    X(VAL)                                                                                         \
+    X(PSN)                                                                                         \
+    X(REQ)                                                                                         \
+    X(ACK)                                                                                         \
+    X(RNR)                                                                                         \
+    X(TMR)                                                                                         \
+    X(RTX)                                                                                         \
+    X(RSP)                                                                                         \
+    X(RD)                                                                                          \
+    X(ATM)                                                                                         \
+    X(UC)                                                                                          \
+    X(UD)                                                                                          \
+    X(GSI)                                                                                         \
+    X(SRQ)                                                                                         \
+    X(XRC)                                                                                         \
+    X(MR)                                                                                          \
+    X(MW)                                                                                          \
+    X(QP)                                                                                          \
+    X(CQ)                                                                                          \
+    X(EVT)                                                                                         \
+    X(SHM)                                                                                         \
+    X(CM)                                                                                          \
+    X(CC)                                                                                          \
+    X(CTR)                                                                                         \
+    X(LR)                                                                                          \
+    X(SEC)                                                                                         \
+    X(DEV)
+
+enum rule_area {
+    RULE_NONE,
+#define X(name) RULE_##name,
+    RULE_AREAS(X)
+#undef X
+};
+#define RULE(area, number) ((uint32_t)RULE_##area << 16 | (number))
 
 /* ---- events (EVT-01) ---- */
 

@@ -857,6 +857,14 @@ START_TEST(cq_02_names)
     ck_assert_int_eq(URNIC_WC_RETRY_EXC_ERR, 12);
     ck_assert_int_eq(URNIC_WC_GENERAL_ERR, 21);
     ck_assert_str_eq(urnic_wc_status_str(99), "unknown");
+    /* CQ-01 vendor_err: area and number of a rule; these numbers are in applications */
+    ck_assert_str_eq(urnic_rule_area(0), "");
+    ck_assert_str_eq(urnic_rule_area(14u << 16 | 12), "RSP");
+    ck_assert_uint_eq(URNIC_RULE_NUMBER(14u << 16 | 12), 12);
+    ck_assert_str_eq(urnic_rule_area(1u << 16 | 1), "WIRE");
+    ck_assert_str_eq(urnic_rule_area(33u << 16 | 1), "DEV");
+    ck_assert_str_eq(urnic_rule_area(34u << 16 | 1), "");
+    ck_assert_str_eq(urnic_rule_area(UINT32_MAX), "");
     ck_assert_str_eq(urnic_event_type_str(URNIC_EVENT_GID_CHANGE), "GID table change");
     ck_assert_str_eq(urnic_qp_state_str(URNIC_QPS_SQD), "SQD");
 }

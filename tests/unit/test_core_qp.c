@@ -6,6 +6,7 @@
 #include "cc_of.h"
 #include "core_rig.h"
 #include "recorder.h"
+#include "refusal.h"
 
 /* Memory that runs out: the linker sends the engine's calls here (no_memory_dep). */
 static unsigned fail_alloc; /* the n-th allocation from now fails, 1 = the next; 0 = none */
@@ -678,8 +679,23 @@ START_TEST(recorder_keeps_the_latest)
 }
 END_TEST
 
+/* CQ-01: the id at the beginning of a reason is what a completion names as vendor_err. */
+START_TEST(cq_01_rule_of_a_reason)
+{
+    ck_assert_uint_eq(recorder_rule("RSP-12 message is longer"), RULE(RSP, 12));
+    ck_assert_uint_eq(recorder_rule("REQ-09"), RULE(REQ, 9));
+    ck_assert_uint_eq(recorder_rule("MR-12: gone"), RULE(MR, 12));
+    static const char *const none[] = {NULL, "", "RSP", "RSP-", "RSP-x", "RS-12", "-12", "NO-1"};
+    for (unsigned i = 0; i < sizeof none / sizeof none[0]; i++)
+        ck_assert_msg(recorder_rule(none[i]) == 0, "%u", i);
+    for (unsigned i = REFUSE_NONE + 1; i < REFUSE_MAX; i++)
+        ck_assert_msg(recorder_rule(refusals[i].text) != 0, "%s", refusals[i].text);
+}
+END_TEST
+
 UNIT_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_posting, qp_12_flush,
           qp_04_reset, qp_15_query, qp_14_numbers, sec_08_numbers_of_a_large_device,
           qp_01_no_memory_for_rtr, qp_01_no_memory_in_sqd, cc_25_no_memory, wire_07_new_mac,
           wire_36_another_mac_of_ours, wire_36_another_mtu_of_ours, gid_04_another_address,
-          gid_04_timers_stand_still, recorder_history, recorder_keeps_the_latest)
+          gid_04_timers_stand_still, recorder_history, recorder_keeps_the_latest,
+          cq_01_rule_of_a_reason)

@@ -304,8 +304,10 @@ START_TEST(req_08_local_errors)
         ck_assert_uint_eq(r->wc[0].wr_id, 2);
         ck_assert_msg(r->wc[0].status == t->status, "%s: %s", t->rule,
                       engine_status_name(r->wc[0].status));
+        ck_assert_uint_eq(r->wc[0].vendor_err, RULE(REQ, 8)); /* CQ-01 */
         ck_assert_uint_eq(r->wc[1].wr_id, 3);
         ck_assert_uint_eq(r->wc[1].status, WC_WR_FLUSH_ERR); /* REQ-36 */
+        ck_assert_uint_eq(r->wc[1].vendor_err, 0);
         /* QP-09, UC-09, UD-13 */
         ck_assert_msg(rig_state(r) == (t->type == QP_RC ? QPS_ERR : QPS_SQE), "%s", t->rule);
         ck_assert_uint_eq(r->nsent, 1);

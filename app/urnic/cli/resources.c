@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "cli.h"
+
 int resources_nonblocking(int fd)
 {
     return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ? -errno : 0;
@@ -47,4 +49,14 @@ void resources_close(struct resources *r)
     if (r->pd)
         urnic_dealloc_pd(r->pd);
     *r = (struct resources){0};
+}
+
+void resources_wc_failed(const struct urnic_wc *wc)
+{
+    const char *area = urnic_rule_area(wc->vendor_err), *status = urnic_wc_status_str(wc->status);
+    if (*area)
+        cli_error("a work request failed: %s (%s-%02u)", status, area,
+                  URNIC_RULE_NUMBER(wc->vendor_err));
+    else
+        cli_error("a work request failed: %s", status);
 }

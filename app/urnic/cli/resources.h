@@ -27,6 +27,8 @@ int resources_open(struct resources *r, struct urnic_context *ctx, int cqe, bool
                    size_t octets, unsigned access);
 /* Free it, when its queue pairs are gone. Legal after a resources_open that failed, and twice. */
 void resources_close(struct resources *r);
+/* Tells the user of a completion with an error: its status, the rule that was broken. */
+void resources_wc_failed(const struct urnic_wc *wc);
 
 /* Reading from a channel's descriptor shall not wait. 0 or -errno. */
 int resources_nonblocking(int fd);

@@ -203,7 +203,7 @@ static int take(struct talk *t, const struct urnic_wc *wc)
         return 0;
     }
     if (wc->status != URNIC_WC_SUCCESS) {
-        cli_error("a work request failed: %s", urnic_wc_status_str(wc->status));
+        resources_wc_failed(wc);
         return -EIO;
     }
     if (wc->opcode == URNIC_WC_RECV) {

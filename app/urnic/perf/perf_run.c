@@ -14,8 +14,7 @@
 
 static int failed(const struct urnic_wc *wc)
 {
-    cli_error("a work request failed: %s (vendor error %u)", urnic_wc_status_str(wc->status),
-              wc->vendor_err);
+    resources_wc_failed(wc);
     return -EIO;
 }
 

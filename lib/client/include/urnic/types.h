@@ -351,13 +351,16 @@ enum urnic_wc_opcode {
 #define URNIC_WC_WITH_INV 8u
 #define URNIC_WC_IPV4     0x100u /* not verbs': the header at 20 of those 40 octets is IPv4's */
 
+/* A rule has an area and a number, as in doc/conformance.md: RSP-12 (urnic_rule_area). */
+#define URNIC_RULE_NUMBER(vendor_err) ((vendor_err)&0xFFFFu)
+
 struct urnic_wc { /* on error only wr_id, status, vendor_err and qp_num are valid */
     uint64_t wr_id;
     enum urnic_wc_status status;
     enum urnic_wc_opcode opcode;
-    uint32_t vendor_err;
-    uint32_t byte_len; /* of the message; a received datagram's with the 40 octets before it */
-    uint32_t imm_data; /* octets as on the wire, or the invalidated R_Key */
+    uint32_t vendor_err; /* the rule that was broken; 0 = none is known */
+    uint32_t byte_len;   /* of the message; a received datagram's with the 40 octets before it */
+    uint32_t imm_data;   /* octets as on the wire, or the invalidated R_Key */
     uint32_t qp_num;
     uint32_t src_qp;   /* of received datagrams: the sender; else 0 */
     uint32_t wc_flags; /* URNIC_WC_GRH ... */

@@ -294,6 +294,8 @@ URNIC_API void urnic_ack_async_event(struct urnic_async_event *event);
 
 /* In words, for people; constant strings. */
 URNIC_API const char *urnic_wc_status_str(enum urnic_wc_status status);
+/* The area of the rule that a completion's vendor_err names, "RSP"; "" = of none. */
+URNIC_API const char *urnic_rule_area(uint32_t vendor_err);
 URNIC_API const char *urnic_event_type_str(enum urnic_event_type event);
 URNIC_API const char *urnic_qp_state_str(enum urnic_qp_state state);
 /* "0.1.0": of the library. */
