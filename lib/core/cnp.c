@@ -74,7 +74,7 @@ static void build(const struct rx *rx, const struct qp *qp, const uint64_t *v, s
         .flow_label = flow,
         .sip = in->dip,
         .dip = in->sip,
-        .sport = wire_udp_sport(flow, qp->qpn, dqpn),
+        .sport = rx->e->p.sport ? rx->e->p.sport : wire_udp_sport(flow, qp->qpn, dqpn),
         .opcode = WIRE_OPCODE_CNP,
         .pkey = qp->pkey,
         .dqpn = dqpn,

@@ -32,13 +32,21 @@ struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, 
         .flow_label = av->flow_label,
         .sip = av->sgid,
         .dip = av->dgid,
-        .sport = wire_udp_sport(av->flow_label, qpn, dqpn),
+        .sport = e->p.sport ? e->p.sport : wire_udp_sport(av->flow_label, qpn, dqpn),
         .dport = WIRE_UDP_PORT,
         .dqpn = dqpn,
     };
     memcpy(p.dmac, av->dmac, 6);
     memcpy(p.smac, e->p.mac, 6);
     return p;
+}
+
+static uint16_t next_id(struct qp *qp)
+{
+    uint16_t id = qp->ip_id;
+
+    qp->ip_id = (uint16_t)(id + qp->id_step);
+    return id;
 }
 
 /* WIRE-14: requests, responses and ACKs alike. */
@@ -51,7 +59,7 @@ void engine_slot_emit(struct qp *qp, struct engine_slot *slot, struct wire_var *
                       enum slot_kind kind)
 {
     v->tclass = slot_tclass(qp);
-    v->ip_id = qp->ip_id++;
+    v->ip_id = next_id(qp);
     slot->payload_off = (uint16_t)wire_tmpl_emit(slot->buf, &qp->tmpl, v, &slot->len);
     slot->ip_off = qp->tmpl.ip_off;
     slot->bth_off = qp->tmpl.bth_off;
@@ -74,7 +82,7 @@ void engine_run_begin(const struct qp *qp, struct slot_run *run, struct wire_var
 void engine_run_next(struct qp *qp, const struct slot_run *run, struct engine_slot *slot, psn_t psn,
                      bool ackreq, enum slot_kind kind, struct mem_piece piece)
 {
-    wire_tmpl_next(slot->buf, &run->tmpl, psn.v, ackreq, qp->ip_id++);
+    wire_tmpl_next(slot->buf, &run->tmpl, psn.v, ackreq, next_id(qp));
     slot->len = run->len;
     slot->ip_off = run->tmpl.ip_off;
     slot->bth_off = run->tmpl.bth_off;

@@ -406,6 +406,7 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
         .srq = p->srq,
         .arg = p->arg,
         .sq_sig_all = p->sq_sig_all,
+        .id_step = !e->p.sport,
     };
     int err = mem_pd_hold(e->mem, p->pd) ? -EINVAL : 0;
     if (err)

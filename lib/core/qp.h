@@ -47,6 +47,7 @@ struct qp {
     uint8_t ect;           /* ECN field of data, 0 = as tclass says */
     uint8_t cc_own;        /* cc_conf isn't the device's */
     uint8_t mute;          /* GID-04: sends nothing, timers stand still */
+    uint8_t id_step;       /* of ip_id, from packet to packet: 0 or 1 */
     struct qp **active_at; /* what points to it on the list of active ones, or of lingering ones */
 
     struct cq *send_cq, *recv_cq;
