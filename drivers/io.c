@@ -2,8 +2,8 @@
  *
  * The list of drivers, and the way from a port specification to an open port.
  *
- * mem, pcap and memif are part of the program. The DPDK driver is a plugin, liburnic-dpdk.so, that
- * is loaded when the first dpdk: port is opened: a daemon without such ports never maps DPDK.
+ * mem, pcap, udp and memif are part of the program. The DPDK driver is a plugin, liburnic-dpdk.so,
+ * that is loaded when the first dpdk: port is opened: a daemon without such ports never maps DPDK.
  */
 #include "io.h"
 
@@ -22,6 +22,7 @@
 #include "io_arg.h"
 #include "mem_link.h"
 #include "pcap_port.h"
+#include "udp.h"
 #ifdef URNIC_HAVE_MEMIF
 #include "memif.h"
 #endif
@@ -133,6 +134,7 @@ static const struct driver {
 #ifdef URNIC_HAVE_MEMIF
     {"memif", io_memif_open, io_memif_check, sizeof(((struct sockaddr_un *)0)->sun_path) - 1},
 #endif
+    {"udp", io_udp_open, io_udp_check, 0},
     {"dpdk", open_dpdk, check_dpdk, 0},
 };
 

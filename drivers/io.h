@@ -28,6 +28,13 @@
 #define IO_FRAME_MAX 9234u /* of any port: 9216 octets of IP, Ethernet header, VLAN tag */
 #define IO_SPEC_MAX  256u
 
+/* The MAC address of all peers of a port that is the kernel's (io_caps.kernel_ip): not on any wire.
+ */
+#define IO_PEER_MAC                                                                                \
+    {                                                                                              \
+        0x02, 0x55, 0x44, 0x50, 0x00, 0x01                                                         \
+    }
+
 struct io_port;
 
 /* A received frame, lent to the caller until rx_release. The caller may not write to it. */
@@ -38,6 +45,7 @@ struct io_frame {
 };
 
 #define IO_RX_IP_CSUM_OK 0x1u /* the NIC has verified the IPv4 header checksum */
+#define IO_RX_ICRC_OK    0x2u /* the driver has verified the iCRC */
 
 /* Room for one frame to send. `data` has at least `cap` writable octets; the caller sets `len`. */
 struct io_slot {
@@ -56,6 +64,11 @@ struct io_caps {
     uint32_t frame_max; /* largest frame sent and received, Ethernet header and VLAN tag included */
     uint64_t rate_bps;  /* line rate in bit/s; 0 = unknown */
     bool own_echo;      /* may deliver frames that we sent (af_packet): drop by source MAC */
+    bool kernel_ip;     /* the kernel's IP stack carries what is sent: it has the addresses
+                         * (ops->addrs), resolves neighbours, routes, and answers ARP, ND and echo;
+                         * frames have made-up MAC addresses, and no VLAN tag */
+    bool loopback;      /* it is on the loopback interface: its addresses are 127/8 and ::1 */
+    uint16_t udp_sport; /* the UDP source port of all that it sends; 0 = the sender's choice */
     uint32_t ifindex;   /* of the kernel's interface that it is on; 0 = none, or unknown */
     int rx_fd; /* poll()able: readable when rx_peek may return something; -1 = must be polled */
 };
@@ -120,6 +133,20 @@ struct io_ops {
      * The addresses are copied. Slow. May be NULL. */
     void (*claim)(struct io_port *io, const struct io_addr *addrs, unsigned n);
 
+    /* The addresses of a kernel_ip port as they are now, at most `max`. Returns how many. Cheap:
+     * they change in `service` only. NULL on other ports, as are the next two. */
+    unsigned (*addrs)(struct io_port *io, struct io_addr *out, unsigned max);
+
+    /* Which of its addresses the kernel sends from to `dst`. 0; -ENETUNREACH, or what else the
+     * kernel said. Slow: system calls. */
+    int (*source)(struct io_port *io, const struct io_addr *dst, struct io_addr *src);
+
+    /* Be a member of these groups and of no others. 0 or -errno of one that could not be. Slow. */
+    int (*groups)(struct io_port *io, const struct io_addr *groups, unsigned n);
+
+    /* The next line for the log, about the port; false = none. May be NULL. */
+    bool (*news)(struct io_port *io, char *text, size_t size);
+
     void (*link)(struct io_port *io, struct io_link *out);
     void (*stats)(struct io_port *io, struct io_stats *out);
 
@@ -140,11 +167,13 @@ struct io_open_params {
     uint8_t mac[6];     /* wanted MAC; zero = driver's choice */
     uint64_t seed;      /* for drivers that draw random numbers (mem) */
     bool promiscuous;   /* frames for any address, where the driver filters by it */
+    const struct io_addr *only; /* of a kernel_ip port: use no other addresses; copied */
+    unsigned nonly;             /* 0 = no such limit */
 };
 
 /* Open a port from its specification, for example
  *     dpdk:net_af_packet0,iface=v0    dpdk:0000:01:00.0    memif:/run/a.sock,role=server
- *     mem:LINK[,loss=0.01,...]        pcap:in.pcap,out.pcap
+ *     mem:LINK[,loss=0.01,...]        pcap:in.pcap,out.pcap           udp:eth0
  * `err` (may be NULL) receives a sentence that names the key and the value at fault and what to do.
  * Returns 0 and *out, or -errno: -EINVAL bad specification, -ENODEV no such driver or device,
  * -ENOSYS the driver is not part of this build, or what the system said. */

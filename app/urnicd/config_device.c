@@ -51,7 +51,8 @@ static int set_port(struct config_device *d, const char *key, const char *v, cha
     if (!strchr(v, ':') || !config_text(d->port, sizeof(d->port), v))
         return config_fail(err,
                            "%s=%s: want DRIVER:ARGUMENTS, for example mem:LINK, "
-                           "memif:/run/a.sock,role=server or dpdk:net_af_packet0,iface=eth1",
+                           "udp:eth0, memif:/run/a.sock,role=server or "
+                           "dpdk:net_af_packet0,iface=eth1",
                            key, v);
     return 0;
 }

@@ -141,6 +141,8 @@ static void announce(const struct urnicd *d)
         char text[64] = "no address";
         if (dev->conf->naddr > 0)
             wire_addr_str(&dev->conf->addr[0].ip, text, sizeof(text));
+        else if (dev->io->caps.kernel_ip)
+            snprintf(text, sizeof(text), "the interface's addresses");
         log_info("daemon",
                  "%s: port %s, %s, MAC %02x:%02x:%02x:%02x:%02x:%02x, path MTU %u, worker %u",
                  dev->name, dev->conf->port, text, m[0], m[1], m[2], m[3], m[4], m[5],

@@ -7,13 +7,17 @@
 
 #include "io.h"
 
-#define FRAME_MIN 60u
+#define FRAME_MIN 78u /* of RoCEv2 over IPv6 */
 
 /* The length of a frame follows from its number, too. */
 typedef uint32_t (*length_fn)(uint32_t number);
 
 /* The monotonic clock's time. */
 uint64_t now_ns(void);
+
+/* From now on frames are RoCEv2 packets from one IP address to another, and back: the port sees to
+ * their MAC addresses, source port and IPv4 identification. */
+void frame_roce(const struct io_addr *a, const struct io_addr *b);
 
 /* Make frame `number`, `len` octets at f. */
 void frame_fill(uint8_t *f, uint32_t len, uint32_t number);

@@ -9,6 +9,11 @@
 /* The veth pair v0 - v1, up, with nothing of the kernel's on it. 0, or 77 without root. */
 int setup_veth(const char *dir);
 
+/* Two addresses in a namespace, for RoCEv2 between them: 127.0.0.1 and 127.0.0.2 on lo, fd00::1 and
+ * fd00::2 on the interface v0. */
+int setup_udp_v4(const char *dir);
+int setup_udp_v6(const char *dir);
+
 /* An empty namespace, for a tap device that the driver makes. */
 int setup_empty(const char *dir);
 

@@ -25,7 +25,7 @@ def no_start():
     for args, status, says in (
             ([], 2, "give --device"),
             (["--port", "mem:l", "--addr", "10.0.0.1/240"], 2, "an address like 10.0.0.1/24"),
-            (["--port", "nosuch:1", *device], 2, "there are mem, pcap, memif, dpdk"),
+            (["--port", "nosuch:1", *device], 2, "there are mem, pcap, memif, udp, dpdk"),
             (["--config", os.path.join(DATA, "none")], 2, "none: No such file or directory\n"),
             (["--config", os.path.join(DATA, "file")], 2, "(line 1)"),
             (["--config", DATA], 2, "Is a directory"),

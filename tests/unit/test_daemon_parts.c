@@ -70,6 +70,23 @@ START_TEST(gid_places)
 }
 END_TEST
 
+/* GID-01: where the kernel has the addresses its link-local one is at 0/1, and goes like others. */
+START_TEST(gid_places_of_the_kernels_addresses)
+{
+    const struct wire_addr local = ip("fe80::1"), second = ip("fe80::2"), six = ip("fd00::1");
+    struct gid_table t;
+
+    gid_init_empty(&t);
+    ck_assert_ptr_null(gid_at(&t, 0));
+    ck_assert_int_eq(gid_add(&t, &six), 4);
+    ck_assert_int_eq(gid_add(&t, &local), 0);
+    ck_assert_int_eq(gid_add(&t, &second), 6);
+    ck_assert_int_eq(gid_find(&t, &local), 1);
+    ck_assert_int_eq(gid_del(&t, &local), 0);
+    ck_assert_ptr_null(gid_at(&t, 0));
+}
+END_TEST
+
 /* ---- queues ---- */
 
 /* SHM-06: a queue that is reset between its doorbell and the worker's look is still in the doorbell
@@ -982,6 +999,7 @@ int main(void)
 
     tcase_set_timeout(t, 30);
     tcase_add_test(t, gid_places);
+    tcase_add_test(t, gid_places_of_the_kernels_addresses);
     tcase_add_test(t, handle_reuse);
     tcase_add_test(t, handle_last_one);
     tcase_add_test(t, handle_quota);

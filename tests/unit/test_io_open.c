@@ -33,6 +33,17 @@ START_TEST(io_open_refuses_with_a_reason)
         {"mem:x,pfc=on,xoff=1K,xon=2K", -EINVAL, {"xon=2048", "xoff=1024"}},
         {"mem:x,pfc=perhaps", -EINVAL, {"pfc=perhaps", "on or off"}},
         {"mem:x,word", -EINVAL, {"word", "KEY=VALUE"}},
+        {"udp:", -EINVAL, {"udp:INTERFACE", "eth0"}},
+        {"udp:addr=10.0.0.1", -EINVAL, {"udp:INTERFACE", "addr=10.0.0.1"}},
+        {"udp:an-interface-name-too-long", -EINVAL, {"udp:INTERFACE", "too-long"}},
+        {"udp:lo,addr=10.0.0.1/24", -EINVAL, {"addr=10.0.0.1/24", "without a prefix"}},
+        {"udp:lo,addr=224.0.0.1", -EINVAL, {"addr=224.0.0.1", "address of the interface"}},
+        {"udp:lo,addr=", -EINVAL, {"addr=", "no address"}},
+        {"udp:lo,addr=127.0.0.1;::1;127.0.0.1", -EINVAL, {"addr=127.0.0.1", "twice"}},
+        {"udp:lo,trains=some", -EINVAL, {"trains=some", "on or off"}},
+        {"udp:lo,mtu=1500", -EINVAL, {"'mtu'", "addr trains"}},
+        {"udp:lo,word", -EINVAL, {"word", "KEY=VALUE"}},
+        {"udp:no-such-if", -ENODEV, {"no-such-if", "ip link"}},
         {"pcap:", -EINVAL, {"pcap:IN,OUT", ""}},
         {"pcap:/nonexistent/in.pcap,", -ENOENT, {"/nonexistent/in.pcap", "No such file"}},
         {"pcap:,/nonexistent/out.pcapng", -ENOENT, {"/nonexistent/out.pcapng", "No such file"}},
@@ -66,6 +77,8 @@ START_TEST(io_check_reads_the_words)
         const char *says;
     } rows[] = {
         {"mem:x", 0, ""},
+        {"udp:eth0,addr=10.0.0.1;fd00::1,trains=off", 0, ""},
+        {"udp:eth0,addr=10.0.0", -EINVAL, "addr=10.0.0"},
         {"mem:x,loss=2", -EINVAL, "loss=2"},
         {"mem:x,lsos=0.1", -EINVAL, "'lsos'"},
         {"mem:x,queue=5K", 0, ""}, /* the link's first port may have a rate */

@@ -325,6 +325,10 @@ static int host_parts(struct drill_host *h, char *err, size_t size)
     int rc = io_open(h->p.port, &io, &h->io, err, size);
     if (rc < 0)
         return rc;
+    if (h->io->caps.kernel_ip) {
+        snprintf(err, size, "%s sends what the kernel lets it, not what a script says", h->p.port);
+        return -EINVAL;
+    }
     if (getrandom(cp.key, sizeof cp.key, 0) != (ssize_t)sizeof cp.key)
         return -EIO;
     h->next_qpn = QPN_FIRST | ((uint32_t)cp.key[0] & QPN_MASK);

@@ -54,8 +54,16 @@ int bump_open(struct bump *b, const char *port_a, const char *port_b, uint32_t m
 
     *b = (struct bump){0};
     pace_init(&b->pace, PACE_CALL_NS, 0);
-    for (unsigned i = 0; i < BUMP_DIRS && rc == 0; i++)
+    for (unsigned i = 0; i < BUMP_DIRS && rc == 0; i++) {
         rc = io_open(spec[i], &params, &b->port[i], err, err_size);
+        if (rc == 0 && b->port[i]->caps.kernel_ip) {
+            snprintf(err, err_size,
+                     "%s sends and receives by the kernel's sockets, for its own addresses only: "
+                     "frames of others can't be forwarded through it",
+                     spec[i]);
+            rc = -EINVAL;
+        }
+    }
     for (unsigned d = 0; d < BUMP_DIRS && rc == 0; d++) {
         struct bump_half *h = &b->half[d];
         h->in = b->port[d];

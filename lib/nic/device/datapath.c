@@ -223,7 +223,8 @@ static unsigned datapath_frames(struct device *d, const struct io_frame *in, uns
         }
         out[m].data = in[i].data;
         out[m].len = in[i].len;
-        out[m].flags = (in[i].flags & IO_RX_IP_CSUM_OK) ? WIRE_P_IP_CSUM_OK : 0;
+        out[m].flags = (in[i].flags & IO_RX_IP_CSUM_OK ? WIRE_P_IP_CSUM_OK : 0) |
+                       (in[i].flags & IO_RX_ICRC_OK ? WIRE_P_NO_ICRC : 0);
         out[m].disposition = ENGINE_TAKEN;
         out[m].drop = 0;
         m++;

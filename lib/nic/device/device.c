@@ -158,7 +158,8 @@ static int device_make_engine(struct device *d, char *err)
         .mtu = d->path_mtu,
         .line_rate = d->io->caps.rate_bps,
         .cc = d->conf->cc,
-        .loopback = d->conf->loopback,
+        .loopback = d->conf->loopback || d->io->caps.loopback,
+        .sport = d->io->caps.udp_sport,
         .strict_resp = d->conf->strict_resp,
         .nak_confirm = d->conf->nak_confirm,
         .rnr_on_rd_res = d->conf->rnr_on_rd_res,
@@ -186,12 +187,33 @@ static void device_find_interface(struct device *d)
 {
     char name[IF_NAMESIZE];
 
-    if (settings_iface(d->conf, name, sizeof(name)))
+    d->ifindex = d->io->caps.ifindex;
+    if (d->ifindex == 0 && settings_iface(d->conf, name, sizeof(name)))
         d->ifindex = if_nametoindex(name);
+}
+
+/* Settings that the kernel has, for it carries what is sent. */
+static int device_check_kernel_ip(const struct device *d, char *err)
+{
+    const struct config_device *c = d->conf;
+    const char *key = c->vlan ? "vlan" : c->ngw ? "gw" : c->kernel_if[0] ? "neigh" : NULL;
+
+    if (!d->io->caps.kernel_ip || !key)
+        return 0;
+    snprintf(err, CONFIG_ERR,
+             "device %s: %s=: port %s sends by the kernel's own sockets, so this is set in the "
+             "kernel: leave it out%s",
+             c->name, key, c->port,
+             c->vlan ? ", and give the port the VLAN's interface, for example udp:eth0.5" : "");
+    return -EINVAL;
 }
 
 static int device_addresses(struct device *d, char *err)
 {
+    if (d->io->caps.kernel_ip) {
+        device_addr_follow(d);
+        return 0;
+    }
     const struct config_addr local = {.ip = d->gids.pair[0].addr, .prefix = 64};
     int rc = engine_addr_add(d->engine, &local.ip);
 
@@ -228,6 +250,11 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
     d->tx_want = DEVICE_TX_WANT;
     memcpy(d->name, conf->name, sizeof(d->name));
     memcpy(params.mac, conf->mac, 6);
+    struct io_addr only[CONFIG_ADDRS];
+    for (unsigned i = 0; i < conf->naddr; i++)
+        memcpy(only[i].b, conf->addr[i].ip.b, sizeof(only[i].b));
+    params.only = only;
+    params.nonly = conf->naddr;
     if (conf->mtu)
         params.frame_max = conf->mtu + DEVICE_HDR;
 
@@ -236,11 +263,16 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
         snprintf(err, CONFIG_ERR, "device %s: port=%.200s: %.200s", conf->name, conf->port,
                  why[0] ? why : strerror(-rc));
     if (rc == 0)
+        rc = device_check_kernel_ip(d, err);
+    if (rc == 0)
         rc = device_choose_mtu(d, err);
     if (rc == 0) {
         device_find_interface(d);
         device_choose_mac(d);
-        gid_init(&d->gids, d->mac);
+        if (d->io->caps.kernel_ip)
+            gid_init_empty(&d->gids);
+        else
+            gid_init(&d->gids, d->mac);
         rc = device_make_engine(d, err);
     }
     if (rc == 0)
@@ -299,11 +331,22 @@ static void device_look_at_link(struct device *d, uint64_t now)
     d->link = link;
 }
 
+static void device_tell(struct device *d)
+{
+    char text[256];
+
+    while (d->io->ops->news && d->io->ops->news(d->io, text, sizeof(text)))
+        log_info("port", "%s: %s", d->name, text);
+}
+
 void device_service(struct device *d, uint64_t now)
 {
     if (d->io->ops->service)
         d->io->ops->service(d->io, now);
+    device_tell(d);
     device_follow(d, now);
+    if (d->io->caps.kernel_ip)
+        device_addr_follow(d);
     device_look_at_link(d, now);
     device_addr_service(d, now);
     neigh_service(d->neigh, now);

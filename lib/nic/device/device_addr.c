@@ -10,6 +10,7 @@
 
 #include "context_ops.h"
 #include "device.h"
+#include "log.h"
 #include "neigh.h"
 #include "worker.h"
 
@@ -142,4 +143,32 @@ void device_addr_service(struct device *d, uint64_t now)
     }
     if (d->ngone < before)
         addr_part(d, 0, now);
+}
+
+static void addr_tell(const struct device *d, const struct wire_addr *ip, const char *what)
+{
+    char text[64];
+
+    log_info("port", "%s: %s %s", d->name, wire_addr_str(ip, text, sizeof(text)), what);
+}
+
+void device_addr_follow(struct device *d)
+{
+    struct io_addr now[GID_PAIRS];
+    unsigned n = d->io->ops->addrs(d->io, now, GID_PAIRS);
+
+    for (unsigned i = 0; i < GID_PAIRS; i++) {
+        const struct wire_addr ip = d->gids.pair[i].addr;
+        bool here = !d->gids.pair[i].used;
+        for (unsigned k = 0; k < n && !here; k++)
+            here = memcmp(now[k].b, ip.b, sizeof(ip.b)) == 0;
+        if (!here && device_addr_del(d, &ip, d->worker->now) == 0)
+            addr_tell(d, &ip, "is gone from the interface");
+    }
+    for (unsigned k = 0; k < n; k++) {
+        struct config_addr a = {.prefix = 0};
+        memcpy(a.ip.b, now[k].b, sizeof(a.ip.b));
+        if (gid_find(&d->gids, &a.ip) < 0 && device_addr_add(d, &a) >= 0)
+            addr_tell(d, &a.ip, "is an address of the device");
+    }
 }

@@ -16,6 +16,8 @@ struct device;
  * isn't, -EPERM it can't go: it is the link-local one of the MAC. */
 int device_addr_add(struct device *d, const struct config_addr *a);
 int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now);
+/* Of a port whose addresses are the kernel's: take those that it has now. */
+void device_addr_follow(struct device *d);
 /* Tell the port which addresses are ours; the two above do that. */
 void device_claim(struct device *d);
 /* Queue pairs follow their addresses in passes, a bounded part in one round (SHM-12): each of the

@@ -21,6 +21,7 @@ void gid_init(struct gid_table *t, const uint8_t mac[6])
     struct gid_entry *e = &t->pair[GID_PAIR_LINK_LOCAL];
 
     memset(t, 0, sizeof(*t));
+    t->own_local = true;
     e->addr.b[0] = 0xFE;
     e->addr.b[1] = 0x80;
     e->addr.b[8] = mac[0] ^ 0x02;
@@ -32,6 +33,16 @@ void gid_init(struct gid_table *t, const uint8_t mac[6])
     e->addr.b[14] = mac[4];
     e->addr.b[15] = mac[5];
     e->used = true;
+}
+
+void gid_init_empty(struct gid_table *t)
+{
+    memset(t, 0, sizeof(*t));
+}
+
+static bool is_link_local(const struct wire_addr *addr)
+{
+    return addr->b[0] == 0xFE && (addr->b[1] & 0xC0) == 0x80;
 }
 
 static int gid_pair(const struct gid_table *t, const struct wire_addr *addr)
@@ -49,6 +60,8 @@ int gid_add(struct gid_table *t, const struct wire_addr *addr)
 
     if (gid_pair(t, addr) >= 0)
         return -EEXIST;
+    if (!t->pair[GID_PAIR_LINK_LOCAL].used && is_link_local(addr))
+        i = GID_PAIR_LINK_LOCAL;
     while (i < GID_PAIRS && t->pair[i].used)
         i++;
     if (i == GID_PAIRS)
@@ -63,7 +76,7 @@ int gid_del(struct gid_table *t, const struct wire_addr *addr)
 
     if (i < 0)
         return i;
-    if (i == (int)GID_PAIR_LINK_LOCAL)
+    if (i == (int)GID_PAIR_LINK_LOCAL && t->own_local)
         return -EPERM;
     t->pair[i].used = false;
     return 0;

@@ -22,11 +22,14 @@ struct gid_entry {
 };
 
 struct gid_table {
+    bool own_local; /* entries 0/1 were made of the MAC */
     struct gid_entry pair[GID_PAIRS];
 };
 
-/* Empty but for the link-local address made from the MAC (EUI-64). */
+/* Empty but for the link-local address made from the MAC (EUI-64), which stays. */
 void gid_init(struct gid_table *t, const uint8_t mac[6]);
+/* Empty: the link-local address comes and goes like all others. Entries 0/1 are kept for it. */
+void gid_init_empty(struct gid_table *t);
 /* Returns the index of the v1 entry, -EEXIST or -ENOSPC. */
 int gid_add(struct gid_table *t, const struct wire_addr *addr);
 /* Returns 0, -ENOENT, or -EPERM for the link-local address. */

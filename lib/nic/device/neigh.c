@@ -24,6 +24,8 @@
 #define NEIGH_BUCKETS 4096u /* of next hops: as many as neighbours */
 #define NEIGH_POLL_NS (1 * CLOCK_MS)
 
+static const uint8_t kernel_mac[6] = IO_PEER_MAC;
+
 struct neigh_reply {
     uint32_t len;
     uint8_t frame[IO_FRAME_MAX];
@@ -70,7 +72,7 @@ struct neigh *neigh_create(struct device *d, char *err)
     struct neigh *n = calloc(1, sizeof(*n));
     struct net_config conf = {.vlan = d->conf->vlan,
                               .mtu = (uint16_t)d->ip_mtu,
-                              .quiet = d->conf->kernel_if[0] != '\0',
+                              .quiet = d->conf->kernel_if[0] != '\0' || d->io->caps.kernel_ip,
                               .neighbours = LIMIT_NEIGH + LIMIT_NEIGH_RESERVE};
 
     snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
@@ -82,7 +84,8 @@ struct neigh *neigh_create(struct device *d, char *err)
     TAILQ_INIT(&n->waiters);
     n->give_up_at = n->give_up_next = UINT64_MAX;
     n->port = net_port_new(&conf, clock_now());
-    if (!n->port || (conf.quiet && kneigh_open(&n->kernel, d->conf->kernel_if, err) < 0)) {
+    if (!n->port ||
+        (d->conf->kernel_if[0] && kneigh_open(&n->kernel, d->conf->kernel_if, err) < 0)) {
         neigh_destroy(n);
         return NULL;
     }
@@ -90,6 +93,11 @@ struct neigh *neigh_create(struct device *d, char *err)
         net_gateway_set(n->port, &d->conf->gw[i]);
     n->dirty = true;
     return n;
+}
+
+static bool kernel_ip(const struct neigh *n)
+{
+    return n->device->io->caps.kernel_ip;
 }
 
 void neigh_destroy(struct neigh *n)
@@ -119,6 +127,8 @@ void neigh_service(struct neigh *n, uint64_t now)
 
 int neigh_addr_add(struct neigh *n, const struct config_addr *a)
 {
+    if (kernel_ip(n))
+        return 0;
     n->dirty = true;
     int rc = net_addr_add(n->port, &a->ip, a->prefix, clock_now());
     if (n->kernel)
@@ -134,12 +144,16 @@ void neigh_addr_del(struct neigh *n, const struct wire_addr *ip)
 
 void neigh_link_up(struct neigh *n, uint64_t now)
 {
+    if (kernel_ip(n))
+        return;
     net_announce(n->port, now);
     n->dirty = true;
 }
 
 void neigh_mac(struct neigh *n, uint64_t now)
 {
+    if (kernel_ip(n))
+        return;
     net_mac_set(n->port, n->device->mac, now);
     n->dirty = true;
 }
@@ -172,11 +186,13 @@ void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now)
 
 bool neigh_tx_ready(const struct neigh *n)
 {
-    return n->count > 0 || n->dirty;
+    return !kernel_ip(n) && (n->count > 0 || n->dirty);
 }
 
 uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
 {
+    if (kernel_ip(n))
+        return 0;
     while (n->count > 0) {
         struct neigh_reply *r = &n->reply[n->first];
         n->first = (n->first + 1) % NEIGH_REPLIES;
@@ -196,7 +212,15 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
 
 int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src)
 {
-    return net_source(n->port, dst, src);
+    if (!kernel_ip(n))
+        return net_source(n->port, dst, src);
+    struct io_port *io = n->device->io;
+    struct io_addr to, from;
+    memcpy(to.b, dst->b, sizeof(to.b));
+    int rc = io->ops->source(io, &to, &from);
+    if (rc == 0)
+        memcpy(src->b, from.b, sizeof(src->b));
+    return rc;
 }
 
 /* A neighbour that was never asked for. */
@@ -216,6 +240,13 @@ int neigh_lookup(struct neigh *n, struct share *s, const struct wire_addr *dst, 
     if (gid_find(&d->gids, dst) >= 0) {
         memcpy(mac, d->mac, 6);
         return loop_start(d);
+    }
+    if (kernel_ip(n)) {
+        struct wire_addr src;
+        memcpy(mac, kernel_mac, 6);
+        if (wire_addr_is_multicast(dst))
+            wire_mcast_mac(dst, mac);
+        return neigh_source(n, dst, &src);
     }
     if (!share_has_room(s, SHARE_NEIGH, 1) && neigh_is_new(n, dst))
         return share_refuse(s, SHARE_NEIGH);
@@ -318,12 +349,32 @@ static bool neigh_attached(const struct neigh *n, const struct wire_addr *group)
     return false;
 }
 
+static int neigh_kernel_groups(struct neigh *n)
+{
+    struct io_port *io = n->device->io;
+    struct io_addr groups[NET_GROUPS_MAX];
+    struct wire_addr g;
+    unsigned m = 0;
+    int rc = 0;
+
+    for (unsigned i = 0; engine_mcast_get(n->device->engine, i, &g); i++) {
+        if (m == NET_GROUPS_MAX)
+            rc = -ENOSPC;
+        else
+            memcpy(groups[m++].b, g.b, sizeof(g.b));
+    }
+    int one = io->ops->groups(io, groups, m);
+    return one < 0 ? one : rc;
+}
+
 int neigh_groups(struct neigh *n, uint64_t now)
 {
     struct wire_addr g;
     bool member;
     int rc = 0;
 
+    if (kernel_ip(n))
+        return neigh_kernel_groups(n);
     for (unsigned i = 0; net_group_get(n->port, i, &g, &member); i++) {
         if (member && !neigh_attached(n, &g))
             net_group_leave(n->port, &g, now);
@@ -415,7 +466,7 @@ int neigh_hold(struct neigh *n, struct share *s, const struct wire_addr *dst,
     struct wire_addr addr;
 
     *hop = NULL;
-    if (gid_find(&n->device->gids, dst) >= 0)
+    if (kernel_ip(n) || gid_find(&n->device->gids, dst) >= 0)
         return 0; /* our own address: no neighbour to ask */
     if (net_next_hop(n->port, dst, &addr) < 0 || wire_addr_is_multicast(&addr))
         return 0;

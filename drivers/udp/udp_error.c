@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See udp_error.h.
+ */
+#include "udp_error.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "udp_socket.h"
+#include "wire.h"
+
+#define ERRORS_AT_ONCE 256u
+
+static const char *meaning(const struct sock_extended_err *e)
+{
+    switch (e->ee_errno) {
+    case ECONNREFUSED:
+        return "no RoCE there: port 4791 is closed, or a firewall rejects it";
+    case EMSGSIZE:
+        return "packets of ours are too big for the way; connections keep their path MTU";
+    default:
+        return strerror((int)e->ee_errno);
+    }
+}
+
+/* A change of what is told counts, not each error. */
+static void tell(struct udp_port *p, struct msghdr *mh, const union udp_sockaddr *to)
+{
+    char text[64], line[UDP_TELL];
+    struct io_addr addr;
+    struct wire_addr w;
+
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
+        if (!(c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) &&
+            !(c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))
+            continue;
+        struct sock_extended_err e;
+        memcpy(&e, CMSG_DATA(c), sizeof(e));
+        udp_sockaddr_get(to, &addr);
+        memcpy(w.b, addr.b, sizeof(w.b));
+        snprintf(line, sizeof(line), "ICMP about packets to %s: %s",
+                 wire_addr_str(&w, text, sizeof(text)), meaning(&e));
+        if (strcmp(line, p->told) == 0)
+            return;
+        memcpy(p->told, line, sizeof(line));
+        udp_say(p, "%s", line);
+        return;
+    }
+}
+
+unsigned udp_error_drain(struct udp_port *p, const struct udp_socket *s)
+{
+    unsigned n = 0;
+
+    for (; n < ERRORS_AT_ONCE; n++) {
+        union udp_sockaddr to = {0};
+        _Alignas(struct cmsghdr) char control[512];
+        uint8_t octet;
+        struct iovec iov = {.iov_base = &octet, .iov_len = 1};
+        struct msghdr mh = {.msg_name = &to,
+                            .msg_namelen = sizeof(to),
+                            .msg_iov = &iov,
+                            .msg_iovlen = 1,
+                            .msg_control = control,
+                            .msg_controllen = sizeof(control)};
+        if (recvmsg(s->fd, &mh, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+            break;
+        tell(p, &mh, &to);
+    }
+    return n;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The program that has a UDP port, as far as /proc tells.
+ */
+#ifndef URNIC_UDP_HOLDER_H
+#define URNIC_UDP_HOLDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Name the holder of a UDP port in this network namespace, in words for an error: "process 123
+ * (urnicd)". Always writes something. */
+void udp_holder(uint16_t port, char *text, size_t size);
+
+#endif

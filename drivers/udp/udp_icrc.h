@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a change of a few octets does to an iCRC, without the rest of the packet: the CRC is linear.
+ * A socket neither shows nor takes the IPv4 identification and the source port that the iCRC covers
+ * (WIRE-11), so the sender corrects its iCRC for those that the kernel will use, and the receiver
+ * finds the identification that makes a packet's iCRC right.
+ *
+ * Pure functions, but for udp_icrc_init; any thread.
+ */
+#ifndef URNIC_UDP_ICRC_H
+#define URNIC_UDP_ICRC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Make the tables. Call it once before the others, from any thread; again does no harm. */
+void udp_icrc_init(void);
+
+/* How an iCRC changes (XOR) when two octets that lie together change by XOR with d0 and d1.
+ * `behind`: octets between the second one and the iCRC, less than IO_FRAME_MAX. */
+uint32_t udp_icrc_delta(uint8_t d0, uint8_t d1, uint32_t behind);
+
+/* The other way round: which change of two octets there, if any, makes this change of the iCRC?
+ * One 32-bit difference in 65,536 has one. */
+bool udp_icrc_solve(uint32_t diff, uint32_t behind, uint8_t *d0, uint8_t *d1);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See udp_socket.h.
+ */
+#include "udp_socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "udp_holder.h"
+#include "wire.h"
+
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+#ifndef UDP_NO_CHECK6_RX
+#define UDP_NO_CHECK6_RX 102
+#endif
+#ifndef IP_PMTUDISC_PROBE
+#define IP_PMTUDISC_PROBE 3
+#endif
+
+#define BUFFER (8 << 20) /* octets, asked for: the kernel grants what its sysctls allow */
+
+static bool is_v4(const struct io_addr *a)
+{
+    struct wire_addr w;
+
+    memcpy(w.b, a->b, sizeof(w.b));
+    return wire_addr_is_v4(&w);
+}
+
+socklen_t udp_sockaddr_set(union udp_sockaddr *sa, const struct io_addr *addr, uint32_t scope)
+{
+    memset(sa, 0, sizeof(*sa));
+    if (is_v4(addr)) {
+        sa->v4.sin_family = AF_INET;
+        sa->v4.sin_port = htons(WIRE_UDP_PORT);
+        memcpy(&sa->v4.sin_addr, addr->b + 12, 4);
+        return sizeof(sa->v4);
+    }
+    sa->v6.sin6_family = AF_INET6;
+    sa->v6.sin6_port = htons(WIRE_UDP_PORT);
+    sa->v6.sin6_scope_id = scope;
+    memcpy(&sa->v6.sin6_addr, addr->b, 16);
+    return sizeof(sa->v6);
+}
+
+uint16_t udp_sockaddr_get(const union udp_sockaddr *sa, struct io_addr *addr)
+{
+    memset(addr->b, 0, 10);
+    memset(addr->b + 10, 0xFF, 2);
+    if (sa->sa.sa_family == AF_INET) {
+        memcpy(addr->b + 12, &sa->v4.sin_addr, 4);
+        return ntohs(sa->v4.sin_port);
+    }
+    memcpy(addr->b, &sa->v6.sin6_addr, 16);
+    return ntohs(sa->v6.sin6_port);
+}
+
+static void on(int fd, int level, int option)
+{
+    const int one = 1;
+
+    setsockopt(fd, level, option, &one, sizeof(one));
+}
+
+static void set(int fd, int level, int option, int value)
+{
+    setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+static void options_v4(const struct udp_port *p, int fd)
+{
+    struct ip_mreqn via = {.imr_ifindex = p->ifindex};
+
+    on(fd, IPPROTO_IP, IP_RECVTOS);
+    on(fd, IPPROTO_IP, IP_RECVTTL);
+    on(fd, IPPROTO_IP, IP_RECVERR);
+    set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+    set(fd, IPPROTO_IP, IP_TTL, WIRE_TTL_DEFAULT);
+    set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &via, sizeof(via));
+}
+
+static void options_v6(const struct udp_port *p, int fd)
+{
+    on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+    on(fd, IPPROTO_IPV6, IPV6_RECVTCLASS);
+    on(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT);
+    on(fd, IPPROTO_IPV6, IPV6_RECVERR);
+    on(fd, IPPROTO_IPV6, IPV6_DONTFRAG);
+    set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
+    set(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, WIRE_TTL_DEFAULT);
+    set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+    set(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, p->ifindex);
+    on(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX); /* WIRE-24 */
+}
+
+/* With CAP_NET_ADMIN as much as we like, else as much as rmem_max and wmem_max grant. */
+static void buffers(int fd)
+{
+    const int want = BUFFER;
+
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0)
+        set(fd, SOL_SOCKET, SO_RCVBUF, want);
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want)) < 0)
+        set(fd, SOL_SOCKET, SO_SNDBUF, want);
+}
+
+static int join(const struct udp_port *p, const struct udp_socket *s)
+{
+    if (s->v4) {
+        struct ip_mreqn m = {.imr_ifindex = p->ifindex};
+        memcpy(&m.imr_multiaddr, s->addr.b + 12, 4);
+        return setsockopt(s->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof(m)) < 0 ? -errno : 0;
+    }
+    struct ipv6_mreq m = {.ipv6mr_interface = (unsigned)p->ifindex};
+    memcpy(&m.ipv6mr_multiaddr, s->addr.b, 16);
+    return setsockopt(s->fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &m, sizeof(m)) < 0 ? -errno : 0;
+}
+
+/* The port of an address is for one program: no SO_REUSEADDR, which would hide another one. Members
+ * of a group share it. */
+static int bind_it(struct udp_port *p, struct udp_socket *s)
+{
+    union udp_sockaddr sa;
+    socklen_t len = udp_sockaddr_set(&sa, &s->addr, s->scope);
+
+    if (s->group)
+        on(s->fd, SOL_SOCKET, SO_REUSEADDR);
+    if (bind(s->fd, &sa.sa, len) < 0)
+        return -errno;
+    return s->group ? join(p, s) : 0;
+}
+
+static struct udp_socket *place(struct udp_port *p)
+{
+    for (unsigned i = 0; i < p->nsock; i++) {
+        if (p->sock[i].fd < 0)
+            return &p->sock[i];
+    }
+    return p->nsock < UDP_SOCKETS ? &p->sock[p->nsock++] : NULL;
+}
+
+int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, char *why,
+                    size_t size)
+{
+    struct udp_socket *s = place(p);
+
+    if (!s)
+        return -ENOSPC;
+    *s = (struct udp_socket){.addr = *addr, .v4 = is_v4(addr), .group = group, .fd = -1};
+    if (group || udp_addr_is_link_local(addr))
+        s->scope = (uint32_t)p->ifindex;
+    s->fd = socket(s->v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s->fd < 0)
+        return -errno;
+    if (s->v4)
+        options_v4(p, s->fd);
+    else
+        options_v6(p, s->fd);
+    on(s->fd, SOL_SOCKET, SO_RXQ_OVFL);
+    if (p->spec.trains)
+        on(s->fd, IPPROTO_UDP, UDP_GRO);
+    buffers(s->fd);
+    struct epoll_event ev = {.events = EPOLLIN, .data.u32 = (uint32_t)(s - p->sock)};
+    int rc = bind_it(p, s);
+    if (rc == 0 && epoll_ctl(p->epfd, EPOLL_CTL_ADD, s->fd, &ev) < 0)
+        rc = -errno;
+    if (rc < 0)
+        udp_socket_close(p, s);
+    if (rc == -EADDRINUSE && why)
+        udp_holder(WIRE_UDP_PORT, why, size);
+    return rc;
+}
+
+void udp_socket_close(struct udp_port *p, struct udp_socket *s)
+{
+    (void)p;
+    if (s->fd >= 0)
+        close(s->fd); /* which takes it out of the epoll set */
+    s->fd = -1;
+}
+
+struct udp_socket *udp_socket_find(struct udp_port *p, const struct io_addr *addr, bool group)
+{
+    for (unsigned i = 0; i < p->nsock; i++) {
+        struct udp_socket *s = &p->sock[i];
+        if (s->fd >= 0 && s->group == group && memcmp(s->addr.b, addr->b, sizeof(addr->b)) == 0)
+            return s;
+    }
+    return NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The sockets of a udp port, one for each of its addresses and groups.
+ */
+#ifndef URNIC_UDP_SOCKET_H
+#define URNIC_UDP_SOCKET_H
+
+#include "udp_port.h"
+
+/* Open the socket of one more address, or of a group. 0; -ENOSPC; -EADDRINUSE: the port is taken,
+ * and why (size octets; may be NULL) says by what; -EADDRNOTAVAIL and other errors of the kernel.
+ */
+int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, char *why,
+                    size_t size);
+/* Close it. What has been received from it stays. */
+void udp_socket_close(struct udp_port *p, struct udp_socket *s);
+/* The socket of an address, or (group) of a group; NULL = none. */
+struct udp_socket *udp_socket_find(struct udp_port *p, const struct io_addr *addr, bool group);
+
+/* The address and port 4791 as the kernel takes them. Returns its length. */
+socklen_t udp_sockaddr_set(union udp_sockaddr *sa, const struct io_addr *addr, uint32_t scope);
+/* The address in it, and its port. */
+uint16_t udp_sockaddr_get(const union udp_sockaddr *sa, struct io_addr *addr);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sending. Frames lose their headers; runs of frames to one queue pair, of one length but for the
+ * last, leave in one call as a train (UDP_SEGMENT). The kernel gives the datagrams of a train the
+ * identifications 0, 1, 2 ..., and 0 to one alone, so that is what their iCRCs are made for
+ * (WIRE-11).
+ */
+#include "udp_tx.h"
+
+#include <errno.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#include "udp_error.h"
+#include "udp_icrc.h"
+#include "udp_socket.h"
+#include "wire.h"
+#include "wire_bytes.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+
+#define TRAIN_OCTETS 65000u /* of a train: what IP and UDP carry, and some less */
+#define RETRY_NS     20000u
+#define REFUSALS     1000u /* of one message, for want of room: then it is lost */
+#define ERROR_TRIES  4u    /* each one may find an error of ICMP about another datagram */
+
+/* A message: the frames [first, first + n) of the burst. */
+struct message {
+    unsigned first, n;
+};
+
+struct call {
+    struct message message[IO_BURST_MAX];
+    struct mmsghdr msg[IO_BURST_MAX];
+    union udp_sockaddr to[IO_BURST_MAX];
+    struct iovec iov[IO_BURST_MAX];
+    _Alignas(16) uint8_t control[IO_BURST_MAX][3 * CMSG_SPACE(sizeof(int))];
+};
+
+static bool same_addr(const struct io_addr *a, const struct io_addr *b)
+{
+    return memcmp(a->b, b->b, sizeof(a->b)) == 0;
+}
+
+/* ---- peers that trains don't reach ---- */
+
+static struct udp_single *single_place(struct udp_port *p, const struct io_addr *to)
+{
+    return &p->singles[(unsigned)(to->b[15] ^ to->b[14] * 31u) % UDP_PEERS];
+}
+
+static bool is_single(struct udp_port *p, const struct io_addr *to)
+{
+    const struct udp_single *s = single_place(p, to);
+
+    return s->used && same_addr(&s->to, to);
+}
+
+static void set_single(struct udp_port *p, const struct io_addr *to, int error)
+{
+    struct wire_addr w;
+    char text[64];
+
+    *single_place(p, to) = (struct udp_single){.to = *to, .used = true};
+    memcpy(w.b, to->b, sizeof(w.b));
+    udp_say(
+        p,
+        "the kernel takes no trains of datagrams to %s (%s): they go one by one, which is slower",
+        wire_addr_str(&w, text, sizeof(text)), strerror(error));
+}
+
+/* ---- trains ---- */
+
+static uint32_t dqpn(const uint8_t *datagram)
+{
+    return wire_get32(datagram + 4) & WIRE_QPN_MASK;
+}
+
+/* May frame b ride behind frame a, which is at the head of a train? */
+static bool rides(const struct udp_tx *t, unsigned a, unsigned b)
+{
+    const struct udp_out *x = &t->out[a], *y = &t->out[b];
+
+    return y->len <= x->len && x->tclass == y->tclass && x->ttl == y->ttl &&
+           same_addr(&x->to, &y->to) && same_addr(&x->from, &y->from) &&
+           dqpn(t->at[a]) == dqpn(t->at[b]);
+}
+
+static unsigned train_len(struct udp_port *p, unsigned first)
+{
+    const struct udp_tx *t = &p->tx;
+    uint32_t len = t->out[first].len, total = len;
+    unsigned n = 1;
+
+    if (!p->spec.trains || first + 1 == t->count || !rides(t, first, first + 1) ||
+        is_single(p, &t->out[first].to))
+        return 1;
+    while (first + n < t->count && n < UDP_TRAIN && rides(t, first, first + n)) {
+        total += t->out[first + n].len;
+        if (total > TRAIN_OCTETS)
+            break;
+        n++;
+        if (t->out[first + n - 1].len < len)
+            break; /* a shorter one is the last */
+    }
+    return n;
+}
+
+/* Make the iCRC right for the place in the train, and for the port that we send from. */
+static void reseal(struct udp_tx *t, unsigned i, unsigned place)
+{
+    struct udp_out *o = &t->out[i];
+
+    if (o->sport == WIRE_UDP_PORT && (!o->v4 || o->id == place))
+        return;
+    if (o->sport == WIRE_UDP_PORT && o->id == 0) {
+        uint8_t *icrc = t->at[i] + o->len - WIRE_ICRC_LEN;
+        if (t->delta_len != o->len)
+            memset(t->delta, 0, sizeof(t->delta));
+        t->delta_len = o->len;
+        uint32_t before = wire_get32le(icrc);
+        if (t->delta[place]) {
+            wire_put32le(icrc, before ^ t->delta[place]);
+        } else {
+            udp_frame_reseal(t->at[i], o, (uint16_t)place);
+            t->delta[place] = before ^ wire_get32le(icrc);
+        }
+    } else {
+        udp_frame_reseal(t->at[i], o, (uint16_t)place);
+    }
+    o->sport = WIRE_UDP_PORT;
+    o->id = (uint16_t)place;
+}
+
+/* ---- a call ---- */
+
+static void *put_control(struct msghdr *mh, uint8_t *room, int level, int type, const void *value,
+                         size_t size)
+{
+    struct cmsghdr *c = (struct cmsghdr *)(void *)(room + mh->msg_controllen);
+
+    c->cmsg_level = level;
+    c->cmsg_type = type;
+    c->cmsg_len = CMSG_LEN(size);
+    memcpy(CMSG_DATA(c), value, size);
+    mh->msg_control = room;
+    mh->msg_controllen += CMSG_SPACE(size);
+    return c;
+}
+
+static void make_message(struct udp_port *p, const struct udp_socket *s, struct call *c, unsigned i)
+{
+    struct udp_tx *t = &p->tx;
+    const struct message *m = &c->message[i];
+    const struct udp_out *o = &t->out[m->first];
+    struct msghdr *mh = &c->msg[i].msg_hdr;
+    bool far = !udp_addr_is_link_local(&o->to) && o->to.b[0] != 0xFF;
+
+    for (unsigned k = 0; k < m->n; k++) {
+        reseal(t, m->first + k, k);
+        c->iov[m->first + k] = (struct iovec){t->at[m->first + k], t->out[m->first + k].len};
+    }
+    *mh = (struct msghdr){.msg_name = &c->to[i], .msg_iov = &c->iov[m->first], .msg_iovlen = m->n};
+    mh->msg_namelen = udp_sockaddr_set(&c->to[i], &o->to, far ? 0 : (uint32_t)p->ifindex);
+    memset(c->control[i], 0, sizeof(c->control[i]));
+    int tclass = o->tclass, ttl = o->ttl;
+    if (tclass)
+        put_control(mh, c->control[i], s->v4 ? IPPROTO_IP : IPPROTO_IPV6,
+                    s->v4 ? IP_TOS : IPV6_TCLASS, &tclass, sizeof(tclass));
+    bool group = o->to.b[0] == 0xFF || (s->v4 && o->to.b[12] >> 4 == 0xE);
+    if ((ttl != WIRE_TTL_DEFAULT || group) && ttl > 0)
+        put_control(mh, c->control[i], s->v4 ? IPPROTO_IP : IPPROTO_IPV6,
+                    s->v4 ? IP_TTL : IPV6_HOPLIMIT, &ttl, sizeof(ttl));
+    if (m->n > 1) {
+        uint16_t segment = (uint16_t)o->len;
+        put_control(mh, c->control[i], IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
+    }
+}
+
+/* All messages of the socket of the first frame, up to one of another. */
+static unsigned make_call(struct udp_port *p, const struct udp_socket *s, struct call *c)
+{
+    const struct udp_tx *t = &p->tx;
+    unsigned n = 0;
+
+    for (unsigned i = t->sent; i < t->count && same_addr(&t->out[i].from, &s->addr); n++) {
+        c->message[n] = (struct message){i, train_len(p, i)};
+        make_message(p, s, c, n);
+        i += c->message[n].n;
+    }
+    return n;
+}
+
+/* Frames are gone, one way or another. */
+static void done(struct udp_port *p, unsigned n, bool lost)
+{
+    struct udp_tx *t = &p->tx;
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct udp_out *o = &t->out[t->sent + i];
+        p->stats.tx_drop += lost;
+        p->stats.tx_frames += !lost;
+        p->stats.tx_bytes += lost ? 0 : o->len + o->off;
+    }
+    t->sent += n;
+    t->refusals = 0;
+}
+
+/* The first message was refused. Returns whether to go on now. */
+static bool refused(struct udp_port *p, const struct udp_socket *s, const struct message *m,
+                    int error, uint64_t now)
+{
+    struct udp_tx *t = &p->tx;
+
+    if (error == EINTR)
+        return true;
+    if (error == EAGAIN || error == ENOBUFS || error == ENOMEM) {
+        if (++t->refusals > REFUSALS)
+            done(p, m->n, true);
+        t->retry_at = now + RETRY_NS;
+        return false;
+    }
+    udp_error_drain(p, s);
+    if (m->n > 1 && (error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP))
+        set_single(p, &t->out[m->first].to, error);
+    else if (++t->refusals > ERROR_TRIES)
+        done(p, m->n, true);
+    return true;
+}
+
+void udp_tx_flush(struct udp_port *p, uint64_t now)
+{
+    struct udp_tx *t = &p->tx;
+    struct call c;
+
+    t->retry_at = UINT64_MAX;
+    while (t->sent < t->count) {
+        const struct udp_socket *s = udp_socket_find(p, &t->out[t->sent].from, false);
+        if (!s) { /* the address has just gone */
+            done(p, 1, true);
+            continue;
+        }
+        unsigned n = make_call(p, s, &c);
+        int rc = sendmmsg(s->fd, c.msg, n, MSG_DONTWAIT);
+        int error = errno;
+        for (int i = 0; i < rc; i++)
+            done(p, c.message[i].n, false);
+        if (rc <= 0 && !refused(p, s, &c.message[0], error, now))
+            break;
+    }
+}
+
+unsigned udp_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now)
+{
+    struct udp_port *p = udp_port_of(io);
+    struct udp_tx *t = &p->tx;
+
+    if (t->sent < t->count && now >= t->retry_at)
+        udp_tx_flush(p, now);
+    t->reserved = p->dev.up && t->sent == t->count ? max : 0;
+    p->stats.tx_full += t->reserved < max;
+    for (unsigned i = 0; i < t->reserved; i++)
+        slots[i] =
+            (struct io_slot){.data = t->slots + (size_t)i * UDP_STRIDE, .cap = io->caps.frame_max};
+    return t->reserved;
+}
+
+void udp_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now)
+{
+    struct udp_port *p = udp_port_of(io);
+    struct udp_tx *t = &p->tx;
+
+    t->sent = t->count = 0;
+    for (unsigned i = 0; i < n && i < t->reserved; i++) {
+        uint8_t *f = t->slots + (size_t)i * UDP_STRIDE;
+        uint32_t len = slots[i].len;
+        if (len == 0)
+            continue;
+        if (len > io->caps.frame_max || !udp_frame_parse(f, len, &t->out[t->count])) {
+            p->stats.tx_drop++;
+            continue;
+        }
+        t->at[t->count] = f + t->out[t->count].off;
+        t->count++;
+    }
+    t->reserved = 0;
+    udp_tx_flush(p, now);
+}

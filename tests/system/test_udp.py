@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""udp: ports: daemons of an ordinary user, without any capability, on the addresses of their hosts.
+
+    test_udp.py URNICD URNIC          (as root, which makes the hosts; else skipped)
+
+The hosts are two network namespaces without names, which end with the processes in them.
+"""
+import ctypes
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+URNICD, URNIC = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+DIR = tempfile.mkdtemp(prefix="urnic-udp-")
+LIBC = ctypes.CDLL(None, use_errno=True)  # os.setns is newer than Debian's Python
+NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all",
+          "--inh-caps=-all", "--no-new-privs"]
+failed = []
+hosts = {}   # name -> process that holds the namespace
+started = []  # all that must end with the test
+
+
+def check(ok, what):
+    print(("ok   " if ok else "FAIL ") + what, flush=True)
+    if not ok:
+        failed.append(what)
+
+
+def host(n, *command):
+    return ["nsenter", "-t", str(hosts[n].pid), "-n", *command]
+
+
+def call(n, *command, timeout=30, **env):
+    return subprocess.run(host(n, *command), capture_output=True, text=True, timeout=timeout, check=False,
+                          stdin=subprocess.DEVNULL, env=dict(os.environ, **env))
+
+
+def ip(n, *args):
+    r = call(n, "ip", *args)
+    if r.returncode:
+        raise RuntimeError(f"ip {' '.join(args)}: {r.stderr}")
+
+
+def start(n, *command, log="/dev/null"):
+    with open(log, "ab") as out:
+        p = subprocess.Popen(host(n, *command), stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    started.append(p)
+    return p
+
+
+def soon(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def urnic(n, name, *args, **kwargs):
+    return call(n, *NOBODY, URNIC, *args, URNIC_SOCKET=f"{DIR}/{name}.sock", **kwargs)
+
+
+def daemon(n, name, *flags):
+    """An ordinary user's daemon, or what it says when it does not start."""
+    log = f"{DIR}/{name}.log"
+    p = start(n, *NOBODY, URNICD, "--foreground", "--socket", f"{DIR}/{name}.sock", *flags, log=log)
+    soon(lambda: p.poll() is not None or "serving at" in open(log, encoding="utf-8").read())
+    return p
+
+
+def log_of(name):
+    with open(f"{DIR}/{name}.log", encoding="utf-8") as f:
+        return f.read()
+
+
+def end(p):
+    p.terminate()
+    p.wait()
+
+
+def addresses(n, name):
+    r = urnic(n, name, "info", "urn0", "--json")
+    return {g["address"] for line in r.stdout.splitlines() if line.strip()
+            for g in json.loads(line).get("gids", [])} if r.returncode == 0 else set()
+
+
+def make_hosts():
+    for n in ("a", "b"):
+        hosts[n] = subprocess.Popen(["unshare", "-n", "sleep", "600"])
+        started.append(hosts[n])
+    own = os.readlink("/proc/self/ns/net")
+    if not soon(lambda: all(os.readlink(f"/proc/{h.pid}/ns/net") != own for h in hosts.values())):
+        return False
+    for n in hosts:
+        ip(n, "link", "set", "lo", "up")
+    ip("a", "link", "add", "v0", "mtu", "9000", "type", "veth", "peer", "name", "v0", "mtu", "9000", "netns",
+       str(hosts["b"].pid))
+    for n, i in (("a", 1), ("b", 2)):
+        ip(n, "addr", "add", f"10.30.0.{i}/24", "dev", "v0")
+        ip(n, "addr", "add", f"fd30::{i}/64", "dev", "v0", "nodad")
+        ip(n, "link", "set", "v0", "up")
+    return True
+
+
+def perf(*args, to="10.30.0.2", name="a", n="a", timeout=30):
+    return urnic(n, name, "perf", to, "-n", "500", "--json", *args, timeout=timeout)
+
+
+def serves(n, name, port):
+    p = start(n, *NOBODY, "env", f"URNIC_SOCKET={DIR}/{name}.sock", URNIC, "perf", "--server", "-p", port)
+    return p
+
+
+def counters(n, name):
+    r = urnic(n, name, "stat", "--json")
+    return {k: v for line in r.stdout.splitlines() if line.strip() for k, v in flat(json.loads(line))}
+
+
+def flat(o, key=""):
+    if isinstance(o, dict):
+        for k, v in o.items():
+            yield from flat(v, k)
+    elif isinstance(o, list):
+        for v in o:
+            yield from flat(v, key)
+    else:
+        yield key, o
+
+
+# ---- a capture as anybody would take it ----
+
+class Sniffer(threading.Thread):
+    """AF_PACKET on an interface, into a pcap file."""
+
+    def __init__(self, n, interface, path):
+        super().__init__()
+        self.path, self.stop, self.frames = path, False, 0
+        with open(f"/proc/{hosts[n].pid}/ns/net", "rb") as theirs, open("/proc/self/ns/net", "rb") as ours:
+            LIBC.setns(theirs.fileno(), 0)
+            self.s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            self.s.bind((interface, 3))
+            LIBC.setns(ours.fileno(), 0)
+        self.s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+        self.s.settimeout(0.2)
+
+    def run(self):
+        with open(self.path, "wb") as f:
+            f.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1))
+            while True:
+                try:
+                    d = self.s.recv(1 << 18)
+                except TimeoutError:
+                    if self.stop:
+                        break
+                    continue
+                t = time.time_ns()
+                f.write(struct.pack("<IIII", t // 10**9, t % 10**9, len(d), len(d)) + d)
+                self.frames += 1
+
+    def done(self):
+        self.stop = True
+        self.join()
+        self.s.close()
+
+
+# ---- the tests ----
+
+def test_no_privilege():
+    """Two daemons without capabilities: every operation, over both families, with right octets."""
+    a, b = daemon("a", "a", "--port", "udp:v0"), daemon("b", "b", "--port", "udp:v0")
+    check(a.poll() is None and b.poll() is None, "two daemons of nobody start: " + log_of("a")[-300:])
+    with open(f"/proc/{a.pid}/status", encoding="utf-8") as f:
+        status = dict(line.split(":\t", 1) for line in f.read().splitlines())
+    check(int(status["CapEff"], 16) == 0 and status["Uid"].split()[0] == "65534", "... without capabilities")
+    check({"10.30.0.1", "fd30::1"} <= addresses("a", "a"),
+          f"the device has the interface's addresses: {addresses('a', 'a')}")
+    serves("b", "b", "7472")
+    for to in ("10.30.0.2", "[fd30::2]"):
+        for op in (["-o", "write"], ["-o", "read"], ["-o", "send"], ["-o", "atomic"], ["-s", "8", "-B", "64"],
+                   ["--lat"], ["-s", "5000"]):
+            r = perf(*op, to=to)
+            check(r.returncode == 0, f"perf {' '.join(op)} to {to}: {r.stderr.strip()}")
+    os.mkdir(f"{DIR}/served", 0o777)
+    os.chmod(f"{DIR}/served", 0o777)
+    start("b", *NOBODY, "env", f"URNIC_SOCKET={DIR}/b.sock", URNIC, "serve", "--dir",
+          f"{DIR}/served")
+    with open(f"{DIR}/file", "wb") as f:
+        f.write(os.urandom(3_000_001))
+    for to in ("10.30.0.2", "[fd30::2]"):
+        soon(lambda to=to: urnic("a", "a", "copy", "-q", "/etc/passwd", f"{to}:copy").returncode == 0)
+        r = urnic("a", "a", "copy", "-q", f"{DIR}/file", f"{to}:copy")
+        check(r.returncode == 0 and open(f"{DIR}/file", "rb").read() == open(f"{DIR}/served/copy", "rb").read(),
+              f"a file arrives whole at {to}: {r.stderr.strip()}")
+    c = counters("b", "b")
+    check(c.get("rx_icrc_err", 0) == 0 and c.get("rx_packets", 0) > 1000, "ICRC-08: no packet had a wrong iCRC")
+    return a, b
+
+
+def test_captures():
+    """WIRE-11: what is on the wire is right, as any capture and any receiver see it."""
+    for n in hosts:
+        call(n, "ethtool", "-K", "v0", "tx-udp-segmentation", "off", "gro", "off")
+    sniffer = Sniffer("b", "v0", f"{DIR}/wire.pcap")
+    sniffer.start()
+    for to in ("10.30.0.2", "[fd30::2]"):
+        for op in ("write", "read", "send"):
+            check(perf("-o", op, "-n", "50", to=to).returncode == 0, f"perf -o {op} under capture")
+    sniffer.done()
+    r = subprocess.run([URNIC, "lint", f"{DIR}/wire.pcap"], capture_output=True, text=True, check=False)
+    check(r.returncode == 0 and sniffer.frames > 1000, f"lint finds nothing in {sniffer.frames} frames: "
+          + r.stdout[-1500:] + r.stderr)
+    for n in hosts:
+        call(n, "ethtool", "-K", "v0", "tx-udp-segmentation", "on", "gro", "on")
+
+
+def test_taken_port():
+    r = daemon("a", "second", "--port", "udp:v0")
+    text = log_of("second")
+    check(r.poll() == 1 and "4791" in text and "(urnicd)" in text and "process" in text,
+          "a second daemon on the same address says by whom the port is taken: " + text.strip())
+    r = daemon("a", "bad", "--port", "udp:nothere0")
+    check(r.poll() == 1 and "nothere0" in log_of("bad"), "a missing interface is named")
+    for key in ("vlan=5", "gw=10.30.0.9", "neigh=kernel:v0"):
+        r = daemon("a", "key", "--device", f"port=udp:lo,{key}")
+        check(r.poll() in (1, 2) and key.split("=", 1)[0] + "=" in log_of("key"),
+              f"{key} is refused: " + log_of("key").strip()[-200:])
+
+
+def test_lo():
+    """Both ends on one machine: on one device, on two, and in two daemons."""
+    one = daemon("a", "lo1", "--port", "udp:lo,addr=127.0.0.1;::1")
+    two = daemon("a", "lo2", "--port", "udp:lo,addr=127.0.0.2")
+    check(one.poll() is None and two.poll() is None, "daemons on lo start: " + log_of("lo1")[-300:])
+    serves("a", "lo1", "7480")
+    for name, to in (("lo1", "127.0.0.1:7480"), ("lo1", "[::1]:7480"), ("lo2", "127.0.0.1:7480")):
+        r = perf(name=name, to=to)
+        check(r.returncode == 0, f"{name} to {to}: {r.stderr.strip()}")
+    end(one)
+    end(two)
+
+
+def test_addresses_follow():
+    """GID-04: addresses come and go while the daemon runs."""
+    ip("a", "addr", "add", "10.30.0.11/24", "dev", "v0")
+    check(soon(lambda: "10.30.0.11" in addresses("a", "a")), "a new address is the device's")
+    ip("a", "addr", "del", "10.30.0.11/24", "dev", "v0")
+    check(soon(lambda: "10.30.0.11" not in addresses("a", "a")), "one that is taken away is not")
+    ip("a", "addr", "del", "10.30.0.1/24", "dev", "v0")
+    ip("a", "addr", "add", "10.30.0.21/24", "dev", "v0")
+    check(soon(lambda: {"10.30.0.21"} <= addresses("a", "a")), "the interface is renumbered")
+    check(perf().returncode == 0, "... and a connection is made from the new address")
+    ip("a", "addr", "del", "10.30.0.21/24", "dev", "v0")
+    ip("a", "addr", "add", "10.30.0.1/24", "dev", "v0")
+    check(soon(lambda: "10.30.0.1" in addresses("a", "a")), "... and back")
+
+
+def state(n, name, key):
+    r = urnic(n, name, "info", "urn0", "--json")
+    return [v for line in r.stdout.splitlines() if line.strip() for k, v in flat(json.loads(line)) if k == key]
+
+
+def test_link_and_mtu():
+    """WIRE-36, EVT-05"""
+    ip("a", "link", "set", "v0", "down")
+    check(soon(lambda: "link is down" in log_of("a")), "the interface goes down, and so does the link")
+    ip("a", "link", "set", "v0", "up")
+    ip("a", "addr", "replace", "fd30::1/64", "dev", "v0", "nodad")
+    check(soon(lambda: log_of("a").count("link is up") > 0), "... and up again")
+    check(soon(lambda: perf().returncode == 0), "... and carries packets")
+    for n in ("a", "b"):
+        ip(n, "link", "set", "v0", "mtu", "1500")
+    check(soon(lambda: "new connections have path MTU 1024" in log_of("a")), "the MTU is followed")
+    check(perf().returncode == 0 and perf(to="[fd30::2]").returncode == 0, "... and connections fit it")
+    for n in ("a", "b"):
+        ip(n, "link", "set", "v0", "mtu", "9000")
+    soon(lambda: "new connections have path MTU 4096" in log_of("b"))
+
+
+def test_icmp():
+    """An error of ICMP about one peer does nothing to the connections of another."""
+    ip("b", "addr", "add", "10.30.0.3/24", "dev", "v0")
+    soon(lambda: "10.30.0.3" in addresses("b", "b"))
+    b = daemon_of("b")
+    end(b)
+    started_b = daemon("b", "b", "--port", "udp:v0,addr=10.30.0.2;fd30::2")
+    check(started_b.poll() is None, "a daemon on some of the addresses: " + log_of("b")[-200:])
+    serves("b", "b", "7472")
+    time.sleep(0.5)
+    long = subprocess.Popen(host("a", *NOBODY, "env", f"URNIC_SOCKET={DIR}/a.sock", URNIC, "perf", "10.30.0.2",
+                                 "-t", "3"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    started.append(long)
+    time.sleep(0.5)
+    refused = urnic("a", "a", "perf", "10.30.0.3", "-n", "10")
+    out = long.communicate(timeout=30)[0]
+    check(refused.returncode == 1, "no daemon has 10.30.0.3: the client says so")
+    check(long.returncode == 0, "the connection to 10.30.0.2 is not disturbed: " + out)
+    check(soon(lambda: "ICMP about packets to 10.30.0.3" in log_of("a")), "the log tells what ICMP says")
+    return started_b
+
+
+daemons = {}
+
+
+def daemon_of(name):
+    return daemons[name]
+
+
+def test_programs():
+    """urnic run: a program that knows nothing of urnic, over udp: ports."""
+    if not shutil.which("ib_write_bw"):
+        print("skip perftest: not installed")
+        return
+    run = ["run", "--", "ib_write_bw", "-d", "urn0", "-x", "3", "-s", "65536", "-n", "200", "-F", "-R"]
+    server = start("b", *NOBODY, "env", f"URNIC_SOCKET={DIR}/b.sock", "HOME=/tmp", URNIC, *run,
+                   log=f"{DIR}/server.out")
+    said = []
+
+    def client():
+        r = urnic("a", "a", *run, "10.30.0.2", HOME="/tmp")
+        said.append(r.stdout + r.stderr)
+        return r.returncode == 0
+    ok = soon(client, 15)  # the first one may come before the server listens
+    with open(f"{DIR}/server.out", encoding="utf-8") as f:
+        check(ok and "65536" in said[-1], "ib_write_bw -R under urnic run: " + said[-1][-600:] + f.read()[-600:])
+    soon(lambda: server.poll() is not None)
+
+
+def main():
+    if os.geteuid() != 0 or not shutil.which("setpriv") or not make_hosts():
+        print("needs root, to make network namespaces")
+        return 77
+    os.chmod(DIR, 0o777)
+    daemons["a"], daemons["b"] = test_no_privilege()
+    test_captures()
+    test_taken_port()
+    test_lo()
+    test_addresses_follow()
+    test_link_and_mtu()
+    test_programs()
+    test_icmp()
+    check(daemons["a"].poll() is None, "the daemon has lived through all of it")
+    return 1 if failed else 0
+
+
+try:
+    code = main()
+finally:
+    for proc in reversed(started):
+        if proc.poll() is None:
+            proc.send_signal(signal.SIGTERM)
+    for proc in reversed(started):
+        try:
+            proc.wait(5)
+        except subprocess.TimeoutExpired:
+            proc.kill()
+    if failed:
+        for name in ("a", "b"):
+            if os.path.exists(f"{DIR}/{name}.log"):
+                print(f"---- {name}\n" + log_of(name)[-2500:])
+    shutil.rmtree(DIR, ignore_errors=True)
+print("failed: " + "; ".join(failed) if failed else "all good")
+sys.exit(code)
