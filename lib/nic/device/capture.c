@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -45,7 +46,7 @@ struct capture {
     pthread_t thread;
     /* of the device, which may be gone before a thread that hangs */
     char name[CAPTURE_NAME];
-    const char *port;
+    char port[IO_SPEC_MAX + 96];
     uint64_t rate;
     struct pcapng *file;
     uint64_t unwritten; /* packets that the file didn't take */
@@ -157,7 +158,10 @@ int capture_open(struct device *d, const struct capture_params *p, struct captur
     memset(c, 0, sizeof(*c));
     c->device = d;
     c->params = *p;
-    c->port = d->conf->port;
+    snprintf(c->port, sizeof(c->port), "%s%s", d->conf->port,
+             d->io->caps.kernel_ip ? " (MAC addresses are made up, UDP checksums not shown; DF and "
+                                     "identification as the iCRC tells)"
+                                   : "");
     c->rate = d->io->caps.rate_bps;
     _Static_assert(sizeof(d->name) <= sizeof(c->name), "fits");
     memcpy(c->name, d->name, sizeof(d->name));
