@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <net/if.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,24 @@ int io_dpdk_plugin(char *path, size_t size)
     return rc ? plugin_in(URNIC_PLUGIN_LIBDIR, "", path, size) : 0;
 }
 
+/* Who writes dpdk:eth0 wants the kernel's interface of that name. */
+static void suggest_udp(const char *args, char *err, size_t err_size)
+{
+    char name[IF_NAMESIZE];
+    size_t len = strcspn(args, ",");
+
+    if (len == 0 || len >= sizeof(name))
+        return;
+    memcpy(name, args, len);
+    name[len] = '\0';
+    if (if_nametoindex(name) == 0)
+        return;
+    io_fail(err, err_size, 0,
+            "dpdk:%s: no device of DPDK, but an interface of the kernel: udp:%s uses the addresses "
+            "that it has, dpdk:net_af_packet0,iface=%s others",
+            name, name, name);
+}
+
 static int open_dpdk(const char *args, const struct io_open_params *params, struct io_port **out,
                      char *err, size_t err_size)
 {
@@ -102,8 +121,12 @@ static int open_dpdk(const char *args, const struct io_open_params *params, stru
     io_open_fn open_fn = plugin_open;
     pthread_mutex_unlock(&lock);
 
-    if (open_fn)
-        return open_fn(args, params, out, err, err_size);
+    if (open_fn) {
+        int rc = open_fn(args, params, out, err, err_size);
+        if (rc < 0)
+            suggest_udp(args, err, err_size);
+        return rc;
+    }
     if (found)
         return io_fail(err, err_size, -ENOSYS, "dpdk: " PLUGIN_DPDK " could not be loaded: %s",
                        why);

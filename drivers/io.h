@@ -85,6 +85,7 @@ struct io_stats {
     uint64_t rx_frames, rx_bytes, tx_frames, tx_bytes;
     uint64_t rx_drop;     /* ring or memory exhausted, or refused by the driver */
     uint64_t rx_oversize; /* longer than frame_max */
+    uint64_t rx_nat;      /* udp: delivered, but made for another source address (NAT) */
     uint64_t tx_drop;     /* committed but lost in the driver (peer gone, NIC refused) */
     uint64_t tx_full;     /* tx_reserve calls that got less than they asked for */
 };

@@ -17,9 +17,10 @@
 #define UDP_V4 (IP + WIRE_IPV4_LEN)
 #define UDP_V6 (IP + WIRE_IPV6_LEN)
 /* from an IPv4 field of two octets to the end of the UDP header */
-#define BEHIND_ID    (14u + WIRE_UDP_LEN)
-#define BEHIND_FLAGS (12u + WIRE_UDP_LEN)
-#define BEHIND_SPORT 6u
+#define BEHIND_ID     (14u + WIRE_UDP_LEN)
+#define BEHIND_FLAGS  (12u + WIRE_UDP_LEN)
+#define BEHIND_SPORT  6u
+#define BEHIND_SOURCE (4u + WIRE_UDP_LEN) /* the source address, of four octets */
 
 static const uint8_t peer_mac[6] = IO_PEER_MAC;
 
@@ -131,6 +132,26 @@ struct udp_verdict udp_frame_check(uint8_t *frame, uint32_t len, uint16_t guess)
     if (guess)
         set_id(ip, 0, true);
     return v;
+}
+
+void udp_frame_forget(uint8_t *frame)
+{
+    set_id(frame + IP, 0, true);
+}
+
+bool udp_frame_other_source(const uint8_t *frame, uint32_t len, struct io_addr *source)
+{
+    if (frame[12] != WIRE_ETHERTYPE_IPV4 >> 8 || len < UDP_HDR_V4 + LEAST)
+        return false;
+    uint32_t behind = len - UDP_HDR_V4 - WIRE_ICRC_LEN + BEHIND_SOURCE;
+    uint32_t diff =
+        wire_icrc(frame, len, IP, UDP_HDR_V4) ^ wire_get32le(frame + len - WIRE_ICRC_LEN);
+    uint32_t d = udp_icrc_solve_four(diff, behind);
+    memset(source->b, 0, 10);
+    memset(source->b + 10, 0xFF, 2);
+    for (unsigned i = 0; i < 4; i++)
+        source->b[12 + i] = frame[IP + 12 + i] ^ (uint8_t)(d >> (8 * i));
+    return true;
 }
 
 static bool parse_v4(const uint8_t *ip, uint32_t have, struct udp_out *o, uint32_t *udp_len)

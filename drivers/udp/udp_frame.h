@@ -40,6 +40,12 @@ struct udp_verdict {
  * DF first. IPv6: it is right or not. `frame` as udp_frame_put made it, `len` the whole. */
 struct udp_verdict udp_frame_check(uint8_t *frame, uint32_t len, uint16_t guess);
 
+/* Make the frame's identification 0 with DF again: the one found counts as damage. */
+void udp_frame_forget(uint8_t *frame);
+/* The IPv4 source address that would make the iCRC right, the identification being that of the
+ * frame. There always is one: only that many packets agree on it says something (NAT). */
+bool udp_frame_other_source(const uint8_t *frame, uint32_t len, struct io_addr *source);
+
 /* A frame to send, taken apart. */
 struct udp_out {
     struct io_addr from, to;

@@ -80,3 +80,9 @@ bool udp_icrc_solve(uint32_t diff, uint32_t behind, uint8_t *d0, uint8_t *d1)
     *d1 = (uint8_t)(d >> 8);
     return d <= 0xFFFF;
 }
+
+/* Four octets stand for D * x^0 in the register: what is behind them, and the CRC's own x^32. */
+uint32_t udp_icrc_solve_four(uint32_t diff, uint32_t behind)
+{
+    return behind + 2 < IO_FRAME_MAX ? times(diff, inverse[behind + 2]) : 0;
+}

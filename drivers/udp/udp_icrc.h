@@ -24,4 +24,9 @@ uint32_t udp_icrc_delta(uint8_t d0, uint8_t d1, uint32_t behind);
  * One 32-bit difference in 65,536 has one. */
 bool udp_icrc_solve(uint32_t diff, uint32_t behind, uint8_t *d0, uint8_t *d1);
 
+/* The change of four octets there that makes this change of the iCRC, the first one in the lowest
+ * bits. `behind` counts from the fourth one. There always is one; 0 for a `behind` that is too
+ * large. */
+uint32_t udp_icrc_solve_four(uint32_t diff, uint32_t behind);
+
 #endif

@@ -16,6 +16,7 @@
 #include "io.h"
 #include "udp_addr.h"
 #include "udp_frame.h"
+#include "udp_habit.h"
 #include "udp_spec.h"
 
 #define UDP_GROUPS   64u
@@ -29,7 +30,7 @@
 /* Room for a call of which each message turns out to be a train, while frames of others are lent.
  */
 #define UDP_RX_SLOTS (UDP_RX_SEGS + UDP_RX_BATCH * (UDP_TRAIN + 8u))
-#define UDP_TELL     192u
+#define UDP_TELL     240u
 
 struct udp_socket {
     struct io_addr addr; /* ours, or a group's */
@@ -50,8 +51,10 @@ struct udp_peer {
     struct io_addr from, to;
     uint16_t sport;
     bool known;
-    bool counts;      /* its identifications go up by one */
-    uint16_t last_id; /* of its last good packet */
+    struct udp_habit habit;
+    struct io_addr nat; /* the source that its last bad packet's iCRC was made for, perhaps */
+    uint8_t nat_seen;   /* bad packets in a row that say the same */
+    bool nat_told;
     struct udp_head head;
 };
 

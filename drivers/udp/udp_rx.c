@@ -16,6 +16,7 @@
 #include "udp_error.h"
 #include "udp_socket.h"
 #include "udp_tx.h"
+#include "wire.h"
 
 #ifndef UDP_GRO
 #define UDP_GRO 104
@@ -24,6 +25,7 @@
 #define SLOT_MAX   (UDP_STRIDE - UDP_HDR_MAX) /* octets of a datagram */
 #define LONELY     256u /* messages without a train: the next ones are expected to be none, too */
 #define HOT_TURNS  8u   /* looks at one socket before all others are asked */
+#define NAT_SURE   3u   /* bad packets in a row that were made for one other address */
 #define RECV_TRIES 4u   /* each one may find an error of ICMP instead */
 
 int udp_rx_alloc(struct udp_port *p)
@@ -125,6 +127,33 @@ static struct udp_peer *find_peer(struct udp_port *p, const struct udp_socket *s
     return peer;
 }
 
+/* NAT changes addresses, which the iCRC covers: then all packets of a peer are damaged alike. */
+static void look_for_nat(struct udp_port *p, struct udp_peer *peer, const uint8_t *frame,
+                         uint32_t len)
+{
+    struct wire_addr from, nat;
+    struct io_addr source;
+    char text[64], other[64];
+
+    if (!udp_frame_other_source(frame, len, &source))
+        return;
+    bool again = memcmp(source.b, peer->nat.b, sizeof(source.b)) == 0;
+    peer->nat = source;
+    peer->nat_seen = again ? peer->nat_seen + (peer->nat_seen < NAT_SURE) : 1;
+    if (peer->nat_seen < NAT_SURE)
+        return;
+    p->stats.rx_nat++;
+    if (peer->nat_told)
+        return;
+    peer->nat_told = true;
+    memcpy(from.b, peer->from.b, sizeof(from.b));
+    memcpy(nat.b, source.b, sizeof(nat.b));
+    udp_say(p,
+            "packets from %s have an iCRC that fits the source address %s: NAT on the way (of a "
+            "pod, a cloud?) breaks RoCE; give that end an address that is not translated",
+            wire_addr_str(&from, text, sizeof(text)), wire_addr_str(&nat, other, sizeof(other)));
+}
+
 static void queue_frame(struct udp_port *p, struct udp_peer *peer, uint8_t *datagram, uint32_t len,
                         unsigned place, uint8_t tclass, uint8_t ttl)
 {
@@ -136,11 +165,13 @@ static void queue_frame(struct udp_port *p, struct udp_peer *peer, uint8_t *data
         return;
     }
     uint8_t *frame = udp_frame_put(datagram, len, &peer->head, tclass, ttl);
-    uint16_t next = (uint16_t)(peer->last_id + 1);
-    struct udp_verdict v = udp_frame_check(frame, whole, peer->counts ? next : (uint16_t)place);
-    if (v.good) {
-        peer->counts = v.id == next && v.id != place;
-        peer->last_id = v.id;
+    struct udp_verdict v =
+        udp_frame_check(frame, whole, udp_habit_guess(&peer->habit, (uint16_t)place));
+    if (v.good && peer->head.len == UDP_HDR_V4 && !udp_habit_take(&peer->habit, v.id, v.df)) {
+        udp_frame_forget(frame);
+        v.good = false;
+    } else if (!v.good && place == 0) {
+        look_for_nat(p, peer, frame, whole);
     }
     r->frame[r->count++] = (struct io_frame){
         .data = frame, .len = whole, .flags = IO_RX_IP_CSUM_OK | (v.good ? IO_RX_ICRC_OK : 0)};

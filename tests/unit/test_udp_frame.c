@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "udp_habit.h"
 #include "udp_icrc.h"
 #include "unit.h"
 #include "wire.h"
@@ -193,7 +194,46 @@ START_TEST(what_is_no_roce_packet_is_not_sent)
 }
 END_TEST
 
-UNIT_MAIN("udp_frame", a_change_of_two_octets_is_known_without_the_rest,
+START_TEST(icrc_08_a_habit_of_1000_packets_decides)
+{
+    struct udp_habit h = {0};
+
+    for (unsigned i = 0; i < UDP_HABIT_PACKETS; i++)
+        ck_assert(udp_habit_take(&h, (uint16_t)(i % 15), true)); /* trains of 15 */
+    ck_assert_uint_eq(udp_habit_guess(&h, 7), 7);
+    ck_assert(!udp_habit_take(&h, 0x4321, true));
+    ck_assert(!udp_habit_take(&h, 3, false));
+    ck_assert(udp_habit_take(&h, 0, true));
+    /* another host has the address now: a few packets are lost */
+    for (unsigned i = 0; i < UDP_HABIT_BROKEN; i++)
+        ck_assert_int_eq(udp_habit_take(&h, (uint16_t)(5000 + i), false),
+                         i == UDP_HABIT_BROKEN - 1);
+    for (unsigned i = 0; i < 2 * UDP_HABIT_PACKETS; i++) /* beyond 65535, too */
+        ck_assert(udp_habit_take(&h, (uint16_t)(64000 + 3 * i), false));
+    ck_assert(!udp_habit_take(&h, (uint16_t)(h.last - 1), false));
+    ck_assert(!udp_habit_take(&h, (uint16_t)(h.last + 1), true));
+    ck_assert(udp_habit_take(&h, (uint16_t)(h.last + UDP_HABIT_STEP), false));
+}
+END_TEST
+
+START_TEST(icrc_09_nat_shows)
+{
+    uint8_t f[IO_FRAME_MAX];
+    struct io_addr source;
+
+    start();
+    for (size_t l = 0; l < NLENGTHS; l++) {
+        uint32_t len = make(f, true, lengths[l], 0, true, 4791);
+        f[26] ^= 0x55; /* 10.0.0.1 became another */
+        f[29] = 77;
+        ck_assert(udp_frame_other_source(f, len, &source));
+        ck_assert_mem_eq(source.b, a4.b, 16);
+    }
+}
+END_TEST
+
+UNIT_MAIN("udp_frame", icrc_08_a_habit_of_1000_packets_decides, icrc_09_nat_shows,
+          a_change_of_two_octets_is_known_without_the_rest,
           icrc_08_damage_passes_for_an_identification_once_in_65536,
           icrc_08_any_identification_is_found,
           wire_11_sent_packets_fit_what_the_kernel_makes_of_them,

@@ -168,6 +168,7 @@ static const struct {
     {"port_tx_bytes", "Octets of Ethernet frames sent."},
     {"port_rx_drop", "Frames that the port dropped on their way in."},
     {"port_rx_oversize", "Frames longer than the port takes."},
+    {"port_rx_nat", "Packets whose iCRC fits another source address: NAT has changed theirs."},
     {"port_tx_drop", "Frames that the port dropped on their way out."},
     {"port_tx_full", "Times that the port took no more frames."},
     {"port_up", "1 while the link is up, else 0."},

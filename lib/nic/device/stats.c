@@ -50,6 +50,7 @@ static void stats_port(struct stats_list *l, struct device *d)
     stats_add(l, "port_tx_bytes", s.tx_bytes);
     stats_add(l, "port_rx_drop", s.rx_drop);
     stats_add(l, "port_rx_oversize", s.rx_oversize);
+    stats_add(l, "port_rx_nat", s.rx_nat);
     stats_add(l, "port_tx_drop", s.tx_drop);
     stats_add(l, "port_tx_full", s.tx_full);
     stats_add(l, "port_up", d->link.up);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a peer chooses the IPv4 identification of its packets. A socket does not show it, and the
+ * iCRC covers it (ICRC-08): any one that makes the iCRC right is taken, so damage passes once in
+ * 2^15 packets that have it. Once a peer has kept to a habit for long, only what fits that is
+ * taken.
+ *
+ * Pure functions; any thread.
+ */
+#ifndef URNIC_UDP_HABIT_H
+#define URNIC_UDP_HABIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UDP_HABIT_PACKETS 1000u /* in a row make a habit */
+#define UDP_HABIT_BROKEN  16u /* packets outside it in a row end it: the peer is another one now */
+#define UDP_HABIT_STEP                                                                             \
+    1024u /* of identifications that count: so many packets may be lost, or be others' */
+
+/* All zero: nothing is known. */
+struct udp_habit {
+    uint16_t last; /* identification of the last good packet */
+    bool last_df;
+    uint16_t small, counts; /* packets in a row that fitted: DF and the place in a train; a count */
+    uint8_t strange;        /* packets in a row that did not fit */
+};
+
+/* The identification that the next packet is likely to have; `place`: of it in its train. DF is
+ * set. */
+uint16_t udp_habit_guess(const struct udp_habit *h, uint16_t place);
+/* A packet whose iCRC is right with this identification and DF. False: the peer's habit says that
+ * it is damaged all the same. */
+bool udp_habit_take(struct udp_habit *h, uint16_t id, bool df);
+
+#endif
