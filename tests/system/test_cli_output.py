@@ -34,6 +34,11 @@ def doctor():
     check("net99" in found("dpdk:net_af_packet0,iface=net99").get(("interface", "missing"), ""), "doctor: net99")
     check("0000:fe:1f.0" in found("dpdk:fe:1f.0").get(("device", "missing"), ""), "doctor: no such PCI device")
     check(not any("missing" in key for key in found("mem:l")), "doctor: mem ports need nothing")
+    udp = found("udp:lo")
+    check("address" in udp.get(("addresses", "good"), ""), f"doctor udp:lo: its addresses: {udp}")
+    check(any(key[0] == "port" for key in udp) and any(key[0] == "buffer" for key in udp)
+          and any(key[0] == "firewall" for key in udp), f"doctor udp:lo: port, buffer, firewall: {udp}")
+    check("net99" in found("udp:net99").get(("interface", "missing"), ""), "doctor udp:net99")
     for spec, name in (("pcap:/none.pcap", "files"), ("pcap:,/none/o.pcapng", "files"), ("memif:/none/s,role=server", "link")):
         check("/none" in found(spec).get((name, "missing"), ""), f"doctor {spec}: what can't be opened")
     for spec in (f"pcap:{CAPTURE},{DATA}/o.pcapng", f"memif:{DATA}/s,role=server", "memif:@s,role=client"):

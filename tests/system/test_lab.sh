@@ -71,24 +71,24 @@ no_kernel_address() { # v0 is up, and the kernel holds no address on it
 }
 
 check "down on nothing" $lab down
-check "up, two hosts" $lab up
+check "up, two hosts" $lab up --driver af_packet
 check "each host has its own address" said "--addr 10.77.0.2/24 --addr fd77::2/64" $lab log 2
 check "the port is named" said "dpdk:net_af_packet0,iface=v0" $lab log 1
 check "exec knows the socket" said "$($lab socket 2)" $lab exec 2 printenv URNIC_SOCKET
 check "exec knows the tool beside the daemon" said "the tool of $($lab socket 1)" env PATH=/usr/sbin:/usr/bin:/sbin:/bin $lab exec 1 urnic
 check "interfaces carry no kernel address" no_kernel_address
 check "MTU" said "mtu 9000" $lab exec 1 ip link show v0
-check "up again changes nothing" said "is up" $lab up
+check "up again changes nothing" said "is up" $lab up --driver af_packet
 check "a cable pulled at the switch" $lab link 1 down
 check "is carrier loss at the host" said "NO-CARRIER" $lab exec 1 ip link show v0
 check "and comes back" $lab link 1 up
 check "kill -9" $lab kill 1
 check "is seen" said "10.77.0.1 fd77::1        - " $lab status
-check "up mends it" $lab up
+check "up mends it" $lab up --driver af_packet
 check "restart with flags" $lab restart 1 -- --stubborn
 check "a stubborn daemon goes all the same" $lab down
 check "nothing is left" nothing_left
-check "a daemon's refusal is shown" refuses "--refuse: no such flag" $lab up -- --refuse
+check "a daemon's refusal is shown" refuses "--refuse: no such flag" $lab up --driver af_packet -- --refuse
 check "and nothing is left" nothing_left
 check "three hosts, no daemons" $lab up --hosts 3 --no-daemon
 check "the third is there" $lab exec 3 ip link show v0
@@ -107,17 +107,21 @@ chmod +x "$tree/build-tsan/app/urnicd/urnicd"
 touch -d '1 hour ago' "$tree/build/app/urnicd/urnicd"
 mine=$lab
 lab="env -u URNICD $tree/scripts/lab --name ${lab##* }"
-check "beside a newer TSan build, which one runs is said" said "the hosts run $tree/build/app/urnicd/urnicd" $lab up
+check "beside a newer TSan build, which one runs is said" said "the hosts run $tree/build/app/urnicd/urnicd" $lab up --driver af_packet
 check "and it runs" said "--addr 10.77.0.1/24" $lab log 1
 check "down again" $lab down
 rm -r "$tree/build"
-check "without build/ no other one is taken" refuses "no urnicd in build/ or PATH" env PATH=/usr/sbin:/usr/bin:/sbin:/bin $lab up
+check "without build/ no other one is taken" refuses "no urnicd in build/ or PATH" env PATH=/usr/sbin:/usr/bin:/sbin:/bin $lab up --driver af_packet
 lab=$mine
+check "udp: the kernel has the addresses" $lab up --driver udp
+check "... and the daemon is told none" said "--port udp:v0 --socket" $lab log 1
+check "... both of them" said "fd77::2/64" $lab exec 2 ip addr show v0
+check "down once more" $lab down
 check "a wrong count" wrong "from 2 to 64" $lab up --hosts 1
 check "a wrong command" wrong "no command" $lab sideways
 check "a wrong option" wrong "no option --frobnicate" $lab up --frobnicate
 check "an option without its value" wrong "a value is missing" $lab up --hosts
-check "a wrong driver" wrong "af_packet, af_xdp or none" $lab up --driver nil
+check "a wrong driver" wrong "udp, af_packet, af_xdp or none" $lab up --driver nil
 check "a wrong MTU" wrong "from 1280 to 9216" $lab up --mtu 64
 check "three hosts, direct" wrong "--direct joins two hosts" $lab up --direct --hosts 3
 check "which host?" wrong "which host?" $lab exec

@@ -312,7 +312,7 @@ def test_icmp():
 
 
 def test_nat():
-    """CTR-05: packets that were made for another source address, as NAT leaves them, are counted."""
+    """Packets that were made for another source address, as NAT leaves them, are counted."""
     src, dst = (socket.inet_aton(a) for a in ("192.168.7.7", "10.30.0.1"))
     bth = bytes([0x04, 0, 0xFF, 0xFF, 0, 0, 1, 0x23, 0, 0, 0, 1]) + bytes(16)
     n = len(bth) + 4

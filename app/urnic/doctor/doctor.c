@@ -34,6 +34,7 @@ static const char help[] = {
 #define ALL            (ANY_DPDK | NOT_DPDK)
 #define MEMIF          0x200u /* beside NOT_DPDK */
 #define PCAP           0x400u
+#define UDP            0x800u
 
 #define HUGEPAGES_MIN 64 /* of 2 MiB: the buffers of a port */
 
@@ -289,10 +290,14 @@ static const struct {
     {"rights", DPDK_BIT(DPDK_AF_PACKET), check_packet_rights},
     {"rights", DPDK_BIT(DPDK_AF_XDP), check_xdp_rights},
     {"rights", DPDK_BIT(DPDK_TAP), check_tap_rights},
-    {"interface", ON_IFACE, doctor_iface},
-    {"mtu", ON_IFACE, doctor_mtu},
+    {"interface", ON_IFACE | UDP, doctor_iface},
+    {"mtu", ON_IFACE | UDP, doctor_mtu},
     {"claim", DPDK_BIT(DPDK_AF_PACKET), doctor_claim},
     {"addresses", ON_IFACE, doctor_addresses},
+    {"addresses", UDP, doctor_udp_addresses},
+    {"port", UDP, doctor_udp_port},
+    {"buffer", UDP, doctor_udp_buffer},
+    {"firewall", UDP, doctor_udp_firewall},
     {"tun", DPDK_BIT(DPDK_TAP), check_tun},
     {"hugepages", DPDK_BIT(DPDK_PCI), check_hugepages},
     {"vfio", DPDK_BIT(DPDK_PCI), check_vfio},
@@ -309,7 +314,10 @@ static struct doctor_subject understand(const char *spec)
         return s;
     if (strncmp(spec, prefix, sizeof prefix - 1)) {
         s.kinds = NOT_DPDK | (!strncmp(spec, "pcap:", 5) ? PCAP : 0) |
-                  (!strncmp(spec, "memif:", 6) ? MEMIF : 0);
+                  (!strncmp(spec, "memif:", 6) ? MEMIF : 0) | (!strncmp(spec, "udp:", 4) ? UDP : 0);
+        if (s.kinds & UDP)
+            snprintf(s.dpdk.iface, sizeof s.dpdk.iface, "%.*s", (int)strcspn(spec + 4, ","),
+                     spec + 4);
         s.rest = strchr(spec, ':') + 1;
         return s;
     }

@@ -23,7 +23,7 @@ struct doctor_finding {
 /* The port that the user wants. */
 struct doctor_subject {
     unsigned kinds;        /* doctor.c */
-    struct dpdk_spec dpdk; /* of a dpdk: port */
+    struct dpdk_spec dpdk; /* of a dpdk: port; of a udp: port only its interface */
     bool everything;       /* no port was named */
     const char *rest;      /* behind memif: or pcap: */
 };
@@ -45,5 +45,16 @@ void doctor_mtu(const struct doctor_subject *s, struct doctor_finding *f);
 void doctor_claim(const struct doctor_subject *s, struct doctor_finding *f);
 /* Which addresses does the kernel have there? */
 void doctor_addresses(const struct doctor_subject *s, struct doctor_finding *f);
+
+/* ---- checks of a udp: port (doctor_udp.c) ---- */
+
+/* Has the interface addresses? */
+void doctor_udp_addresses(const struct doctor_subject *s, struct doctor_finding *f);
+/* Is UDP port 4791 of all of them free? */
+void doctor_udp_port(const struct doctor_subject *s, struct doctor_finding *f);
+/* Do sockets get buffers that are large enough? */
+void doctor_udp_buffer(const struct doctor_subject *s, struct doctor_finding *f);
+/* May there be a firewall? */
+void doctor_udp_firewall(const struct doctor_subject *s, struct doctor_finding *f);
 
 #endif
