@@ -25,6 +25,8 @@ int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
         free(ch);
         return err < 0 ? err : -EPROTO;
     }
+    if (type == IPC_CM_CHANNEL_CREATE)
+        ch->in.fd = client_fd(ch->in.fd);
     ch->ctx = ctx;
     ch->handle = reply.handle;
     client_count(ctx, 1);

@@ -126,7 +126,7 @@ static const uint8_t *make_home(void)
 int client_conn_open(struct client_conn *c, const char *path)
 {
     *c = (struct client_conn){.pid = getpid()};
-    c->sock = connect_socket(path);
+    c->sock = client_fd(connect_socket(path));
     if (c->sock < 0)
         return c->sock;
     int err = say_hello(c);

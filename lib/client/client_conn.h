@@ -55,4 +55,7 @@ int client_conn_call(struct client_conn *c, void *req, size_t req_len, void *rep
 /* Requests of one handle that answer with a bare header: destroying things. */
 int client_conn_handle(struct client_conn *c, enum ipc_type type, uint32_t handle);
 
+/* client_fd.c: the descriptor, with another number if urnic_set_first_fd says so; below 0 stays. */
+int client_fd(int fd);
+
 #endif

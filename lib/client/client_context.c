@@ -112,8 +112,8 @@ static int open_device(struct urnic_context *ctx, const char *device, int worker
         ctx->worker = map_shared(fds[1], ctx->worker_size, PROT_READ);
         if (ctx->worker != NULL && ctx->worker_size >= sizeof(*ctx->worker) + sizeof(*ctx->life))
             ctx->life = (const struct ipc_life *)(const void *)(ctx->worker + 1);
-        ctx->kick_fd = fds[2];
-        ctx->async.fd = fds[3];
+        ctx->kick_fd = client_fd(fds[2]);
+        ctx->async.fd = client_fd(fds[3]);
     }
     for (unsigned i = 0; i < nfds; i++)
         if (!sane || i < 2)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "own_fd.h"
 #include "trace_calls.h"
 #include "verbs_priv.h"
 #include "xrc.h"
@@ -94,6 +95,7 @@ static void fill(struct uv_context *ctx, struct ibv_device *dev)
 static int open_urnic(struct uv_context *ctx, const char *name)
 {
     struct urnic_port_attr port;
+    urnic_set_first_fd(UV_OWN_FROM);
     int err = urnic_open(name, &ctx->urnic);
     if (err < 0)
         return err;

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OWN_FROM 200 /* away from the numbers that programs expect */
+#include "own_fd.h"
 
 static struct uv_trace_page off;
 struct uv_trace_page *_Atomic uv_trace_page = &off;
@@ -32,7 +32,7 @@ static void make_page(void)
 
     if (fd < 0)
         return;
-    int own = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, OWN_FROM);
+    int own = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, UV_OWN_FROM);
     struct uv_trace_page *page = MAP_FAILED;
     if (own >= 0 && syscall(SYS_ftruncate, own, sizeof(*page)) == 0)
         page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);

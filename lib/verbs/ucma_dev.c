@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "own_fd.h"
 #include "ucma.h"
 
 #define STACK_SIZE  (256 * 1024)
@@ -156,6 +157,17 @@ static void *serve(void *arg)
     return NULL;
 }
 
+static int own_eventfd(void)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int high = fd < 0 ? -1 : (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, UV_OWN_FROM);
+
+    if (high < 0)
+        return fd;
+    syscall(SYS_close, fd);
+    return high;
+}
+
 /* With all signals blocked: they are for the program's threads. */
 static int start_thread(void)
 {
@@ -166,7 +178,7 @@ static int start_thread(void)
     if (thread_runs)
         return 0;
     if (wake_fd < 0)
-        wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        wake_fd = own_eventfd();
     if (wake_fd < 0)
         return -errno;
     pthread_attr_init(&attr);
@@ -205,6 +217,7 @@ int ucma_dev_open(struct ucma_dev *d, bool cm)
     if (d->gone)
         return -ENODEV;
     if (d->ctx == NULL) {
+        urnic_set_first_fd(UV_OWN_FROM);
         err = urnic_open(d->dev.name, &d->ctx);
         if (err == 0 && (err = urnic_query_port(d->ctx, &d->port)) < 0) {
             urnic_close(d->ctx);

@@ -15,10 +15,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "own_fd.h"
 #include "trace.h"
 #include "ucma.h"
 
-#define OWN_FROM 200 /* our own descriptors stay away from the numbers that programs expect */
 /* Those of the program are high, too. librspreload's select() looks for a socket by the number of
  * its channel, and takes a descriptor of the program's for it if the channel has the lower one. */
 #define CHANNEL_FROM 512
@@ -87,7 +87,7 @@ static int file_of(int fd)
     LIST_INIT(&f->ids);
     f->numbers = 0;
     f->nudged = false;
-    f->own = fcntl(fd, F_DUPFD_CLOEXEC, OWN_FROM);
+    f->own = fcntl(fd, F_DUPFD_CLOEXEC, UV_OWN_FROM);
     if (f->own < 0)
         f->own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     atomic_store(&f->dev, st.st_dev);

@@ -191,6 +191,11 @@ void urnic_free_device_list(struct urnic_device *list)
 }
 
 /* A context is the number of its device. */
+void urnic_set_first_fd(int fd)
+{
+    FUZZ_CHECK(fd >= 0);
+}
+
 int urnic_open(const char *device, struct urnic_context **ctx)
 {
     static uint8_t numbers[2];

@@ -23,6 +23,11 @@ URNIC_API int urnic_get_device_list(struct urnic_device **list, int *n);
 /* Free the array; NULL is fine. */
 URNIC_API void urnic_free_device_list(struct urnic_device *list);
 
+/* From now on the process' connections to daemons, their events and their connection channels get
+ * descriptors from `fd` up, as far as the limit of descriptors lets them; 0 = as the kernel gives
+ * them, the default. For programs that need the low numbers themselves. Completion channels stay
+ * as the kernel gives them. */
+URNIC_API void urnic_set_first_fd(int fd);
 /* Open a device by name, NULL = the first one. -ENODEV: no daemon, or no such device; -ENOMEM,
  * -EPROTONOSUPPORT, -EPROTO, -EACCES, -ENAMETOOLONG and -EDQUOT as above. */
 URNIC_API int urnic_open(const char *device, struct urnic_context **ctx);
