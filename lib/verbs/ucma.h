@@ -96,6 +96,7 @@ struct ucma_id {
         uint32_t timeout_ms;
         struct ucma_dev *left[UCMA_DEVICES]; /* to be tried when this one doesn't reach it */
         unsigned nleft;
+        bool owned; /* the last of them has the address itself */
     } resolve;
     LIST_HEAD(, ucma_mc) groups;
 };

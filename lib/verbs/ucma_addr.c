@@ -12,6 +12,10 @@
 
 #include "ucma.h"
 
+/* How long other devices are asked for an address that a device of the daemon has itself: a link
+ * between the two answers at once, and where there is none the device talks to itself. */
+#define OTHERS_MS 300
+
 static bool of_all_devices(const union ucma_addr *a)
 {
     return ucma_addr_is_zero(a) || ucma_addr_is_loopback(a);
@@ -109,8 +113,9 @@ int ucma_bind(struct ucma_id *id, const union ucma_addr *addr)
 
 /* The devices that may reach it, the likeliest first: those with the nearest addresses; the one
  * whose own address it is comes last, so that two devices of a daemon that are joined talk over
- * their link. Returns how many. */
-static unsigned candidates(struct ucma_dev *to[UCMA_DEVICES], const union ucma_addr *dst)
+ * their link; *owned: there is such a one. Returns how many. */
+static unsigned candidates(struct ucma_dev *to[UCMA_DEVICES], const union ucma_addr *dst,
+                           bool *owned)
 {
     struct ucma_dev *devs[UCMA_DEVICES];
     struct urnic_gid gids[UCMA_GIDS];
@@ -138,6 +143,7 @@ static unsigned candidates(struct ucma_dev *to[UCMA_DEVICES], const union ucma_a
         to[at] = devs[i];
         count++;
     }
+    *owned = owner != NULL;
     if (owner != NULL)
         to[count++] = owner;
     return count;
@@ -148,6 +154,7 @@ static int resolve_on(struct ucma_id *id, struct ucma_dev *d)
 {
     const struct sockaddr *src = NULL;
     union ucma_addr any = {0};
+    uint32_t timeout_ms = id->resolve.timeout_ms;
     int err = id->leg.dev == d ? 0 : ucma_leg_make(&id->leg, d, id);
 
     if (err < 0)
@@ -159,8 +166,10 @@ static int resolve_on(struct ucma_id *id, struct ucma_dev *d)
         ucma_addr_set_port(&any, ucma_addr_port(&id->src));
         err = urnic_bind_addr(id->leg.cm, &any.sa);
     }
+    if (id->resolve.owned && id->resolve.nleft > 0 && timeout_ms > OTHERS_MS)
+        timeout_ms = OTHERS_MS;
     if (err == 0)
-        err = urnic_resolve_addr(id->leg.cm, src, &id->resolve.dst.sa, (int)id->resolve.timeout_ms);
+        err = urnic_resolve_addr(id->leg.cm, src, &id->resolve.dst.sa, (int)timeout_ms);
     if (err < 0)
         ucma_leg_end(&id->leg);
     return err;
@@ -207,7 +216,7 @@ static int resolve_start(struct ucma_id *id)
         return resolve_loopback(id);
     if (id->leg.dev != NULL)
         return resolve_on(id, id->leg.dev);
-    id->resolve.nleft = candidates(id->resolve.left, &id->resolve.dst);
+    id->resolve.nleft = candidates(id->resolve.left, &id->resolve.dst, &id->resolve.owned);
     return resolve_next(id);
 }
 
@@ -232,6 +241,7 @@ int ucma_resolve(struct ucma_id *id, const union ucma_addr *src, const union ucm
         id->resolve.src = id->src;
         id->resolve.dst = *dst;
         id->resolve.timeout_ms = timeout_ms;
+        id->resolve.owned = false;
         err = resolve_start(id);
     }
     if (err < 0) {
