@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Virtual machines: QEMU moves a running guest to another QEMU by RDMA."""
+"""Virtual machines and containers: QEMU moves a running guest to another QEMU by RDMA; bubblewrap holds a program."""
 import os
 import re
 import subprocess
 
-from row import Row
+from row import LOCAL, Row
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -37,7 +37,16 @@ def goes_on(rig, _):
     return "" if whole == list(range(1, len(whole) + 1)) else f"rounds {rounds[0][-3:]}, then {rounds[1][:3]}"
 
 
+def contained():
+    contain = ["sh", os.path.join(HERE, "contained.sh")]
+    for name, options in (("", ""), (", own process ids", "--unshare-pid")):
+        yield Row(f"rping in containers{name}", [*contain, "rping", "-c", "-a", "{sip}", "-p", "{port}", "-C", "20", "-V", "-v"],
+                  [*contain, "rping", "-s", "-a", "{sip}", "-p", "{port}", "-C", "20", "-V"], env={"OPTIONS": options},
+                  expect=r"ping data: rdma-ping-19:", octets=20 * 64, topologies=LOCAL)
+
+
 def rows():
+    yield from contained()
     for name, words in (("", []), (", rdma-pin-all", ["pin-all"])):
         common = ["{sip}", "{port}", "{guest}"]
         yield Row(f"QEMU live migration{name}", ["/usr/bin/python3", "{end}", "outgoing", *common, "{from}", *words],
