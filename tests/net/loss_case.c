@@ -21,8 +21,9 @@ const struct op_info ops[OPS] = {
     [WRITE] = {"WRITE", WR_RDMA_WRITE, WC_RDMA_WRITE, false, false, false},
     [WRITE_IMM] = {"WRITE_IMM", WR_RDMA_WRITE_WITH_IMM, WC_RDMA_WRITE, true, false, false},
     [READ] = {"READ", WR_RDMA_READ, WC_RDMA_READ, false, true, false},
-    [CAS] = {"CMP_SWAP", WR_ATOMIC_CMP_AND_SWP, WC_COMP_SWAP, false, false, true},
-    [FADD] = {"FETCH_ADD", WR_ATOMIC_FETCH_AND_ADD, WC_FETCH_ADD, false, false, true},
+    [AWRITE] = {"ATOMIC_WRITE", WR_ATOMIC_WRITE, WC_ATOMIC_WRITE, false, false, false, true},
+    [CAS] = {"CMP_SWAP", WR_ATOMIC_CMP_AND_SWP, WC_COMP_SWAP, false, false, true, true},
+    [FADD] = {"FETCH_ADD", WR_ATOMIC_FETCH_AND_ADD, WC_FETCH_ADD, false, false, true, true},
 };
 
 const struct fault faults[FAULTS] = {
@@ -200,7 +201,7 @@ static int set_up(struct run *r)
     char keys[IO_SPEC_MAX];
 
     r->rng = tc->seed;
-    r->len = ops[tc->op].atomic ? 8 : size_of(tc->size, mtus[tc->mtu]);
+    r->len = ops[tc->op].word ? 8 : size_of(tc->size, mtus[tc->mtu]);
     r->stride = (r->len + 63 + LOSS_GUARD) & ~63u;
     r->msgs = r->len > 100000 ? 2 : LOSS_MSGS_MAX;
     r->late_recv = ops[tc->op].recv && fault_draw_hit(&r->rng, 0.3);

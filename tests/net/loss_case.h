@@ -20,13 +20,14 @@
 
 /* ---- what a case is made of ---- */
 
-enum op { SEND, SEND_IMM, SEND_INV, WRITE, WRITE_IMM, READ, CAS, FADD, OPS };
+enum op { SEND, SEND_IMM, SEND_INV, WRITE, WRITE_IMM, READ, AWRITE, CAS, FADD, OPS };
 
 struct op_info {
     const char *name;
     uint8_t wr, wc;    /* of the requester */
     bool recv, from_b; /* consumes receives; data flows from the responder */
     bool atomic;
+    bool word; /* it is always of 8 octets */
 };
 extern const struct op_info ops[OPS];
 

@@ -36,7 +36,7 @@ static size_t build(struct test_case *out)
 
     for (unsigned f = 0; f < FAULTS; f++)
         for (unsigned o = 0; o < OPS; o++)
-            for (unsigned s = 0; s < (ops[o].atomic ? 1 : SIZES); s++)
+            for (unsigned s = 0; s < (ops[o].word ? 1 : SIZES); s++)
                 for (unsigned m = 0; m < MTUS; m++)
                     for (unsigned v6 = 0; v6 < 2; v6++) {
                         if (out) {
@@ -44,7 +44,7 @@ static size_t build(struct test_case *out)
                             *tc = (struct test_case){
                                 .op = o, .size = s, .mtu = m, .fault = f, .ipv6 = v6};
                             snprintf(tc->name, sizeof(tc->name), "%s/%s/mtu%u/%s/ipv%d",
-                                     ops[o].name, ops[o].atomic ? "8" : size_names[s], mtus[m],
+                                     ops[o].name, ops[o].word ? "8" : size_names[s], mtus[m],
                                      faults[f].name, v6 ? 6 : 4);
                         }
                         n++;
