@@ -99,7 +99,8 @@ static void open_client(struct client *c, uint32_t *pd, uint32_t *slab, struct i
     const struct ipc_mr_reg reg = {.pd = *pd,
                                    .kind = IPC_MR_SLAB,
                                    .obj = *slab,
-                                   .access = MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND,
+                                   .access = MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND |
+                                             MEM_FLUSH_GLOBAL,
                                    .len = SLAB,
                                    .iova = IOVA};
     memcpy(mr, ask_well(c, IPC_MR_REG, &reg, sizeof(reg)), sizeof(*mr));
@@ -112,7 +113,7 @@ static struct ipc_qp_attr attributes(unsigned state)
                             .rq_psn = 0xFFFFF0,
                             .sq_psn = 0xFFFFF8,
                             .dest_qpn = 0x123,
-                            .access_flags = MEM_REMOTE_ANY,
+                            .access_flags = MEM_REMOTE_ANY | MEM_FLUSH_GLOBAL,
                             .port = 1,
                             .path_mtu = MTU,
                             .timeout = 1,

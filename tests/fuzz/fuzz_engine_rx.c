@@ -105,7 +105,8 @@ static void on_freed(void *arg, void *owner)
 
 static void add_region(unsigned i)
 {
-    static const unsigned access[REGIONS] = {MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND,
+    static const unsigned access[REGIONS] = {MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND |
+                                                 MEM_FLUSH_GLOBAL,
                                              MEM_LOCAL_WRITE | MEM_REMOTE_READ, MEM_LOCAL_WRITE};
     struct object *o = calloc(1, sizeof *o);
     CHECK(o);
@@ -138,7 +139,7 @@ static void to_rts(struct qp *qp, unsigned i)
         .rq_psn = 0xFFFFF0,
         .sq_psn = 0xFFFFF8,
         .dest_qpn = 0x123,
-        .access_flags = MEM_REMOTE_ANY,
+        .access_flags = MEM_REMOTE_ANY | MEM_FLUSH_ANY,
         .port = 1,
         .path_mtu = 1,
         .timeout = 8,
@@ -446,8 +447,9 @@ static void post_send(unsigned arg)
     struct engine_sge sge[6];
     uint8_t data[ENGINE_INLINE_MAX + 1] = {0}, b = u8();
     struct engine_send_wr wr = {
-        .opcode = b % 11,
+        .opcode = b >= 0xF0 ? WR_FLUSH + b % 2 : b % 11,
         .flags = b >> 4,
+        .imm = b >= 0xF0 ? b & 0x1F : 0, /* FETH */
         .rkey = some_key(0),
         .remote_va = IOVA,
         .compare_add = 1,
