@@ -274,7 +274,7 @@ static void control_shares(struct urnicd *d)
 {
     struct rlimit files;
 
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 2 * CONTROL_FDS)
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 2 > CONTROL_FDS)
         d->clients.share.limit[SHARE_FDS] = d->clients.share.limit[SHARE_UNREAD] =
             files.rlim_cur - CONTROL_FDS;
     control_memory(d);

@@ -166,7 +166,7 @@ int req_qp_create(struct request *r)
         rc = qp_queues(r, qp, &p, out);
     if (rc == 0)
         rc = handle_add(&r->client->handles, HANDLE_QP, qp, &out->qp);
-    if (rc < 0) {
+    if (rc != 0) {
         qp_undo(r, qp);
         return rc;
     }

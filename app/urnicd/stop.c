@@ -28,7 +28,7 @@ static int stop_fail(char *err, const char *path, int rc, const char *text)
 /* -EAGAIN: it takes no connection for so long. */
 static int stop_connect(const char *path, int timeout_ms)
 {
-    const struct timeval most = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
+    const struct timeval most = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000L};
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     size_t len = strlen(path);
 

@@ -223,7 +223,7 @@ static void loop(struct app *a)
 
 static void setup(struct app *a, const char *device)
 {
-    size_t size = (RECEIVES + CONNS) * MESSAGE;
+    size_t size = (size_t)(RECEIVES + CONNS) * MESSAGE;
     struct urnic_srq_attr srq = {.max_wr = RECEIVES, .max_sge = 1};
     void *buf;
     check(urnic_open(device, &a->ctx), "open device");

@@ -67,6 +67,7 @@ static void fetch(struct program *p, int from, int to)
     emit(p, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0);
     emit(p, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, from);
     emit(p, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_3, BPF_REG_10, 0, 0);
+    // NOLINTNEXTLINE(misc-redundant-expression): BPF_ADD and BPF_K are two things, both of value 0
     emit(p, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_3, 0, 0, from - HEAD_ROOM);
     emit(p, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_4, 0, 0, to - from);
     emit(p, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_load_bytes);

@@ -118,9 +118,10 @@ static struct value value_load(const struct key *key, const struct mem_link_conf
 static void value_store(const struct key *key, struct mem_link_config *cfg, struct value v)
 {
     char *at = (char *)cfg + key->offset;
+    const char *path = v.path ? v.path : "";
 
     if (key->kind == PATH)
-        memcpy(at, v.path, strlen(v.path) + 1); /* read into a place of that size */
+        memcpy(at, path, strlen(path) + 1); /* read into a place of that size */
     else if (key->kind == PROB)
         memcpy(at, &v.p, sizeof(v.p));
     else if (key->kind == SWITCH)

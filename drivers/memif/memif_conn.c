@@ -292,7 +292,7 @@ static void take_text(char *to, size_t size, const char *from, size_t len)
     size_t n = 0;
 
     for (; n < len && n < size - 1 && from[n]; n++)
-        to[n] = from[n] >= ' ' && from[n] <= '~' ? from[n] : '?';
+        to[n] = (char)(from[n] >= ' ' && from[n] <= '~' ? from[n] : '?');
     to[n] = '\0';
 }
 

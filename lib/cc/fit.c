@@ -71,7 +71,7 @@ static void name_bounded(const struct cc_conf *c, char *why, size_t size)
 bool cc_conf_fits(const struct cc_conf *c, uint64_t line_rate, char *why, size_t size)
 {
     struct cc_conf fit = *c;
-    uint64_t line = line_of(c, line_rate), ai = c->v[CC_P_ai];
+    uint64_t line = line_of(c, line_rate), ai;
 
     if (!c->type->reacts)
         return true;

@@ -220,7 +220,7 @@ int urnic_init_qp_attr(struct urnic_cm_id *id, struct urnic_qp_attr *attr, unsig
     req.id = id->handle;
     if (err == 0)
         err = client_call(id->ctx, &req, sizeof(req), &reply, sizeof(reply));
-    if (err < 0)
+    if (err != 0)
         return err;
     client_qp_attr(attr, &reply.attr);
     *mask = reply.mask;

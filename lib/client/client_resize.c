@@ -86,7 +86,7 @@ int urnic_resize_srq(struct urnic_srq *srq, uint32_t max_wr)
     if (err != 0)
         return err < 0 ? err : 0;
     err = srq_prepare(srq, max_wr, &reply, &at);
-    if (err < 0)
+    if (err < 0 || !at)
         return err;
     client_lock(&rq->lock);
     err = srq_commit(srq, &reply.ring, at, &unused);

@@ -46,7 +46,8 @@ static bool is(const struct guess_entry *en, const struct wire_addr *ip, uint32_
 
 static void refill(struct guess_entry *en, uint64_t now)
 {
-    uint64_t refill_ns = GUESS_REFILL / times(en->kind), most = GUESS_BURST * times(en->kind);
+    uint64_t refill_ns = GUESS_REFILL / times(en->kind),
+             most = (uint64_t)GUESS_BURST * times(en->kind);
     uint64_t n = now > en->at ? (now - en->at) / refill_ns : 0;
     en->at += n * refill_ns;
     en->tokens = (uint32_t)(n < most - en->tokens ? en->tokens + n : most);

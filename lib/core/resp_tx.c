@@ -246,7 +246,7 @@ unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, uns
     while (used < n) {
         struct rd_res *res = next_reply(r);
         if (recovery_hello_due(qp)) /* before a long answer, which is then repaired with it */
-            sr_emit(e, qp, &slots[used++]);
+            sr_emit(e, qp, &slots[used++]); // NOLINT(bugprone-branch-clone): their order counts
         else if (res && qp->lim && !is_atomic(res) && !limiter_check(e, qp, now)) { /* CC-21 */
             if (!r->ack_owed || r->rd->replays || rd_blocks(qp, r->ack_psn))
                 break;

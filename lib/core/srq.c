@@ -157,7 +157,7 @@ struct rwqe *resp_take(struct engine *e, struct qp *qp)
         return NULL;
     *r->taken_tail = w;
     r->taken_tail = &w->next;
-    if (qp->xrc) { /* the next message may name another queue */
+    if (qp->xrc && srq) { /* the next message may name another queue */
         w->srq = srq;
         srq->users++;
     }

@@ -78,9 +78,7 @@ static bool worth(const struct drill_object *o, enum drill_role role, uint64_t *
 {
     if (o->kind == KIND_VAR)
         *out = o->value;
-    else if (role == ROLE_QPN && o->kind == KIND_QP)
-        *out = o->qpn;
-    else if (role == ROLE_SRQN && o->kind == KIND_SRQ)
+    else if ((role == ROLE_QPN && o->kind == KIND_QP) || (role == ROLE_SRQN && o->kind == KIND_SRQ))
         *out = o->qpn;
     else if (role == ROLE_VA && is_memory(o))
         *out = o->va;

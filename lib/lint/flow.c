@@ -445,7 +445,7 @@ void lint_mtu_learned(struct lint_flow *f, uint32_t mtu)
         struct lint_read *r = &f->read[(f->reads - i) % LINT_READS];
         if (r->n || r->blind)
             continue;
-        r->n = r->len > mtu ? (r->len - 1) / mtu + 1 : 1;
+        r->n = mtu && r->len > mtu ? (r->len - 1) / mtu + 1 : 1;
         if (f->hi == lint_add(r->psn, 1)) {
             f->hi = lint_add(r->psn, r->n);
             uint32_t span = f->span + r->n - 1;

@@ -71,7 +71,8 @@ static const struct masked *masked_fields(const struct lint_ctx *c)
 /* Where a field is, from the IP header. */
 static size_t masked_at(const struct lint_ctx *c, const struct masked *m)
 {
-    return (size_t)((m->of == OF_IP ? 0 : c->p.bth_off - c->p.ip_off) + m->off);
+    size_t from = m->of == OF_IP ? 0 : (size_t)(c->p.bth_off - c->p.ip_off);
+    return from + m->off;
 }
 
 static bool masked_here(const struct lint_ctx *c, const struct masked *m)

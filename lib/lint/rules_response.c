@@ -170,7 +170,7 @@ static bool before_begin(struct lint_ctx *c)
 {
     const struct lint_flow *q = c->req;
     bool plain = is_ack(c) && kind(c) == WIRE_AETH_ACK;
-    if (c->where != LINT_W_BEFORE || !q->start_known || (is_ack(c) && !c->headers) ||
+    if (!q || c->where != LINT_W_BEFORE || !q->start_known || (is_ack(c) && !c->headers) ||
         wire_psn_diff(c->p.psn, q->announced) + plain >= 0)
         return false;
     lint_expected(c, "PSN 0x%x or later: the connection begins there", q->announced);

@@ -64,7 +64,7 @@ static void find_disorder(struct direction *d)
         const struct packet *p = &d->packet[i];
         if (!packet_answers(d, p))
             continue;
-        int16_t step = last ? (int16_t)(p->ip_id - last->ip_id) : 0;
+        int16_t step = (int16_t)(last ? p->ip_id - last->ip_id : 0);
         steps += last != NULL;
         near += step && step > -ID_NEAR && step < ID_NEAR;
         last = p;

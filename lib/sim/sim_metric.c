@@ -529,7 +529,7 @@ bool sim_metric(struct sim *sim, const char *name, double *out)
     int i = metric_of(name);
     unsigned n = 0;
     *out = NAN;
-    if (!sim_metric_known(name))
+    if (i < 0 || !sim_metric_known(name))
         return false;
     for (uint32_t k = 0; k < sim->flows.n; k++)
         sim_flow_refresh(&sim->flows.flow[k]);

@@ -151,7 +151,7 @@ UV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ib
         err = urnic_resolve_mac(uv_ctx(context)->urnic, &to, mac);
     if (err == 0 && vid != NULL)
         err = urnic_query_port(uv_ctx(context)->urnic, &port);
-    if (err < 0)
+    if (err != 0)
         return uv_fail(err);
     if (vid != NULL)
         *vid = port.vlan != 0 ? port.vlan : NO_VLAN;

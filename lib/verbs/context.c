@@ -102,7 +102,7 @@ static int open_urnic(struct uv_context *ctx, const char *name)
     err = urnic_query_device(ctx->urnic, &ctx->attr);
     if (err == 0)
         err = urnic_query_port(ctx->urnic, &port);
-    if (err < 0) {
+    if (err != 0) {
         urnic_close(ctx->urnic);
         return err;
     }

@@ -74,7 +74,7 @@ static bool open_ours(int dir, const char *path, int flags, int *fd)
     if (WITH_MODE(flags)) {                                                                        \
         va_list args;                                                                              \
         va_start(args, flags);                                                                     \
-        mode = va_arg(args, mode_t);                                                               \
+        mode = va_arg(args, mode_t); /* NOLINT(bugprone-macro-parentheses): a name, to be set */   \
         va_end(args);                                                                              \
     }
 

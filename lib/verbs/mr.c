@@ -134,7 +134,7 @@ int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, 
         err = reg(new_pd, at, len, iova, rights, &fresh);
     if (err == 0 && (err = urnic_dereg_mr(mr->urnic)) < 0)
         urnic_dereg_mr(fresh);
-    if (err < 0) {
+    if (err != 0) {
         errno = uv_errno(err);
         return IBV_REREG_MR_ERR_CMD;
     }

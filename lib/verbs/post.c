@@ -107,7 +107,7 @@ int uv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr
         int posted = n > 0 ? urnic_post_send(qp->urnic, out, &bad) : 0;
         if (posted < 0) {
             err = posted;
-            for (at = wr; bad != out; bad--)
+            for (at = wr; at != NULL && bad != out; bad--)
                 at = at->next;
         }
         wr = at;

@@ -265,7 +265,7 @@ static size_t component(const char *path)
 static void spell(char *to, size_t size, const char *pattern, size_t n,
                   const struct sysfs_device *d, unsigned gid)
 {
-    char what = n == 3 && pattern[1] == '%' ? pattern[2] : '\0';
+    char what = (char)(n == 3 && pattern[1] == '%' ? pattern[2] : '\0');
 
     if (what == 'd')
         snprintf(to, size, "/%s", d->dev.name);

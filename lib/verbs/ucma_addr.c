@@ -85,7 +85,7 @@ static int bind_one(struct ucma_id *id, const union ucma_addr *addr)
     int err = ucma_leg_make(&id->leg, d, id);
     if (err == 0)
         err = bind_leg(&id->leg, addr, &port);
-    if (err < 0) {
+    if (err != 0) {
         ucma_leg_end(&id->leg);
         return err;
     }

@@ -65,7 +65,7 @@ static int cmd_create_id(struct cmd *c)
     struct rdma_ucm_create_id in;
     int err = TAKE(c, in);
 
-    if (err < 0)
+    if (err != 0)
         return err;
     /* RDMA_PS_IB is for connections of the type that the program names, at addresses of IP all the
      * same: those of AF_IB, for which librdmacm looks first, can't be bound. */
@@ -84,7 +84,7 @@ static int cmd_create_id(struct cmd *c)
                                : "TCP",
          id->number);
     err = ANSWER(c, in.response, resp);
-    if (err < 0)
+    if (err != 0)
         ucma_id_free(id);
     return err;
 }
@@ -93,9 +93,9 @@ static int cmd_destroy_id(struct cmd *c)
 {
     struct rdma_ucm_destroy_id in;
     int err = TAKE(c, in);
-    struct ucma_id *id = err < 0 ? NULL : ucma_id_get(c->file, in.id);
+    struct ucma_id *id = err != 0 ? NULL : ucma_id_get(c->file, in.id);
 
-    if (err < 0)
+    if (err != 0)
         return err;
     if (id == NULL)
         return -ENOENT;
@@ -112,7 +112,7 @@ static int cmd_migrate_id(struct cmd *c)
     struct rdma_ucm_migrate_id in;
     int err = TAKE(c, in);
 
-    if (err < 0)
+    if (err != 0)
         return err;
     struct ucma_file *from = ucma_fd((int)in.fd);
     struct ucma_id *id = from != NULL ? ucma_id_get(from, in.id) : NULL;
@@ -122,7 +122,7 @@ static int cmd_migrate_id(struct cmd *c)
         return -ENOENT;
     const struct rdma_ucm_migrate_resp resp = {.events_reported = id->reported};
     err = ANSWER(c, in.response, resp);
-    if (err < 0 || from == c->file)
+    if (err != 0 || from == c->file)
         return err;
     LIST_REMOVE(id, next);
     LIST_INSERT_HEAD(&c->file->ids, id, next);
@@ -153,7 +153,7 @@ static int cmd_bind_ip(struct cmd *c)
         err = ucma_addr_take(&addr, &in.addr, sizeof(in.addr));
     if (err == 0)
         err = id_of(c, in.id, &id);
-    return err < 0 ? err : ucma_bind(id, &addr);
+    return err != 0 ? err : ucma_bind(id, &addr);
 }
 
 static int cmd_bind(struct cmd *c)
@@ -169,7 +169,7 @@ static int cmd_bind(struct cmd *c)
         err = ucma_addr_take(&addr, &in.addr, in.addr_size);
     if (err == 0)
         err = id_of(c, in.id, &id);
-    return err < 0 ? err : ucma_bind(id, &addr);
+    return err != 0 ? err : ucma_bind(id, &addr);
 }
 
 /* The source may be missing: then its family is 0. */
@@ -199,7 +199,7 @@ static int cmd_resolve_ip(struct cmd *c)
         err = ucma_addr_take(&dst, &in.dst_addr, sizeof(in.dst_addr));
     if (err == 0)
         err = id_of(c, in.id, &id);
-    return err < 0 ? err : ucma_resolve(id, &src, &dst, in.timeout_ms);
+    return err != 0 ? err : ucma_resolve(id, &src, &dst, in.timeout_ms);
 }
 
 static int cmd_resolve_addr(struct cmd *c)
@@ -218,7 +218,7 @@ static int cmd_resolve_addr(struct cmd *c)
         err = ucma_addr_take(&dst, &in.dst_addr, in.dst_size);
     if (err == 0)
         err = id_of(c, in.id, &id);
-    return err < 0 ? err : ucma_resolve(id, &src, &dst, in.timeout_ms);
+    return err != 0 ? err : ucma_resolve(id, &src, &dst, in.timeout_ms);
 }
 
 static int cmd_resolve_route(struct cmd *c)
@@ -229,7 +229,7 @@ static int cmd_resolve_route(struct cmd *c)
 
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     if (id->state != UCMA_ADDR_RESOLVED)
         return -EINVAL;
@@ -244,7 +244,7 @@ static int cmd_listen(struct cmd *c)
 
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     return ucma_listen(id,
                        in.backlog > 0 && in.backlog < BACKLOG_MAX ? (int)in.backlog : BACKLOG_MAX);
@@ -262,7 +262,7 @@ static int cmd_query_route(struct cmd *c)
 
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     ucma_addr_put(&id->src, &resp.src_addr, sizeof(resp.src_addr));
     ucma_addr_put(&id->dst, &resp.dst_addr, sizeof(resp.dst_addr));
@@ -346,7 +346,7 @@ static int cmd_query(struct cmd *c)
 
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     switch (in.option) {
     case RDMA_USER_CM_QUERY_ADDR:
@@ -373,14 +373,14 @@ static int cmd_init_qp_attr(struct cmd *c)
         err = -EINVAL;
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     if (id->leg.cm == NULL)
         return -EINVAL;
     struct urnic_qp_attr attr = {.qp_state = (enum urnic_qp_state)in.qp_state};
     unsigned mask;
     err = urnic_init_qp_attr(id->leg.cm, &attr, &mask);
-    if (err < 0)
+    if (err != 0)
         return err;
     attr.min_rnr_timer = 0; /* CM-11: the kernel's, which programs change if they want another */
     ucma_qp_attr(&resp, &attr, mask);
@@ -400,7 +400,7 @@ static int cmd_connect(struct cmd *c)
         err = -EINVAL;
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     if (id->state != UCMA_ROUTE_RESOLVED)
         return -EINVAL;
@@ -421,7 +421,7 @@ static int cmd_accept(struct cmd *c)
 
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     if (id->state != UCMA_REQUEST && id->state != UCMA_CONNECT)
         return -EINVAL;
@@ -446,7 +446,7 @@ static int cmd_reject(struct cmd *c)
 
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     if (id->leg.cm == NULL)
         return -EINVAL;
@@ -461,7 +461,7 @@ static int cmd_disconnect(struct cmd *c)
 
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     return id->leg.cm == NULL ? -EINVAL : urnic_disconnect(id->leg.cm);
 }
@@ -475,7 +475,7 @@ static int cmd_notify(struct cmd *c)
 
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     return id->leg.dev == NULL ? -EINVAL : 0;
 }
@@ -487,7 +487,7 @@ static int option_of_id(struct ucma_id *id, const struct rdma_ucm_set_option *in
     uint8_t value[sizeof(int)] = {0};
     int err = in->optlen > sizeof(value) ? -EINVAL : ucma_copy_in(value, in->optval, in->optlen);
 
-    if (err < 0)
+    if (err != 0)
         return err;
     switch (in->optname) {
     case RDMA_OPTION_ID_TOS:
@@ -520,7 +520,7 @@ static int cmd_set_option(struct cmd *c)
 
     if (err == 0)
         err = id_of(c, in.id, &id);
-    if (err < 0)
+    if (err != 0)
         return err;
     return in.level == RDMA_OPTION_ID ? option_of_id(id, &in) : -ENOSYS;
 }
@@ -545,7 +545,7 @@ static int join(struct cmd *c, struct ucma_id *id, const union ucma_addr *addr, 
     int err = ev == NULL ? -ENOMEM : ANSWER(c, response, resp);
     if (err == 0 && ucma_dev_address(id->leg.dev, addr->sa.sa_family, gid) < 0)
         err = -EADDRNOTAVAIL;
-    if (err < 0) {
+    if (err != 0) {
         free(ev);
         free(mc);
         return err;
@@ -572,7 +572,7 @@ static int cmd_join_ip_mcast(struct cmd *c)
         err = ucma_addr_take(&addr, &in.addr, sizeof(in.addr));
     if (err == 0)
         err = id_of(c, in.id, &id);
-    return err < 0 ? err : join(c, id, &addr, in.uid, in.response);
+    return err != 0 ? err : join(c, id, &addr, in.uid, in.response);
 }
 
 static int cmd_join_mcast(struct cmd *c)
@@ -588,7 +588,7 @@ static int cmd_join_mcast(struct cmd *c)
         err = ucma_addr_take(&addr, &in.addr, in.addr_size);
     if (err == 0)
         err = id_of(c, in.id, &id);
-    return err < 0 ? err : join(c, id, &addr, in.uid, in.response);
+    return err != 0 ? err : join(c, id, &addr, in.uid, in.response);
 }
 
 static int cmd_leave_mcast(struct cmd *c)
@@ -597,7 +597,7 @@ static int cmd_leave_mcast(struct cmd *c)
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
 
-    if (err < 0)
+    if (err != 0)
         return err;
     struct ucma_mc *mc = ucma_mc_get(c->file, in.id, &id);
     if (mc == NULL)
@@ -642,7 +642,7 @@ static int cmd_get_event(struct cmd *c)
         if (err == 0 && ucma_fd(c->fd) != c->file)
             err = -EBADF; /* another thread has closed it */
     }
-    if (err < 0)
+    if (err != 0)
         return err;
     says(c, "id %u, %s, status %d", ev->resp.id,
          urnic_cm_event_str((enum urnic_cm_event_type)ev->resp.event), (int)ev->resp.status);
@@ -745,9 +745,9 @@ ssize_t ucma_write(struct ucma_file *f, int fd, const void *buf, size_t len)
         err = run(&c, hdr.cmd);
         ucma_unlock();
         if (uv_tracing() && !(hdr.cmd == RDMA_USER_CM_CMD_GET_EVENT && err == -EAGAIN))
-            uv_trace(name_of(hdr.cmd), UV_STATUS, errno_of(err < 0 ? err : 0), "%s", c.text);
+            uv_trace(name_of(hdr.cmd), UV_STATUS, errno_of(err != 0 ? err : 0), "%s", c.text);
     }
-    if (err < 0) {
+    if (err != 0) {
         errno = errno_of(err);
         return -1;
     }

@@ -18,7 +18,7 @@
 #include "own_fd.h"
 #include "ucma.h"
 
-#define STACK_SIZE  (256 * 1024)
+#define STACK_SIZE  ((size_t)256 * 1024)
 #define LOOK_ANEW_S 2 /* where our descriptors were closed, the thread finds out by itself */
 
 static struct ucma_dev *known[UCMA_DEVICES];

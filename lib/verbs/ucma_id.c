@@ -72,6 +72,7 @@ void ucma_id_free(struct ucma_id *id)
     ucma_leg_end(&id->leg);
     ucma_legs_end(id);
     while ((mc = LIST_FIRST(&id->groups)) != NULL)
+        // NOLINTNEXTLINE(clang-analyzer-*): LIST_REMOVE has taken the freed one off the list
         ucma_mc_free(id, mc);
     ucma_file_drop(id->file, id, NULL);
     LIST_REMOVE(id, next);

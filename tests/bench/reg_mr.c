@@ -22,6 +22,7 @@ int main(void)
 
     if (!pd || !memory) {
         fprintf(stderr, "reg_mr: no device\n");
+        free(memory);
         return 1;
     }
     memset(memory, 1, (size_t)REGIONS * OCTETS);

@@ -268,7 +268,7 @@ static void finish(void)
 
 static void rx(void)
 {
-    struct engine_copy *out = w.copies + w.ncopies;
+    struct engine_copy *out;
     unsigned done = 0;
     while (done < w.nburst) {
         if (COPIES - w.ncopies < ENGINE_FRAME_COPIES)

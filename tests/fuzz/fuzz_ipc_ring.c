@@ -30,7 +30,7 @@ static uint32_t touch(const struct ipc_send *s)
         FUZZ_CHECK(s->inline_data + s->wr.inline_len <= end);
     for (uint32_t i = 0; i < s->wr.nsge; i++)
         sum += s->sge[i].len;
-    for (uint32_t i = 0; i < s->wr.inline_len; i++)
+    for (uint32_t i = 0; s->inline_data && i < s->wr.inline_len; i++)
         sum += s->inline_data[i];
     return sum;
 }

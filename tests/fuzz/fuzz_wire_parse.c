@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(n >= 0 && strlen(text) < sizeof(text));
 
     struct wire_pkt p;
-    if (wire_parse(data, size, WIRE_P_QINQ, &p) == WIRE_BAD_ICRC) {
+    if (size > 0 && wire_parse(data, size, WIRE_P_QINQ, &p) == WIRE_BAD_ICRC) {
         uint8_t *mended = malloc(size);
         FUZZ_CHECK(mended);
         memcpy(mended, data, size);

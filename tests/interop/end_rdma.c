@@ -343,7 +343,7 @@ int end_answer(struct end *e, unsigned q, struct end_event *request, int timeout
     int rc = next_event(e, request, &id, timeout_ms);
     if (rc)
         return rc;
-    return request->event == RDMA_CM_EVENT_CONNECT_REQUEST ? give_qp(e, q, id) : -EPROTO;
+    return id && request->event == RDMA_CM_EVENT_CONNECT_REQUEST ? give_qp(e, q, id) : -EPROTO;
 }
 
 static struct rdma_conn_param param_of(const struct end_offer *offer)
@@ -369,7 +369,7 @@ int end_reject(struct end *e, unsigned q, const void *data, uint8_t len)
 
 static int expect(struct end *e, enum rdma_cm_event_type wanted, int timeout_ms)
 {
-    struct end_event ev;
+    struct end_event ev = {0};
     int rc = next_event(e, &ev, NULL, timeout_ms);
     if (rc || ev.event == (int)wanted)
         return rc;

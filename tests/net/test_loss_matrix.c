@@ -69,6 +69,7 @@ static uint64_t current_seed;
 static void on_crash(int sig)
 {
     static char text[256];
+    // NOLINTNEXTLINE(bugprone-signal-handler): it crashes anyway, and glibc formats these in place
     int n = snprintf(text, sizeof(text), "\nsignal %d in case %s --seed %llu\n", sig,
                      current ? current->name : "?", (unsigned long long)current_seed);
     ssize_t w = write(STDERR_FILENO, text, (size_t)n);

@@ -3,6 +3,7 @@
 # urnic sim from the command line: same seed same bytes, shards add up, captures are good RoCE,
 # mistakes name file, line and field, an interrupted run writes what there is.
 # usage: test_sim_cli.sh URNIC SCENARIOS
+# shellcheck disable=SC2016 # "$p" is a variable of a scenario
 set -eu
 urnic=$1
 scenarios=$2

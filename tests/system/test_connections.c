@@ -162,7 +162,7 @@ START_TEST(sees_peers_through)
     struct urnic_conn *there = NULL, *here = NULL;
     pthread_t thread;
     void *rc;
-    int err;
+    int err = -ETIMEDOUT;
 
     rig_open_pair(&rig, ",delay=20ms", &a, &b, SIZE);
     attr = end_conn_attr(&b, 1);

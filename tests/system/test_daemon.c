@@ -285,7 +285,7 @@ START_TEST(gone_before_accepted)
     struct urnic_cm_channel *ca, *cb;
     struct urnic_cm_id *listener, *active, *passive;
     struct urnic_qp_init_attr init_b = init;
-    struct urnic_qp *qa, *qb;
+    struct urnic_qp *qa, *qb = NULL;
 
     rig_start_pair(&rig, "");
     end_open(&a, &rig, "urn0", SIZE);

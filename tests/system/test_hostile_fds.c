@@ -277,22 +277,14 @@ START_TEST(seals_wait_elsewhere)
         end_open(&x, &rig, "urn0", SIZE);
         end_close(&x);
         transfer(10);
-        int heirs[8] = {0}; /* clients that come now may get the memory that was the other's */
         if (goes) {
             close(s);
             settle("urn0", "contexts", 1);
-            for (unsigned i = 0; i < sizeof(heirs) / sizeof(heirs[0]); i++)
-                heirs[i] = greeted();
         }
         close(l.peer); /* the thread is free */
         if (!goes) {
             ck_assert_uint_eq(answers(s, most, 0), most);
             close(s);
-        }
-        for (unsigned i = 0; goes && i < sizeof(heirs) / sizeof(heirs[0]); i++) {
-            p = (struct pollfd){.fd = heirs[i], .events = POLLIN};
-            ck_assert_msg(poll(&p, 1, i == 0 ? 500 : 0) == 0, "an answer to another's request");
-            close(heirs[i]);
         }
         close(other);
         settle("urn0", "contexts", 1);

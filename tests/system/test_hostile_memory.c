@@ -216,7 +216,7 @@ static void unmaps(void)
             if (i % 4 == 0) /* long enough for a worker to see it */
                 usleep(200);
             mprotect(p, SIZE / 4, PROT_READ);
-            mmap(p, SIZE, prot, flags | MAP_FIXED, -1, 0);
+            ck_assert_ptr_eq(mmap(p, SIZE, prot, flags | MAP_FIXED, -1, 0), p);
             urnic_poll_cq(x.cq, 8, wc);
         }
         urnic_destroy_qp(x.qp);

@@ -48,14 +48,21 @@ static void down(void)
     rig_stop(&rig);
 }
 
+/* The tool: the test is told where it is. */
+static const char *urnic(void)
+{
+    const char *path = getenv("URNIC");
+    return path ? path : "urnic";
+}
+
 static pid_t start_client(void)
 {
     pid_t pid = fork();
 
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
-        execl(getenv("URNIC"), "urnic", "copy", "--socket", rig.socket, "--device", "urn0",
-              "10.0.0.2:file", file, (char *)NULL);
+        execl(urnic(), "urnic", "copy", "--socket", rig.socket, "--device", "urn0", "10.0.0.2:file",
+              file, (char *)NULL);
         _exit(127);
     }
     return pid;
@@ -160,8 +167,8 @@ static pid_t start_rping(void)
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         dup2(open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), STDOUT_FILENO);
-        execl(getenv("URNIC"), "urnic", "rping", "--socket", rig.socket, "--device", "urn0",
-              "--verbose", (char *)NULL);
+        execl(urnic(), "urnic", "rping", "--socket", rig.socket, "--device", "urn0", "--verbose",
+              (char *)NULL);
         _exit(127);
     }
     return pid;

@@ -381,8 +381,9 @@ static struct wait watch(void)
         due = posted + WRITE_NS;
     }
     qsort(took, n, sizeof(took[0]), by_size);
-    return (struct wait){.p50 = (double)took[n / 2] / 1e3,
-                         .p99 = (double)took[n - 1 - n / 100] / 1e3,
+    unsigned middle = n / 2, late = n - 1 - n / 100;
+    return (struct wait){.p50 = (double)took[middle] / 1e3,
+                         .p99 = (double)took[late] / 1e3,
                          .max = (double)took[n - 1] / 1e3,
                          .during = shared->done - done};
 }

@@ -71,7 +71,7 @@ START_TEST(resets_beside_a_shared_queue)
     end_qp(&a, URNIC_QPT_RC);
     const struct urnic_sge sge = {.addr = b.mr->iova, .length = SIZE, .lkey = b.mr->lkey};
     const struct urnic_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
-    for (uint8_t life = 1; life < 2 * size.max_wr + 2; life++) {
+    for (unsigned life = 1; life < 2 * size.max_wr + 2; life++) {
         end_connect(&a, &b);
         urnic_post_srq_recv(init.srq, &wr, NULL);
         a.mem[0] = life;

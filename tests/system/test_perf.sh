@@ -43,7 +43,7 @@ grep -q "per second" "$dir/connect.out" || fail "connections until a signal: no 
 # A server without --device listens on all devices, and says so once.
 "$urnic" perf --server --port 7999 >"$dir/all.out" 2>&1 &
 all=$!
-pids+=($all)
+pids+=("$all")
 wait_line waiting "$dir/all.out"
 for n in 1 2; do
     "$urnic" perf 10.0.0.$n:7999 --device urn0 --count 10 >"$dir/last.out" 2>&1 || fail "the server of all devices: 10.0.0.$n"
@@ -54,7 +54,7 @@ wait $all || fail "the server of all devices: status $?"
 
 "$urnic" serve --dir "$dir" --once 2 --port 7998 >"$dir/serve.out" 2>&1 &
 all=$!
-pids+=($all)
+pids+=("$all")
 wait_line serving "$dir/serve.out"
 echo text >"$dir/text"
 for n in 1 2; do
@@ -67,7 +67,7 @@ for program in rping ucmatose; do
     for n in 1 2; do
         "$urnic" $program --port 7997 >"$dir/$program.out" 2>&1 &
         all=$!
-        pids+=($all)
+        pids+=("$all")
         wait_line listening "$dir/$program.out"
         "$urnic" $program --device urn0 10.0.0.$n:7997 >"$dir/last.out" 2>&1 || fail "$program: 10.0.0.$n"
         wait $all || fail "$program of all devices: status $?"

@@ -115,6 +115,7 @@ END_TEST
 START_TEST(link_marks)
 {
     const char *args[] = {"--device",
+                          // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): it is one argument
                           "name=urn0,port=mem:L,rate=1G,queue=4M,ecn_kmin=4K,ecn_kmax=2M,"
                           "ecn_pmax=0.000001,cc=dcqcn,addr=10.0.0.1/24",
                           "--device", "name=urn1,port=mem:L,addr=10.0.0.2/24", NULL};

@@ -272,67 +272,6 @@ START_TEST(dying_are_not_asked)
 }
 END_TEST
 
-/* An id of this client connects to the peer, whose queue pair is 0x77. */
-static struct cm_id *connect_to(struct client *from, struct cm *far)
-{
-    const struct cm_connect_params params = {
-        .path = {.local = wire_addr_v4(0x0A000001), .remote = wire_addr_v4(0x0A000002), .mtu = 5},
-        .dport = PORT,
-        .qpn = 0x1234,
-    };
-    const struct cm_accept_params accept = {.qpn = 0x77};
-    struct cm *cm = cmgr_of(dev)->cm;
-    struct client *before = c;
-    struct cm_listener *l;
-    struct cm_event ev;
-    struct cm_out out;
-
-    c = from;
-    struct cm_id *id = new_id();
-    c = before;
-    id->ps = IPC_PS_TCP;
-    id->state = CM_ID_CONN;
-    ck_assert_int_eq(cm_listen_family(far, CM_PS_TCP, 0, PORT, 0, NULL, &l), 0);
-    ck_assert_int_eq(cm_connect(cm, &params, id, now, &id->conn), 0);
-    while (cm_tx(cm, &out))
-        cm_rx(far, out.mad, sizeof(out.mad), &out.src, &out.dst, 1, 0xFFFF, now);
-    ck_assert(cm_event(far, &ev) && ev.type == CM_EV_REQ);
-    ck_assert_int_eq(cm_accept(far, ev.conn, &accept, NULL, now), 0);
-    while (cm_tx(far, &out))
-        cm_rx(cm, out.mad, sizeof(out.mad), &out.src, &out.dst, 1, 0xFFFF, now);
-    cmgr_of(dev)->dirty = true;
-    dev->gsi->ops->run(dev->gsi, now);
-    return id;
-}
-
-/* SEC-33: a peer that says to two users, as two adapters, that the same queue pair is theirs: the
- * first one has it, whoever asks later. */
-START_TEST(first_owner)
-{
-    const struct cm_params far = {.key = {2}, .ca_guid = 2};
-    struct cm *peer2 = cm_create(&far);
-    int sock2[2];
-
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock2), 0);
-    struct client *c2 = client_new(&d.clients, sock2[0]);
-    ck_assert_ptr_nonnull(c2);
-    ck_assert_int_eq(client_open(c2, dev), 0);
-    c2->uid = c->uid + 1;
-    struct cm_id *first = connect_to(c, peer), *second = connect_to(c2, peer2);
-    ck_assert_ptr_nonnull(first->claim.in);
-    ck_assert_ptr_null(second->claim.in);
-    ck_assert_ptr_eq(claim_owner(&dev->claims, &first->claim.key, c2->uid), &first->claim);
-    ck_assert_ptr_null(claim_owner(&dev->claims, &first->claim.key, c->uid));
-    free_id(first);
-    uint32_t h = second->handle;
-    cmgr_id_free(second, now);
-    handle_del(&c2->handles, h);
-    control_end(&d, c2);
-    close(sock2[1]);
-    cm_destroy(peer2);
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("shares of the connection manager");
@@ -344,7 +283,6 @@ int main(void)
     tcase_add_test(t, share_of_the_dead);
     tcase_add_test(t, share_of_unread_events);
     tcase_add_test(t, dying_are_not_asked);
-    tcase_add_test(t, first_owner);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

@@ -142,7 +142,7 @@ START_TEST(our_packets_are_kept_from_the_kernel)
     int claim = claim_make((int)if_nametoindex("v1"), ours, 3);
 
     ck_assert_msg(claim >= 0, "%s", strerror(-claim));
-    for (uint16_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         send_udp(cases[i].to, cases[i].port, cases[i].options, i);
         if (!cases[i].ours)
             ck_assert_int_eq(next_mark(cases[i].port == 4791 ? roce : other), i);

@@ -87,6 +87,7 @@ static unsigned send_frames(struct io_port *io, const uint32_t *lens, unsigned n
     struct io_slot slots[IO_BURST_MAX];
     unsigned got = io->ops->tx_reserve(io, slots, n, now_ns());
 
+    ck_assert_uint_le(got, n);
     for (unsigned i = 0; i < got; i++) {
         ck_assert_uint_ge(slots[i].cap, lens[i]);
         fill(slots[i].data, io->caps.mac, lens[i], seq + i);

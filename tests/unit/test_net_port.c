@@ -196,8 +196,7 @@ START_TEST(wire_34_one_defence)
                 ck_assert_mem_eq(c.addr.b, addr(ours).b, 16);
             }
             ck_assert(!net_next_conflict(p, &c));
-            size_t len;
-            while ((len = net_tx(p, r, sizeof(r), now))) {
+            while (net_tx(p, r, sizeof(r), now)) {
                 announced++;
                 ck_assert_uint_eq(r[0] & 1, 1); /* to all */
                 ck_assert_mem_eq(r + 6, our_mac, 6);

@@ -129,7 +129,7 @@ START_TEST(numbers_tell_what_is_missing)
         add_step(r, (struct step)NAK(11), &n, ns += 2 * US);
         add_step(r, again, &n, ns += US);
         add_step(r, behind, &n, ns += US);
-        add_step(r, (struct step)ACK(12), &n, ns += 2 * US);
+        add_step(r, (struct step)ACK(12), &n, ns + 2 * US);
         expect_differences(r, REPLAY_RESPONDER, "ACK-07", (unsigned)guilty);
     }
 }

@@ -196,7 +196,7 @@ START_TEST(reads_without_responses)
         add_step(r, (struct step)READ(13, 8), &n, ns += US);
         add_step(r, (struct step)READ(11, 2 * MTU), &n, ns += 500 * US);
         add_step(r, (struct step)READ(13, 8), &n, ns += US);
-        add_step(r, wrong, &n, ns += 500 * US);
+        add_step(r, wrong, &n, ns + 500 * US);
         ck_assert_uint_gt(expect_differences(r, REPLAY_BOTH, "RD-12", (unsigned)guilty), 2);
     }
 }
@@ -214,7 +214,7 @@ START_TEST(reads_of_one_place)
     add_step(r, first, &n, ns += US);
     add_step(r, second, &n, ns += US);
     add_step(r, rest, &n, ns += 500 * US);
-    add_step(r, (struct step)READ(16, 8), &n, ns += US);
+    add_step(r, (struct step)READ(16, 8), &n, ns + US);
     ck_assert_uint_gt(expect_differences(r, REPLAY_BOTH, "RD-12", 0), 2);
 }
 END_TEST

@@ -102,7 +102,8 @@ int main(int argc, char **argv)
     madvise(thp, 4 << 20, MADV_HUGEPAGE);
     use("transparent huge page", thp + 4095, 2 << 20);
     char *two = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    mmap(two + 4096, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
+    (void)mmap(two + 4096, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_ANONYMOUS, -1,
+               0);
     use("three mappings side by side", two + 100, 12000);
     pthread_create(&t, NULL, thread, NULL);
     pthread_join(t, NULL);

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
              (unsigned long long)*(uint64_t *)e.buf, i);
     }
     for (int i = 0; i < 32; i++) {
-        e.buf[0] = i;
+        e.buf[0] = (char)i;
         OK0(vt_post(&e, IBV_WR_SEND, 100 + i, e.buf, 64, IBV_SEND_SIGNALED, 0, 0, 0));
         vt_want(e.scq, "SEND", 100 + i, IBV_WC_SUCCESS, IBV_WC_SEND);
     }

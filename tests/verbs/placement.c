@@ -144,7 +144,7 @@ int main(int argc, char **argv)
         usleep(100);
     WANT(*(uint64_t *)b.buf == 1, "the flag behind the FLUSH does not come");
     SAME(b.buf + 4096, 60000, 5, "behind the flag");
-    wc = vt_want(a.scq, "FLUSH", 4, IBV_WC_SUCCESS, WC_FLUSH);
+    vt_want(a.scq, "FLUSH", 4, IBV_WC_SUCCESS, WC_FLUSH);
     vt_want(a.scq, "flag", 5, IBV_WC_SUCCESS, IBV_WC_ATOMIC_WRITE);
     do_flush(x, 6, rk, at, 0, GLOBAL, RANGE);
     vt_want(a.scq, "FLUSH of nothing", 6, IBV_WC_SUCCESS, WC_FLUSH);

@@ -479,7 +479,8 @@ static void bad_addresses(void)
         errno = 0;
         CHECK(command(fd, RDMA_USER_CM_CMD_CREATE_ID, &in, sizeof(in), 4) == -1 && errno == EFAULT);
     }
-    CHECK(write(fd, (const void *)4096, 32) == -1 && errno == EFAULT); // NOLINT
+    CHECK(write(fd, (const void *)4096, 32) == -1 &&
+          errno == EFAULT); // NOLINT: an address where nothing is
 }
 
 /* ---- all ---- */

@@ -23,10 +23,12 @@ void bump_queue_free(struct bump_queue *q)
 {
     struct bump_kept *k;
 
-    while (q->hold && (k = bump_queue_take(q, UINT64_MAX)) != NULL)
-        bump_queue_give(q, k);
-    while (q->nspare)
-        free(q->spare[--q->nspare]);
+    if (q->hold && q->spare) {
+        while ((k = bump_queue_take(q, UINT64_MAX)) != NULL)
+            bump_queue_give(q, k);
+        while (q->nspare)
+            free(q->spare[--q->nspare]);
+    }
     free(q->spare);
     fault_hold_free(q->hold);
     *q = (struct bump_queue){0};

@@ -90,7 +90,7 @@ void cmgr_channel_free(struct cm_channel *ch)
             break;
         }
     }
-    if (ch->first)
+    if (ch->first && ch->owner)
         ch->owner->nfull--;
     while (ch->first)
         channel_forget(ch);

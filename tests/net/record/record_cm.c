@@ -239,7 +239,7 @@ static struct cm_path path_of(const struct record *r)
 static int talk(struct side side[2], struct record *r)
 {
     static const uint8_t verbs[] = {WR_SEND, WR_RDMA_WRITE, WR_RDMA_READ, WR_SEND};
-    uint64_t now = r->net->now;
+    uint64_t now;
     unsigned n = sizeof verbs;
     for (unsigned i = 0; i < n; i++) {
         struct engine_sge sge;
