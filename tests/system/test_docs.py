@@ -306,6 +306,9 @@ def main():
     for document, least in (("README.md", 3), ("doc/tour.md", 1), ("doc/lint.md", 1), ("doc/replay.md", 1),
                             ("doc/faults.md", 1), ("doc/worked-example.md", 2)):
         outputs(document, least)
+    address = re.search(r"Host N has (10[.\d]+\.N)", read("scripts/lab")).group(1)
+    for document in ("README.md", "doc/tour.md"):
+        check(address in read(document), f"{document}: which addresses scripts/lab gives its hosts, {address}")
     mutations()
     faults()
     captures()
