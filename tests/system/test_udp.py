@@ -75,8 +75,9 @@ def urnic(n, name, *args, **kwargs):
 def daemon(n, name, *flags):
     """An ordinary user's daemon, or what it says when it does not start."""
     log = f"{DIR}/{name}.log"
+    before = log_of(name).count("serving at") if os.path.exists(log) else 0
     p = start(n, *NOBODY, URNICD, "--foreground", "--socket", f"{DIR}/{name}.sock", *flags, log=log)
-    soon(lambda: p.poll() is not None or "serving at" in open(log, encoding="utf-8").read())
+    soon(lambda: p.poll() is not None or log_of(name).count("serving at") > before)
     return p
 
 
@@ -355,6 +356,56 @@ def test_programs():
     soon(lambda: server.poll() is not None)
 
 
+def test_groups():
+    """UD-10, UD-11: the kernel joins groups; each datagram comes once."""
+    if not shutil.which("mckey"):
+        print("skip groups: mckey is not installed")
+        return
+    for group, ours, theirs in (("239.1.2.3", "10.30.0.1", "10.30.0.2"), ("ff15::77", "fd30::1", "fd30::2")):
+        before = counters("b", "b").get("rx_packets", 0)
+        out = f"{DIR}/mckey.out"
+        member = start("b", *NOBODY, "env", f"URNIC_SOCKET={DIR}/b.sock", "HOME=/tmp", URNIC, "run", "--", "mckey",
+                       "-b", theirs, "-m", group, log=out)
+        soon(lambda out=out: "receiving" in open(out, encoding="utf-8").read())
+        r = urnic("a", "a", "run", "--", "mckey", "-s", "-b", ours, "-m", group, HOME="/tmp")
+        soon(lambda member=member: member.poll() is not None)
+        got = counters("b", "b").get("rx_packets", 0) - before
+        check(r.returncode == 0 and member.poll() == 0 and got == 10, f"group {group}: {got} of 10 datagrams: "
+              + r.stdout[-300:] + r.stderr[-300:])
+        os.remove(out)
+
+
+def test_with_another_port():
+    """WIRE-11, WIRE-20, WIRE-24: the other end is as a card: it counts identifications, has other source ports,
+    and sends no UDP checksum, over IPv6 too."""
+    plugin = os.path.join(os.path.dirname(URNICD), "../../drivers/dpdk/liburnic-dpdk.so")
+    if not os.path.exists(plugin):
+        print("skip a port like a card: built without DPDK")
+        return
+    ip("a", "link", "add", "v5", "mtu", "9000", "type", "veth", "peer", "name", "v5", "mtu", "9000", "netns",
+       str(hosts["b"].pid))
+    for n in hosts:
+        call(n, "sysctl", "-qw", "net.ipv6.conf.v5.disable_ipv6=" + ("0" if n == "a" else "1"))
+        call(n, "ethtool", "-K", "v5", "tx", "off", "rx", "off", "gro", "off")
+        ip(n, "link", "set", "v5", "up")
+    ip("a", "addr", "add", "10.35.0.1/24", "dev", "v5")
+    ip("a", "addr", "add", "fd35::1/64", "dev", "v5", "nodad")
+    here = daemon("a", "here", "--port", "udp:v5")
+    start("b", URNICD, "--foreground", "--socket", f"{DIR}/card.sock", "--port", "dpdk:net_af_packet0,iface=v5",
+          "--addr", "10.35.0.2/24", "--addr", "fd35::2/64", log=f"{DIR}/card.log")
+    soon(lambda: "serving at" in log_of("card"), 20)
+    start("b", "env", f"URNIC_SOCKET={DIR}/card.sock", URNIC, "perf", "--server", "-p", "7490")
+    for to in ("10.35.0.2:7490", "[fd35::2]:7490"):
+        soon(lambda to=to: perf("-n", "1", name="here", to=to).returncode == 0)
+        for op in ("write", "read", "send", "atomic"):
+            r = perf("-o", op, "-n", "300", name="here", to=to)
+            check(r.returncode == 0, f"perf -o {op} to a port like a card, {to}: {r.stderr.strip()}")
+    c = counters("a", "here")
+    check(c.get("rx_icrc_err", 0) == 0 and c.get("rx_packets", 0) > 5000, "ICRC-08: its identifications are found: "
+          + str({k: v for k, v in c.items() if "icrc" in k or k == "rx_packets"}))
+    check(here.poll() is None, "... and the daemon has lived through it")
+
+
 def main():
     if os.geteuid() != 0 or not shutil.which("setpriv") or not make_hosts():
         print("needs root, to make network namespaces")
@@ -368,6 +419,8 @@ def main():
     test_addresses_follow()
     test_link_and_mtu()
     test_nat()
+    test_groups()
+    test_with_another_port()
     test_programs()
     test_icmp()
     check(daemons["a"].poll() is None, "the daemon has lived through all of it")
