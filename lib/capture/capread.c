@@ -278,8 +278,6 @@ int capread_open_mem(const void *data, size_t len, struct capread **out, char *w
 
 int capread_next(struct capread *c, struct capread_packet *p)
 {
-    if (capread_train_next(&c->train, p))
-        return 1;
     for (;;) {
         int rc = c->pcapng ? capread_ng_next(c, p) : pcap_next(c, p);
         if (rc <= 0)
@@ -291,7 +289,6 @@ int capread_next(struct capread *c, struct capread_packet *p)
             c->info.wrapped[carrier] += carrier != CAPREAD_PLAIN;
             capread_sliced(p);
             c->info.cut += p->len < p->wire_len;
-            capread_train(&c->train, p);
             return 1;
         }
         c->info.skipped++;
@@ -314,6 +311,5 @@ void capread_close(struct capread *c)
     free(c->own);
     free(c->interface);
     free(c->scratch);
-    capread_train_free(&c->train);
     free(c);
 }

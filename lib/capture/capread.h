@@ -44,8 +44,7 @@ enum capread_carrier {
 const char *capread_carrier_name(enum capread_carrier c);
 
 struct capread_packet {
-    uint64_t number;      /* 1, 2, ... as Wireshark numbers them; several have one where the capture
-                           * shows a train of them (UDP_SEGMENT) as one */
+    uint64_t number;      /* 1, 2, ... as Wireshark numbers them */
     uint64_t ns;          /* since the Unix epoch, as the file says: may go backwards */
     const uint8_t *frame; /* an Ethernet frame; valid until the next call */
     uint32_t len;         /* octets at `frame` */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "capread.h"
-#include "capread_train.h"
 
 #define CAPREAD_BUFFER     (1u << 20)
 #define CAPREAD_INTERFACES 65536u /* a file with more is damaged, or means harm */
@@ -39,7 +38,6 @@ struct capread {
     struct capread_interface *interface;
     uint32_t interfaces, room, section, before;
     uint8_t *scratch;
-    struct capread_train train; /* that is being taken apart */
     struct capread_info info;
     char damage[128];
     char comment[CAPREAD_COMMENT_MAX];
