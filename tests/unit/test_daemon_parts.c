@@ -960,6 +960,56 @@ START_TEST(watch_of_what_ends)
 END_TEST
 
 /* One that is watched already stays so, also for what was fetched before. */
+/* Sleep, hear, and the verdict of the round behind it. */
+static int judged(struct watch *w, bool work, uint64_t now)
+{
+    struct epoll_event ev[WATCH_EVENTS];
+
+    ck_assert_int_ge(watch_sleep(w, ev, WATCH_NS), 0);
+    watch_heard(w, ev, 1);
+    return watch_judge(w, work, now);
+}
+
+/* A port's descriptor that stays readable without work is taken out; one that has work, or is read
+ * empty by the port, or wakes seldom, stays. */
+START_TEST(watch_in_vain)
+{
+    struct watch w;
+    int end[2];
+    char octet;
+
+    ck_assert_int_eq(watch_init(&w), 0);
+    ck_assert_int_eq(pipe(end), 0);
+    ck_assert_int_eq(watch_add(&w, end[0], false), 0);
+    ck_assert_int_eq(write(end[1], "x", 1), 1);
+    for (unsigned i = 0; i < 3 * WATCH_VAIN; i++)
+        ck_assert_int_eq(judged(&w, i % (WATCH_VAIN - 1) == 0, 1000), -1);
+    ck_assert_int_eq(judged(&w, true, 1000), -1);
+    for (unsigned i = 0; i < 3 * WATCH_VAIN; i++)
+        ck_assert_int_eq(judged(&w, false, i * (WATCH_VAIN_NS / 500)), -1);
+    ck_assert_int_eq(judged(&w, true, 1000), -1);
+    for (unsigned i = 0; i < 2 * WATCH_VAIN; i++) { /* the last look finds it empty */
+        bool last = i % WATCH_VAIN == WATCH_VAIN - 1;
+        struct epoll_event ev[WATCH_EVENTS];
+        int n = watch_sleep(&w, ev, WATCH_NS);
+        watch_heard(&w, ev, n);
+        if (last)
+            ck_assert_int_eq(read(end[0], &octet, 1), 1);
+        ck_assert_int_eq(watch_judge(&w, false, 1000), -1);
+        if (last)
+            ck_assert_int_eq(write(end[1], "x", 1), 1);
+    }
+    for (unsigned i = 1; i < WATCH_VAIN; i++)
+        ck_assert_int_eq(judged(&w, false, 1000), -1);
+    ck_assert_int_eq(judged(&w, false, 1000), end[0]);
+    struct epoll_event ev[WATCH_EVENTS];
+    ck_assert_int_eq(watch_sleep(&w, ev, 1000), 0); /* it wakes nobody any more */
+    watch_fini(&w);
+    close(end[0]);
+    close(end[1]);
+}
+END_TEST
+
 START_TEST(watch_twice)
 {
     struct epoll_event ev[WATCH_EVENTS];
@@ -1026,6 +1076,7 @@ int main(void)
     tcase_add_test(t, capture_goes_round);
     tcase_add_test(t, watch_of_what_ends);
     tcase_add_test(t, watch_twice);
+    tcase_add_test(t, watch_in_vain);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

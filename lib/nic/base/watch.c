@@ -5,6 +5,7 @@
 #include "watch.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -99,6 +100,7 @@ unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n)
 {
     unsigned drained = 0;
 
+    w->nwoke = 0;
     for (int i = 0; i < n; i++) {
         int fd = (int)(ev[i].data.u64 & 0x7FFFFFFF);
         if (!is_current(w, ev[i].data.u64))
@@ -106,6 +108,8 @@ unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n)
         if ((ev[i].data.u64 >> 31 & 1) == 0) {
             if (ev[i].events & (EPOLLHUP | EPOLLERR))
                 watch_del(w, fd); /* or it would wake us for ever; service sees the link */
+            else
+                w->woke[w->nwoke++] = fd;
             continue;
         }
         drained++;
@@ -114,4 +118,36 @@ unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n)
             watch_del(w, fd);
     }
     return drained;
+}
+
+static bool is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 1;
+}
+
+int watch_judge(struct watch *w, bool work, uint64_t now)
+{
+    bool again = false;
+
+    for (unsigned i = 0; i < w->nwoke; i++)
+        again |= w->woke[i] == w->vain_fd;
+    if (work || w->nwoke == 0) {
+        w->vain = 0;
+    } else if (again && w->vain > 0 && now - w->vain_since < WATCH_VAIN_NS) {
+        w->vain++;
+    } else {
+        w->vain_fd = w->woke[0];
+        w->vain = 1;
+        w->vain_since = now;
+    }
+    w->nwoke = 0;
+    if (w->vain < WATCH_VAIN)
+        return -1;
+    w->vain = 0;
+    if (!is_readable(w->vain_fd))
+        return -1; /* what came was for others, and is gone */
+    watch_del(w, w->vain_fd);
+    return w->vain_fd;
 }

@@ -21,6 +21,12 @@ struct watch {
      * descriptor was taken back, closed, and given out again must not be acted on. */
     uint32_t *number;
     uint32_t room, last;
+    /* Ports that have woken the worker up last, and how often one did so in vain. */
+    int woke[WATCH_EVENTS];
+    unsigned nwoke;
+    int vain_fd;
+    uint32_t vain;
+    uint64_t vain_since;
 };
 
 /* 0 or -errno. watch_fini in either case. */
@@ -39,5 +45,12 @@ int watch_sleep(const struct watch *w, struct epoll_event *ev, uint64_t ns);
 /* Drain what has woken the worker up, but for what was taken back since. Returns how many had to be
  * drained: the others are ports. */
 unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n);
+
+/* After the round that follows: was there work? A port's descriptor that stays readable without any
+ * would keep a core busy. Returns such a descriptor, once it has woken the worker up in vain
+ * WATCH_VAIN times within WATCH_VAIN_NS; it is taken back. Else -1. */
+#define WATCH_VAIN    1000u
+#define WATCH_VAIN_NS 2000000000ull
+int watch_judge(struct watch *w, bool work, uint64_t now);
 
 #endif

@@ -86,6 +86,7 @@ struct device {
     uint32_t ifindex;          /* of the kernel's interface that the port is on; 0 = none */
     unsigned mtu_before;       /* path MTU to tell of when its pass has ended; 0 = nothing */
     int rx_fd;                 /* of the port, as the worker watches it; -1 = none */
+    bool rx_deaf;              /* ... but not any more: it stays readable without frames */
 };
 
 /* What a frame has beside IP: room is kept for a VLAN tag. */

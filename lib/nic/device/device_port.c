@@ -37,6 +37,7 @@ void device_watch(struct device *d)
     int rc = fd < 0 ? 0 : watch_add(&d->worker->watch, fd, false);
 
     d->rx_fd = fd;
+    d->rx_deaf = false;
     if (rc < 0 && rc != -EEXIST)
         log_warn("port", "%s: frames can't wake worker %u: %s", d->name, d->worker->index,
                  strerror(-rc));

@@ -18,6 +18,7 @@
 
 #include "clock.h"
 #include "device.h"
+#include "log.h"
 #include "round.h"
 
 #define WORKER_CALLS    32u /* to know how long one takes */
@@ -182,12 +183,28 @@ static void worker_wait(struct worker *w, uint64_t ns)
     worker_stat_add(&w->stats.kicks, watch_heard(&w->watch, ev, n));
 }
 
+/* A port's descriptor that stays readable has been taken out: the port is looked at by time now. */
+static void worker_deaf_to(struct worker *w, int fd)
+{
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        struct device *d = w->device[i];
+        if (d->rx_fd != fd)
+            continue;
+        d->rx_deaf = true;
+        log_warn(
+            "port",
+            "%s: its descriptor %d says again and again that frames have come, and none have: it "
+            "no longer wakes worker %u, which looks at short intervals instead",
+            d->name, fd, w->index);
+    }
+}
+
 /* Can every port wake us, by its descriptor or by its deadline? */
 static bool worker_can_block(const struct worker *w)
 {
     for (unsigned i = 0; i < w->ndevice; i++) {
         const struct io_port *io = w->device[i]->io;
-        if (io->caps.rx_fd < 0 && !io->ops->deadline)
+        if ((io->caps.rx_fd < 0 && !io->ops->deadline) || w->device[i]->rx_deaf)
             return false;
     }
     return true;
@@ -247,6 +264,11 @@ static void *worker_main(void *arg)
         uint64_t now = clock_now();
         unsigned work = worker_round(w, now);
         worker_stat_add(&w->stats.rounds, 1);
+        if (w->watch.nwoke > 0) {
+            int stubborn = watch_judge(&w->watch, work > 0, now);
+            if (stubborn >= 0)
+                worker_deaf_to(w, stubborn);
+        }
         if (work > 0) {
             worker_stat_add(&w->stats.busy_rounds, 1);
             (void)pace_next(&w->pace, &(struct pace_seen){.work = true}, clock_now());
