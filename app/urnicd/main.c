@@ -26,10 +26,12 @@
 #include "log.h"
 #include "options.h"
 #include "preload.h"
+#include "start_limit.h"
 #include "std_streams.h"
 #include "stop.h"
 
 #define DRAIN_NS    (200 * CLOCK_MS) /* for what the peers must still be told, on SIGTERM */
+#define OPEN_S      30u /* for each port: some NICs take their time, none takes so much */
 #define STARTER_FDS 64u
 #define STOP_MS     15000 /* of --stop: longer than that takes, with many queue pairs */
 
@@ -99,16 +101,30 @@ static int start_workers(struct urnicd *d, char *err)
     return 0;
 }
 
-static int start_devices(struct urnicd *d, char *err)
+/* A program that is killed cannot remove the folder that it made for the socket. */
+static void remove_folder(const struct config *c)
 {
-    uint64_t seed = d->conf.seed;
+    char path[sizeof(c->socket)];
 
-    assert(d->nworker > 0);
-    if (seed == 0)
-        (void)!getrandom(&seed, sizeof(seed), 0);
+    memcpy(path, c->socket, sizeof(path));
+    char *slash = strrchr(path, '/');
+    if (c->parent < 0 || !slash || slash == path)
+        return;
+    *slash = '\0';
+    (void)rmdir(path); /* only when it is empty */
+}
+
+static void leave(void *conf)
+{
+    remove_folder(conf);
+}
+
+static int open_devices(struct urnicd *d, uint64_t seed, char *err)
+{
     for (unsigned i = 0; i < d->conf.ndev; i++) {
         const struct config_device *c = &d->conf.dev[i];
         unsigned w = c->worker >= 0 ? (unsigned)c->worker : i % d->nworker;
+        start_limit_with(c->name, c->port);
         int rc = device_open(&d->device[i], c, i, &d->worker[w], seed + i, err);
         if (rc < 0)
             return rc;
@@ -119,6 +135,23 @@ static int start_devices(struct urnicd *d, char *err)
         }
     }
     return 0;
+}
+
+static int start_devices(struct urnicd *d, char *err)
+{
+    uint64_t seed = d->conf.seed;
+
+    assert(d->nworker > 0);
+    if (seed == 0)
+        (void)!getrandom(&seed, sizeof(seed), 0);
+    int rc = start_limit_begin(OPEN_S, leave, &d->conf);
+    if (rc < 0) {
+        snprintf(err, CONFIG_ERR, "a thread to watch the start: %s", strerror(-rc));
+        return rc;
+    }
+    rc = open_devices(d, seed, err);
+    start_limit_end();
+    return rc;
 }
 
 static int start_threads(struct urnicd *d, char *err)
@@ -181,19 +214,6 @@ static void tell_parent(const struct config *c)
         (void)!write(c->parent, "", 1);
 }
 
-/* A program that is killed cannot remove the folder that it made for the socket. */
-static void remove_folder(const struct config *c)
-{
-    char path[sizeof(c->socket)];
-
-    memcpy(path, c->socket, sizeof(path));
-    char *slash = strrchr(path, '/');
-    if (c->parent < 0 || !slash || slash == path)
-        return;
-    *slash = '\0';
-    (void)rmdir(path); /* only when it is empty */
-}
-
 /* What a daemon in the background has of the program that started it. */
 struct starter {
     int ready; /* a pipe to the process that waits for the start; -1 = we are in the foreground */
@@ -248,19 +268,49 @@ static void explain(int rc, const char *err)
                   (unsigned long long)files.rlim_cur);
 }
 
-/* Serve until told to stop. */
-static int serve(struct urnicd *d, const struct starter *s)
+/* What a start does up to the devices. */
+static int start(struct urnicd *d, char *err)
 {
-    char err[CONFIG_ERR] = "";
-    bool anywhere = s->ready >= 0 && config_absolute(&d->conf);
     int rc = memory_init();
 
     if (rc == 0)
         rc = check_cpus(&d->conf, err);
     if (rc == 0)
         rc = start_workers(d, err);
-    if (rc == 0)
-        rc = start_devices(d, err);
+    return rc ? rc : start_devices(d, err);
+}
+
+static void close_devices(struct urnicd *d)
+{
+    for (unsigned i = 0; i < d->nworker; i++)
+        worker_stop(&d->worker[i]);
+    for (unsigned i = 0; i < d->ndevice; i++)
+        device_close(d->device[i]);
+    for (unsigned i = 0; i < d->nworker; i++)
+        worker_fini(&d->worker[i]);
+}
+
+/* --check-ports */
+static int check_ports(struct urnicd *d)
+{
+    char err[CONFIG_ERR] = "";
+    int rc = start(d, err);
+
+    if (rc < 0)
+        explain(rc, err);
+    else
+        printf("ports can be opened: %u\n", d->ndevice);
+    close_devices(d);
+    return rc < 0 || !std_streams_flush() ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Serve until told to stop. */
+static int serve(struct urnicd *d, const struct starter *s)
+{
+    char err[CONFIG_ERR] = "";
+    bool anywhere = s->ready >= 0 && config_absolute(&d->conf);
+    int rc = start(d, err);
+
     if (rc == 0)
         rc = control_open(d, err);
     if (rc == 0)
@@ -281,12 +331,7 @@ static int serve(struct urnicd *d, const struct starter *s)
     remove_folder(&d->conf);
     if (clients)
         nanosleep(&(struct timespec){.tv_nsec = (long)DRAIN_NS}, NULL);
-    for (unsigned i = 0; i < d->nworker; i++)
-        worker_stop(&d->worker[i]);
-    for (unsigned i = 0; i < d->ndevice; i++)
-        device_close(d->device[i]);
-    for (unsigned i = 0; i < d->nworker; i++)
-        worker_fini(&d->worker[i]);
+    close_devices(d);
     return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -371,7 +416,7 @@ int main(int argc, char **argv)
         printf("configuration is good: %u device%s\n", d.conf.ndev, d.conf.ndev == 1 ? "" : "s");
     if (what == OPTIONS_STOP)
         return stop(&d.conf);
-    if (what != OPTIONS_RUN) {
+    if (what != OPTIONS_RUN && what != OPTIONS_PORTS) {
         if (std_streams_flush())
             return EXIT_SUCCESS;
         fputs("urnicd: standard output can't be written\n", stderr);
@@ -393,6 +438,8 @@ int main(int argc, char **argv)
         lim.rlim_cur = lim.rlim_max;
         setrlimit(RLIMIT_NOFILE, &lim);
     }
+    if (what == OPTIONS_PORTS)
+        return check_ports(&d);
     if (!d.conf.foreground)
         return background(&d);
     return open_log(&d.conf) < 0 ? 2 : serve(&d, &(struct starter){.ready = -1});

@@ -22,6 +22,7 @@ enum {
     OPT_PORT,
     OPT_ADDR,
     OPT_CHECK,
+    OPT_PORTS,
     OPT_STOP,
     OPT_VERSION,
     OPT_HELP,
@@ -44,6 +45,7 @@ static const struct option options_long[] = {
     {"seed", required_argument, NULL, OPT_SETTING},
     {"foreground", no_argument, NULL, OPT_FOREGROUND},
     {"check-config", no_argument, NULL, OPT_CHECK},
+    {"check-ports", no_argument, NULL, OPT_PORTS},
     {"stop", no_argument, NULL, OPT_STOP},
     {"version", no_argument, NULL, OPT_VERSION},
     {"help", no_argument, NULL, OPT_HELP},
@@ -137,6 +139,8 @@ static int options_pass(int argc, char **argv, struct config *c, struct options_
         }
         if (opt == OPT_CHECK)
             *what = OPTIONS_CHECK;
+        if (opt == OPT_PORTS)
+            *what = OPTIONS_PORTS;
         if (opt == OPT_STOP)
             *what = OPTIONS_STOP;
         if (opt == OPT_CONFIG)
