@@ -27,8 +27,6 @@
 #define AF_XDP_ROOM      (63u * 64u - 64u - 128u) /* data room, head room included */
 #define AF_XDP_FRAME_MAX (AF_XDP_ROOM - RTE_PKTMBUF_HEADROOM - 256u)
 
-#define POOL_CACHE 256u
-
 int dpdk_fail(char *err, size_t size, int code, const char *fmt, ...)
 {
     va_list ap;
@@ -107,12 +105,14 @@ static int make_pool(struct dpdk_port *port, uint32_t frame_max, uint32_t n, cha
         room = RTE_PKTMBUF_HEADROOM + RTE_ALIGN(frame_max + 8, 1024u);
 
     snprintf(name, sizeof(name), "urnic%u", serial++);
-    port->pool = rte_pktmbuf_pool_create(name, n, POOL_CACHE, 0, (uint16_t)room, SOCKET_ID_ANY);
+    port->pool =
+        rte_pktmbuf_pool_create(name, n, PORT_POOL_CACHE, 0, (uint16_t)room, SOCKET_ID_ANY);
     if (!port->pool)
-        return dpdk_fail(
-            err, size, -rte_errno,
-            "%s: no memory for %u buffers of %u octets: %s (urnic_mem= gives DPDK more)",
-            port->spec.name, n, room, rte_strerror(rte_errno));
+        return dpdk_fail(err, size, -rte_errno,
+                         "%s: no memory for %u buffers of %u octets: %s (%s)", port->spec.name, n,
+                         room, rte_strerror(rte_errno),
+                         dpdk_eal_has_hugepages() ? "more hugepages: `sysctl vm.nr_hugepages=1024`"
+                                                  : "urnic_mem= gives DPDK more");
     return 0;
 }
 
@@ -149,6 +149,10 @@ static int explain(const struct dpdk_port *port, const char *step, int rc, char 
                "doc/nic.md";
     } else if (!strncmp(spec->name, "net_memif", strlen("net_memif"))) {
         more = "a client needs its server to be there first (our own memif: does not)";
+    } else if (spec->kind == DPDK_VDEV && strstr(dpdk_log_cause(), "failed to parse device")) {
+        more =
+            "DPDK has no driver of that name here; dpdk:net_af_packet0,iface=INTERFACE is a kernel "
+            "interface";
     } else if (spec->kind == DPDK_VDEV) {
         more =
             "is it the name of a DPDK driver (net_..., with a number) and are its options right?";
@@ -188,7 +192,7 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
     if (rc)
         return explain(port, "descriptors", rc, err, size);
 
-    n = rxd + txd + PORT_LENT_MAX + PORT_QUEUE_MAX + 2 * IO_BURST_MAX + 4 * POOL_CACHE;
+    n = dpdk_spec_buffers(rxd, txd);
     if (spec->kind == DPDK_AF_XDP)
         n += 2 * 4096; /* fill and completion rings, both of double length */
     rc = make_pool(port, port->frame_max, n, err, size);
@@ -392,6 +396,18 @@ static int plug_in(struct dpdk_port *port, uint32_t frame_max, bool interrupt, b
     return rc;
 }
 
+/* DPDK goes on when the kernel refuses to let the NIC reach a piece of memory, and the first frame
+ * that lies there is an error of the IOMMU. */
+static int dma_refused(const struct dpdk_port *port, char *err, size_t size)
+{
+    if (port->spec.kind != DPDK_PCI || !dpdk_log_said("Cannot set up DMA remapping"))
+        return 0;
+    return dpdk_fail(err, size, -ENOMEM,
+                     "%s: the NIC can't reach its buffers, too little memory may be locked: "
+                     "LimitMEMLOCK=infinity in the systemd unit, or `ulimit -l unlimited`",
+                     port->spec.name);
+}
+
 int dpdk_device_add(struct dpdk_port *port, uint32_t frame_max, char *err, size_t size)
 {
     bool interrupt = port->spec.kind == DPDK_PCI || port->spec.kind == DPDK_VDEV, late;
@@ -400,5 +416,8 @@ int dpdk_device_add(struct dpdk_port *port, uint32_t frame_max, char *err, size_
     /* Not every driver has interrupts, and some say so late, half started: from the beginning. */
     if (rc && interrupt && late)
         rc = plug_in(port, frame_max, false, &late, err, size);
-    return rc;
+    int refused = dma_refused(port, err, size);
+    if (rc == 0 && refused)
+        dpdk_device_remove(port);
+    return refused ? refused : rc;
 }

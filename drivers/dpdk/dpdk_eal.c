@@ -23,6 +23,7 @@
 
 #include "dpdk_hint.h"
 #include "dpdk_log.h"
+#include "dpdk_pci.h"
 
 /* Without hugepages EAL reserves its memory at once; pages are only taken when they are touched. */
 #define MEM_MIB_DEFAULT 1024u
@@ -38,7 +39,7 @@ struct eal_args {
 };
 
 static pthread_key_t thread_key;
-static bool bpf_debug;
+static bool bpf_debug, running;
 
 /* EAL's log stream ends here: one call per message, in the thread that logs. */
 static ssize_t log_write(void *cookie, const char *buf, size_t size)
@@ -209,9 +210,10 @@ static void tame_logs(bool debug)
     rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_CRIT);
 }
 
-int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
+int dpdk_eal_start(const struct dpdk_spec *spec, const struct dpdk_machine *m, char *err,
+                   size_t err_size)
 {
-    static bool running, failed;
+    static bool failed;
     static struct eal_args args;
     bool huge = want_hugepages(spec);
     char cpus[1300];
@@ -226,7 +228,7 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
     CPU_ZERO(&mine);
     pthread_getaffinity_np(pthread_self(), sizeof(mine), &mine);
     cpu_list(&mine, cpus, sizeof(cpus));
-    compose(&args, spec, huge, dpdk_hint_physical(spec, "/sys"), cpus, (int)getpid());
+    compose(&args, spec, huge, dpdk_pci_physical(spec, m), cpus, (int)getpid());
     log_redirect(spec->debug);
     int rc = init_quietly(&args, &mine);
     if (rc < 0) {
@@ -244,6 +246,11 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
     tame_logs(spec->debug);
     running = true;
     return 0;
+}
+
+bool dpdk_eal_runs(void)
+{
+    return running;
 }
 
 bool dpdk_eal_has_hugepages(void)

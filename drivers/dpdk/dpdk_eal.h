@@ -6,7 +6,7 @@
 #ifndef URNIC_DPDK_EAL_H
 #define URNIC_DPDK_EAL_H
 
-#include "dpdk_spec.h"
+#include "dpdk_hint.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,9 @@
 /* Start EAL unless it runs. `spec` is that of the first port: it decides about hugepages and
  * memory. The calling thread keeps its CPU affinity and its signal mask. One caller at a time.
  * Returns 0, or -errno with a sentence in `err`. */
-int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size);
+int dpdk_eal_start(const struct dpdk_spec *spec, const struct dpdk_machine *m, char *err,
+                   size_t err_size);
+bool dpdk_eal_runs(void);
 
 /* Does the process run on hugepages? (After dpdk_eal_start.) */
 bool dpdk_eal_has_hugepages(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * DPDK's own answer to most mistakes is "cannot attach the device". This file finds the cause
- * first: a missing capability, a NIC that the kernel's driver still has, no hugepages.
+ * first: a missing capability, or a name that is none of DPDK's. What concerns PCI devices is in
+ * dpdk_pci.c.
  */
 #include "dpdk_hint.h"
 
@@ -17,6 +18,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "dpdk_pci.h"
 
 #define CAP_BIT(c) (1ull << (c))
 
@@ -34,11 +37,6 @@ static const struct dpdk_need needs[] = {
     [DPDK_TAP] = {CAP_BIT(CAP_NET_ADMIN), "CAP_NET_ADMIN", "cap_net_admin"},
     [DPDK_VDEV] = {0, "", ""},
 };
-
-/* Drivers under which DPDK can take a PCI device. The first three hand the whole device to user
- * space; the others share it with the kernel. */
-static const char *const usable[] = {"vfio-pci",  "uio_pci_generic", "igb_uio",
-                                     "mlx4_core", "mlx5_core",       "mana"};
 
 const struct dpdk_need *dpdk_hint_need(enum dpdk_kind kind)
 {
@@ -68,35 +66,10 @@ uint64_t dpdk_hint_lockable(uint64_t effective)
     return rl.rlim_cur == RLIM_INFINITY ? UINT64_MAX : rl.rlim_cur;
 }
 
-/* Where a link of the device's folder leads, by its last name: "driver" to "vfio-pci". */
-static const char *pci_link(const struct dpdk_spec *spec, const char *sysfs, const char *name,
-                            char *link, size_t size)
+void dpdk_hint_machine(struct dpdk_machine *m)
 {
-    char path[320];
-
-    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/%s", sysfs, spec->name, name);
-    ssize_t n = readlink(path, link, size - 1);
-    link[n > 0 ? n : 0] = '\0';
-    return n > 0 ? basename(link) : "none";
-}
-
-bool dpdk_hint_physical(const struct dpdk_spec *spec, const char *sysfs)
-{
-    char link[256], path[320], name[32] = "";
-
-    if (spec->kind != DPDK_PCI)
-        return false;
-    if (strstr(pci_link(spec, sysfs, "driver", link, sizeof(link)), "uio"))
-        return true;
-    /* vfio makes groups up when it has to do without an IOMMU, and names them so. */
-    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/iommu_group/name", sysfs, spec->name);
-    FILE *f = fopen(path, "re");
-    if (f) {
-        if (!fgets(name, sizeof(name), f))
-            name[0] = '\0';
-        fclose(f);
-    }
-    return !strncmp(name, "vfio-noiommu", 12);
+    *m = (struct dpdk_machine){.root = "", .effective = dpdk_hint_effective(), .uid = geteuid()};
+    m->lockable = dpdk_hint_lockable(m->effective);
 }
 
 /* Can a socket on this interface join the fanout group of that number and with these flags? */
@@ -126,42 +99,49 @@ bool dpdk_hint_fanout_taken(int ifindex, int pid)
            !joins_fanout(ifindex, id, flags);
 }
 
-static int check_pci(const struct dpdk_spec *spec, const char *sysfs, unsigned long long huge,
-                     char *err, size_t err_size)
+/* The PCI address of the device behind a class's folder, such as /sys/class/net/eth0; "" = none. */
+static void pci_behind(const struct dpdk_machine *m, const char *class, const char *name,
+                       char address[64])
 {
-    char path[320], link[256];
-    const char *driver;
+    char path[320], link[320];
 
-    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s", sysfs, spec->name);
-    if (access(path, F_OK) < 0) {
-        snprintf(err, err_size, "no PCI device %s here; `dpdk-devbind.py --status` lists them",
-                 spec->name);
-        return -ENODEV;
-    }
-    driver = pci_link(spec, sysfs, "driver", link, sizeof(link));
-    for (size_t i = 0; i < sizeof(usable) / sizeof(usable[0]); i++) {
-        if (strcmp(driver, usable[i]))
-            continue;
-        if (huge || spec->huge == DPDK_HUGE_OFF)
-            return 0;
-        snprintf(err, err_size,
-                 "%s needs hugepages and none is free; `sysctl vm.nr_hugepages=512` gives 1 GiB",
-                 spec->name);
-        return -ENOMEM;
-    }
-    snprintf(err, err_size,
-             "%s is bound to the driver \"%s\"; give it to user space, unless you are logged in "
-             "through it: `modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci %s` (doc/nic.md)",
-             spec->name, driver, spec->name);
-    return -EBUSY;
+    snprintf(path, sizeof path, "%s/sys/class/%s/%.63s/device", m->root, class, name);
+    ssize_t n = readlink(path, link, sizeof link - 1);
+    link[n > 0 ? n : 0] = '\0';
+    snprintf(address, 64, "%.63s", n > 0 && strchr(basename(link), ':') ? basename(link) : "");
 }
 
-int dpdk_hint_check(const struct dpdk_spec *spec, const char *sysfs, uint64_t effective,
-                    unsigned long long free_hugepages, char *err, size_t err_size)
+/* A name that is none of DPDK's: of a kernel interface, or of an RDMA device? */
+static int check_name(const struct dpdk_spec *spec, const struct dpdk_machine *m, char *err,
+                      size_t err_size)
+{
+    static const char *const prefixes[] = {"net_", "eth_", "virtio_user"};
+    char path[320], address[64];
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (!strncmp(spec->name, prefixes[i], strlen(prefixes[i])))
+            return 0;
+    snprintf(path, sizeof path, "%s/sys/class/infiniband/%s", m->root, spec->name);
+    bool rdma = access(path, F_OK) == 0;
+    pci_behind(m, "infiniband", spec->name, address);
+    if (rdma && *address)
+        snprintf(err, err_size,
+                 "dpdk:%s: is an RDMA device, no device of DPDK's; its NIC is dpdk:%s", spec->name,
+                 address);
+    else
+        snprintf(err, err_size,
+                 "dpdk:%s: no device of DPDK's; a kernel interface is "
+                 "dpdk:net_af_packet0,iface=%s, a whole NIC its PCI address",
+                 spec->name, spec->name);
+    return -ENODEV;
+}
+
+int dpdk_hint_check(const struct dpdk_spec *spec, const struct dpdk_machine *m, uint32_t frame_max,
+                    char *err, size_t err_size)
 {
     const struct dpdk_need *need = &needs[spec->kind];
 
-    if (need->caps & ~effective) {
+    if (need->caps & ~m->effective) {
         snprintf(err, err_size,
                  "dpdk:%s: opening an %s port takes %s; run as root, or `setcap %s+ep` on urnicd, "
                  "or AmbientCapabilities= in its systemd unit",
@@ -169,6 +149,6 @@ int dpdk_hint_check(const struct dpdk_spec *spec, const char *sysfs, uint64_t ef
         return -EPERM;
     }
     if (spec->kind == DPDK_PCI)
-        return check_pci(spec, sysfs, free_hugepages, err, err_size);
-    return 0;
+        return dpdk_pci_check(spec, m, frame_max, err, err_size);
+    return spec->kind == DPDK_VDEV ? check_name(spec, m, err, err_size) : 0;
 }

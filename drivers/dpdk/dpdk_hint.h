@@ -19,16 +19,23 @@ struct dpdk_need {
 };
 const struct dpdk_need *dpdk_hint_need(enum dpdk_kind kind);
 
-/* What can be known to be wrong before DPDK is asked. `sysfs` is "/sys" (a test gives another
- * tree); `effective` is the process's effective capability set. Returns 0, or -errno with a
- * sentence in `err`: -EPERM capabilities, -ENODEV no such device, -EBUSY a kernel driver owns the
- * NIC, -ENOMEM no hugepages for a PCI device. */
-int dpdk_hint_check(const struct dpdk_spec *spec, const char *sysfs, uint64_t effective,
-                    unsigned long long free_hugepages, char *err, size_t err_size);
+/* The machine, and this process's rights on it. */
+struct dpdk_machine {
+    const char
+        *root; /* "" ; in front of /sys, /proc, /dev and /lib: a test gives a tree of its own */
+    uint64_t effective; /* capabilities, as above */
+    uint64_t lockable;  /* octets of memory; UINT64_MAX = as many as there are */
+    unsigned uid;       /* effective user */
+    bool running;       /* DPDK runs already, and has memory */
+};
+/* The machine that we run on. Raises the process's limit of locked memory as far as it may. */
+void dpdk_hint_machine(struct dpdk_machine *m);
 
-/* Does this PCI device use physical addresses: bound to a uio driver, or to vfio-pci without an
- * IOMMU? */
-bool dpdk_hint_physical(const struct dpdk_spec *spec, const char *sysfs);
+/* What can be known to be wrong before DPDK is asked, for frames of `frame_max` octets. Returns 0,
+ * or -errno with a sentence in `err` that ends with what to do: -EPERM capabilities, -ENODEV no
+ * such device, or what dpdk_pci_check returns. */
+int dpdk_hint_check(const struct dpdk_spec *spec, const struct dpdk_machine *m, uint32_t frame_max,
+                    char *err, size_t err_size);
 
 /* DPDK's af_packet joins a fanout group of the kernel that it numbers by process and interface.
  * Does a process `pid` that opens a port on interface `ifindex` find its number taken, in this

@@ -9,6 +9,7 @@
 #include "dpdk_eal.h"
 #include "dpdk_hint.h"
 #include "dpdk_log.h"
+#include "dpdk_pci.h"
 #include "dpdk_port.h"
 
 #include <errno.h>
@@ -165,6 +166,8 @@ void dpdk_port_close(struct io_port *io)
         netdev_close(&port->nd);
     if (port->ns_fd >= 0)
         close(port->ns_fd);
+    if (port->lock_fd >= 0)
+        close(port->lock_fd);
     rte_mempool_free(port->pool); /* with all its mbufs, lent or not */
     free(port);
 }
@@ -210,18 +213,22 @@ static int open_port(struct dpdk_port *port, const char *args, const struct io_o
                      char *err, size_t err_size)
 {
     struct dpdk_spec *spec = &port->spec;
+    struct dpdk_machine m;
     uint32_t frame_max = params ? params->frame_max : 0;
     int rc = dpdk_spec_parse(args, spec, err, err_size);
 
     if (rc)
         return rc;
     spec->promisc |= params && params->promiscuous;
-    rc = dpdk_hint_check(spec, "/sys", dpdk_hint_effective(), dpdk_eal_free_hugepages(), err,
-                         err_size);
-    if (rc)
-        return rc;
     if (spec->mtu)
         frame_max = spec->mtu + ETH_HDR;
+    dpdk_hint_machine(&m);
+    m.running = dpdk_eal_runs();
+    rc = dpdk_hint_check(spec, &m, frame_max ? frame_max : RTE_ETHER_MTU + ETH_HDR, err, err_size);
+    if (rc == 0)
+        rc = dpdk_pci_lock(spec, &m, &port->lock_fd, err, err_size);
+    if (rc)
+        return rc;
     port->wanted = frame_max;
     snprintf(port->args, sizeof(port->args), "%s", args);
     if (spec->kind == DPDK_AF_PACKET || spec->kind == DPDK_AF_XDP) {
@@ -237,7 +244,7 @@ static int open_port(struct dpdk_port *port, const char *args, const struct io_o
         return rc;
     pthread_mutex_lock(&lock);
     dpdk_log_collect();
-    rc = dpdk_eal_start(spec, err, err_size);
+    rc = dpdk_eal_start(spec, &m, err, err_size);
     dpdk_log_collected();
     pthread_mutex_unlock(&lock);
     if (rc)
@@ -265,7 +272,7 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
         return dpdk_fail(err, err_size, -ENOMEM, "dpdk: no memory for a port");
     port->io.ops = &dpdk_port_ops;
     port->io.caps.rx_fd = -1;
-    port->claim_fd = port->packet_fd = -1;
+    port->claim_fd = port->packet_fd = port->lock_fd = -1;
     port->ns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (params)
         memcpy(port->wanted_mac, params->mac, 6);

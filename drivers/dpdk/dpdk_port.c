@@ -188,10 +188,25 @@ static void dpdk_rx_release(struct io_port *io, unsigned n)
     }
 }
 
+/* Empty the interrupt's descriptor, in pieces of the size that it wants: an eventfd's (vfio) is 8
+ * octets, uio's is 4, and any other is an error that leaves it readable. */
+static void drain(struct dpdk_port *port)
+{
+    uint64_t count;
+
+    if (!port->rx_piece)
+        port->rx_piece = sizeof count;
+    while (read(port->io.caps.rx_fd, &count, port->rx_piece) > 0)
+        ;
+    if (errno == EINVAL && port->rx_piece == sizeof count) {
+        port->rx_piece = sizeof(uint32_t);
+        drain(port);
+    }
+}
+
 static void rx_arm(struct io_port *io, bool on)
 {
     struct dpdk_port *port = port_of(io);
-    uint64_t count;
 
     if (!port->attached)
         return;
@@ -210,8 +225,7 @@ static void rx_arm(struct io_port *io, bool on)
         rte_eth_dev_rx_intr_enable(port->id, 0);
     } else {
         rte_eth_dev_rx_intr_disable(port->id, 0);
-        while (read(io->caps.rx_fd, &count, sizeof(count)) > 0)
-            ;
+        drain(port);
     }
 }
 

@@ -19,9 +19,6 @@
  * MTU has to be at least frame_max less this. */
 #define ETH_HDR 14u
 
-#define PORT_LENT_MAX  512u /* received frames the owner may hold; a power of two */
-#define PORT_QUEUE_MAX 256u /* frames to send that the device hasn't taken yet */
-
 struct dpdk_port {
     struct io_port io; /* first: the vtable's functions cast */
 
@@ -59,13 +56,15 @@ struct dpdk_port {
     uint64_t next_attach; /* not before; 0 = at once */
     uint64_t tell_gone;   /* when to say that the interface is gone; 0 = nothing is to be said */
     bool growing;         /* detached only to be attached with larger buffers */
-    int ns_fd;            /* network namespace of the opener, to attach again in */
+    int lock_fd; /* of a device that uio would give to any number of processes; -1 = none */
+    int ns_fd;   /* network namespace of the opener, to attach again in */
     struct io_addr claimed[CLAIM_ADDRS_MAX];
     unsigned n_claimed;
     int claim_fd;       /* -1 = none */
     bool claim_refused; /* and told so */
     int rx_signal;      /* a signal the driver needs in the thread that receives; 0 = none */
     int packet_fd;      /* af_packet's socket, in rx_fd (an epoll) only while armed; -1 = none */
+    size_t rx_piece;    /* octets of each read of rx_fd then; 0 = not known yet */
     bool rx_interrupt;  /* rx_fd is an interrupt that has to be armed */
     struct netdev_fdset xdp_fds; /* what af_xdp's driver opened, and may forget to close */
     uint64_t lost_rx;            /* drops of earlier incarnations of the device, and the kernel's */

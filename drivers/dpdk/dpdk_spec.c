@@ -15,6 +15,7 @@
 #define RING_FRAMES_MIN 64u
 #define RING_STEP       256u  /* frame sizes: 16 of them fill whole pages */
 #define RING_PAGE       4096u /* blocks are made of these */
+#define PCI_DESCRIPTORS 1024u /* in each queue, unless given */
 
 static const struct known_driver {
     const char *prefix;
@@ -420,4 +421,21 @@ int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lock
         return append(spec, text, err, err_size);
     }
     return 0;
+}
+
+uint32_t dpdk_spec_buffers(uint32_t rxd, uint32_t txd)
+{
+    const uint32_t bursts = 128; /* reserved and spare slots */
+
+    return rxd + txd + PORT_LENT_MAX + PORT_QUEUE_MAX + bursts + 4 * PORT_POOL_CACHE;
+}
+
+uint64_t dpdk_spec_memory(const struct dpdk_spec *spec, uint32_t frame_max)
+{
+    uint64_t n = dpdk_spec_buffers(spec->rxd ? spec->rxd : PCI_DESCRIPTORS,
+                                   spec->txd ? spec->txd : PCI_DESCRIPTORS);
+    /* The frame in steps of 1 KiB, and before it head room, mbuf and the pool's header. */
+    uint64_t each = (frame_max + 8 + 1023) / 1024 * 1024 + 128 + 128 + 64;
+
+    return n * each * 5 / 4 + (8u << 20);
 }

@@ -71,6 +71,17 @@ int dpdk_spec_renew(struct dpdk_spec *spec, const char *args, const char *iface,
  * octets and one more fit; a multiple of 256. */
 uint32_t dpdk_spec_framesz(uint32_t frame_max);
 
+/* What a port's owner and queues hold of its buffers at most, beside the descriptors. */
+#define PORT_LENT_MAX   512u /* received frames the owner may hold; a power of two */
+#define PORT_QUEUE_MAX  256u /* frames to send that the device hasn't taken yet */
+#define PORT_POOL_CACHE 256u /* of each thread that uses the pool */
+
+/* Buffers of a port whose queues have so many descriptors. */
+uint32_t dpdk_spec_buffers(uint32_t rxd, uint32_t txd);
+/* Octets of hugepages that a PCI port for frames of `frame_max` octets takes, DPDK's own included;
+ * on the safe side. */
+uint64_t dpdk_spec_memory(const struct dpdk_spec *spec, uint32_t frame_max);
+
 /* "pci", "af_packet", ... for messages. */
 const char *dpdk_kind_name(enum dpdk_kind kind);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Ports by DPDK's virtual drivers, in a network namespace: which specifications urnicd serves, what it says of the
-others, and a gateway outside of the host's prefix.
+others, that urnic doctor agrees, and a gateway outside of the host's prefix.
 
     test_dpdk_ports.py URNICD URNIC          (as root, with DPDK; else skipped)
 """
@@ -65,6 +65,23 @@ def stop(p):
         return p.wait()
 
 
+def doctor(spec):
+    """Its exit status, and all that it says."""
+    r = call(*in_ns(URNIC, "--socket", f"{DIR}/none", "doctor", "dpdk:" + spec))
+    return r.returncode, r.stdout + r.stderr
+
+
+def down_interface():
+    """An interface that is down is brought up by urnicd, and left alone by doctor."""
+    ip("link", "set", "v0", "down")
+    said = doctor("net_af_packet0,iface=v0")
+    check(said[0] == 0 and "urnicd brings it up" in said[1], f"doctor and an interface that is down {said}")
+    flags = call(*in_ns("cat", "/sys/class/net/v0/flags")).stdout
+    check(int(flags, 16) & 1 == 0, f"which is still down {flags}")
+    p = daemon("down", "--port", "dpdk:net_af_packet0,iface=v0", "--addr", "10.9.9.1/24")
+    check(p.poll() is None and stop(p) == 0, "urnicd serves it")
+
+
 def gateway_outside():
     """Some clouds give a host a /32 address, and a gateway that is outside of it: it is on the link."""
     device = "port=dpdk:net_af_packet0,iface=v0,addr=10.128.0.2/32,gw=10.128.0.1"
@@ -92,12 +109,17 @@ def specifications():
         said = [line for line in log(f"s{i}").splitlines() if "error" in line or "warning" in line]
         check(alive and not said, f"{spec} is served without a complaint {said}")
         check(stop(p) == 0, "and its daemon ends with status 0")
-    refused = (("net_af_packet0,iface=v0,framez=2048", 2, "did you mean framesz?"),
+        check(doctor(spec)[0] == 0, f"doctor is content with {spec} {doctor(spec)[1]}")
+    refused = (("v0", 1, "dpdk:net_af_packet0,iface=v0"), ("net_afpacket0,iface=v0", 1, "DPDK has no driver of that name"),
+               ("net_bonding0,mode=1,slave=net_af_packet0", 1, "Invalid slave port"), ("0000:fe:1f.0", 1, "no PCI device"),
+               ("net_af_packet0,iface=v0,framez=2048", 2, "did you mean framesz?"),
                ("net_af_packet0,iface=t0", 1, "carries no Ethernet frames"),
                ("net_af_packet0,iface=nowhere", 1, "no interface"))
     for i, (spec, status, why) in enumerate(refused):
         p = daemon(f"r{i}", "--port", "dpdk:" + spec, "--addr", "10.9.9.1/24")
         check(stop(p) == status and why in log(f"r{i}"), f"{spec}: {why} {log(f'r{i}')}")
+        said = doctor(spec)
+        check(said[0] == status and why in said[1], f"doctor says so, too {said}")
 
 
 def main():
@@ -112,6 +134,7 @@ def main():
     ip("link", "set", "t0", "up")
     gateway_outside()
     specifications()
+    down_interface()
     return 1 if failed else 0
 
 

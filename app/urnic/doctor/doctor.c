@@ -36,8 +36,6 @@ static const char help[] = {
 #define PCAP           0x400u
 #define UDP            0x800u
 
-#define HUGEPAGES_MIN 64 /* of 2 MiB: the buffers of a port */
-
 bool doctor_read(const char *path, char *buf, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -171,7 +169,7 @@ static void check_plugin(const struct doctor_subject *s, struct doctor_finding *
 static void rights(enum dpdk_kind kind, struct doctor_finding *f)
 {
     const struct dpdk_need *need = dpdk_hint_need(kind);
-    bool has = !(need->caps & ~dpdk_hint_effective());
+    bool has = !(need->caps & ~doctor_rights());
     f->level = has ? DOCTOR_GOOD : DOCTOR_MISSING;
     snprintf(f->text, sizeof f->text, has ? "%s ports can be opened: %s" : "%s ports need %s",
              dpdk_kind_name(kind), need->names);
@@ -204,66 +202,6 @@ static void check_tun(const struct doctor_subject *s, struct doctor_finding *f)
         doctor_say(f, DOCTOR_GOOD, "/dev/net/tun can be opened", "");
     else
         doctor_say(f, DOCTOR_MISSING, "tap ports need /dev/net/tun", "modprobe tun");
-}
-
-static void check_hugepages(const struct doctor_subject *s, struct doctor_finding *f)
-{
-    (void)s;
-    char text[64] = "0";
-    doctor_read("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", text, sizeof text);
-    long n = strtol(text, NULL, 10);
-    if (n >= HUGEPAGES_MIN)
-        snprintf(f->text, sizeof f->text, "%ld free hugepages of 2 MiB", n);
-    else
-        doctor_say(f, DOCTOR_MISSING, "PCI NICs need hugepages for DMA (at least 64 of 2 MiB free)",
-                   "sysctl vm.nr_hugepages=512 && mkdir -p /dev/hugepages && "
-                   "mount -t hugetlbfs nodev /dev/hugepages");
-}
-
-static bool usable(const struct doctor_subject *s, char *why, size_t size)
-{
-    return s->dpdk.name[0] && dpdk_hint_check(&s->dpdk, "/sys", 0, 1, why, size) == 0;
-}
-
-static void check_vfio(const struct doctor_subject *s, struct doctor_finding *f)
-{
-    char why[sizeof f->text];
-    if (usable(s, why, sizeof why))
-        doctor_say(f, DOCTOR_GOOD, "the device is usable as it is: no need of vfio", "");
-    else if (access("/dev/vfio/vfio", R_OK | W_OK) == 0)
-        doctor_say(f, DOCTOR_GOOD, "vfio is there", "");
-    else
-        doctor_say(f, DOCTOR_MISSING, "PCI NICs need the vfio-pci kernel module",
-                   "modprobe vfio-pci   # without IOMMU: "
-                   "echo 1 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
-}
-
-static void check_iommu(const struct doctor_subject *s, struct doctor_finding *f)
-{
-    (void)s;
-    DIR *d = opendir("/sys/kernel/iommu_groups");
-    unsigned n = 0;
-    for (struct dirent *e; d && (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    if (d)
-        closedir(d);
-    if (n)
-        snprintf(f->text, sizeof f->text, "%u IOMMU groups", n);
-    else
-        doctor_say(
-            f, DOCTOR_NOTE, "no IOMMU: a PCI NIC can then reach all memory (vfio's no-IOMMU mode)",
-            "boot with intel_iommu=on iommu=pt (Intel); switch the IOMMU on in the firmware");
-}
-
-static void check_pci(const struct doctor_subject *s, struct doctor_finding *f)
-{
-    char why[sizeof f->text];
-    if (!s->dpdk.name[0])
-        doctor_say(f, DOCTOR_NOTE, "no PCI address was named", "dpdk-devbind.py --status-dev net");
-    else if (usable(s, why, sizeof why))
-        snprintf(f->text, sizeof f->text, "DPDK can use %s", s->dpdk.name);
-    else
-        doctor_say(f, DOCTOR_MISSING, why, "");
 }
 
 static void check_cores(const struct doctor_subject *s, struct doctor_finding *f)
@@ -299,10 +237,10 @@ static const struct {
     {"buffer", UDP, doctor_udp_buffer},
     {"firewall", UDP, doctor_udp_firewall},
     {"tun", DPDK_BIT(DPDK_TAP), check_tun},
-    {"hugepages", DPDK_BIT(DPDK_PCI), check_hugepages},
-    {"vfio", DPDK_BIT(DPDK_PCI), check_vfio},
-    {"iommu", DPDK_BIT(DPDK_PCI), check_iommu},
-    {"device", DPDK_BIT(DPDK_PCI), check_pci},
+    {"hugepages", DPDK_BIT(DPDK_PCI), doctor_hugepages},
+    {"iommu", DPDK_BIT(DPDK_PCI), doctor_iommu},
+    {"device", DPDK_BIT(DPDK_PCI) | DPDK_BIT(DPDK_VDEV), doctor_device},
+    {"open", ANY_DPDK, doctor_try},
 };
 
 /* Which checks a specification needs that io_check() has accepted; NULL: all. */
@@ -323,6 +261,7 @@ static struct doctor_subject understand(const char *spec)
     }
     dpdk_spec_parse(spec + sizeof prefix - 1, &s.dpdk, NULL, 0);
     s.kinds = DPDK_BIT(s.dpdk.kind);
+    s.spec = spec;
     return s;
 }
 
@@ -337,6 +276,33 @@ static void print_finding(const char *check, const struct doctor_finding *f, boo
     printf("%-8s %-10s %s\n", level_name[f->level], check, f->text);
     if (f->mend[0] && f->level != DOCTOR_GOOD)
         printf("%-19s $ %s\n", "", f->mend);
+}
+
+#define CHECKS (sizeof checks / sizeof checks[0])
+
+/* All checks, and what they find. False: something is missing. Where urnicd itself has opened the
+ * port, what a check missed is no more than a note. */
+static bool look(const struct doctor_subject *s, bool json)
+{
+    struct doctor_finding found[CHECKS] = {0};
+    bool opens = false, good = true;
+    for (size_t i = 0; i < CHECKS; i++) {
+        if (!(checks[i].kinds & s->kinds))
+            continue;
+        checks[i].check(s, &found[i]);
+        opens |= found[i].decides && found[i].level == DOCTOR_GOOD;
+    }
+    for (size_t i = 0; i < CHECKS; i++) {
+        if (!(checks[i].kinds & s->kinds))
+            continue;
+        /* Or no such port is known to be wanted. */
+        if (found[i].level == DOCTOR_MISSING &&
+            (opens || (s->everything && checks[i].kinds != ALL)))
+            found[i].level = DOCTOR_NOTE;
+        good &= found[i].level != DOCTOR_MISSING;
+        print_finding(checks[i].name, &found[i], json);
+    }
+    return good;
 }
 
 static int run(int argc, char **argv)
@@ -358,18 +324,7 @@ static int run(int argc, char **argv)
         return CLI_USAGE;
     }
     const struct doctor_subject s = understand(argv[optind]);
-    bool missing = false;
-    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
-        struct doctor_finding f = {0};
-        if (!(checks[i].kinds & s.kinds))
-            continue;
-        checks[i].check(&s, &f);
-        if (s.everything && f.level == DOCTOR_MISSING && checks[i].kinds != ALL)
-            f.level = DOCTOR_NOTE; /* nobody said that such a port is wanted */
-        missing |= f.level == DOCTOR_MISSING;
-        print_finding(checks[i].name, &f, json);
-    }
-    return missing ? CLI_FAIL : CLI_OK;
+    return look(&s, json) ? CLI_OK : CLI_FAIL;
 }
 
 const struct cli_command cmd_doctor = {"doctor", "what this machine lacks for a port, and the cure",

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `urnic doctor`: what its files share. doctor.c has the list of checks, and those of the machine;
- * doctor_iface.c has those of the interface that a dpdk: port is to be opened on.
+ * doctor_iface.c has those of the interface that a dpdk: port is to be opened on, doctor_nic.c
+ * those of a device of DPDK's, and doctor_try.c has urnicd open the port.
  */
 #ifndef URNIC_DOCTOR_H
 #define URNIC_DOCTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "dpdk_spec.h"
 
@@ -16,7 +18,8 @@ enum doctor_level { DOCTOR_GOOD, DOCTOR_NOTE, DOCTOR_MISSING };
 /* What a check says; level GOOD and empty texts before it. */
 struct doctor_finding {
     enum doctor_level level;
-    char text[256]; /* what was found */
+    bool decides;   /* urnicd has opened the port, or refused it */
+    char text[512]; /* what was found */
     char mend[512]; /* the command, or "" */
 };
 
@@ -26,6 +29,7 @@ struct doctor_subject {
     struct dpdk_spec dpdk; /* of a dpdk: port; of a udp: port only its interface */
     bool everything;       /* no port was named */
     const char *rest;      /* behind memif: or pcap: */
+    const char *spec;      /* of a dpdk: port, as it was given; NULL = none */
 };
 
 /* Fill in the finding; the texts are copied, and cut to the room that they have. */
@@ -33,6 +37,25 @@ void doctor_say(struct doctor_finding *f, enum doctor_level level, const char *t
                 const char *mend);
 /* The first line of a small file, without its end. False: it can't be read. */
 bool doctor_read(const char *path, char *buf, size_t size);
+
+/* A sentence of the driver's: missing; the command in it, between `...`, mends it. */
+void doctor_refused(struct doctor_finding *f, const char *text);
+
+/* ---- checks of a device (doctor_nic.c) ---- */
+
+/* Are enough hugepages free for a PCI port? */
+void doctor_hugepages(const struct doctor_subject *s, struct doctor_finding *f);
+/* Is there an IOMMU? */
+void doctor_iommu(const struct doctor_subject *s, struct doctor_finding *f);
+/* Is the device there, and may this process have it? */
+void doctor_device(const struct doctor_subject *s, struct doctor_finding *f);
+
+/* ---- the port as a whole (doctor_try.c) ---- */
+
+/* The capabilities that urnicd has when this user starts it: the user's, and those of its file. */
+uint64_t doctor_rights(void);
+/* Does urnicd open it? Takes up to a minute. */
+void doctor_try(const struct doctor_subject *s, struct doctor_finding *f);
 
 /* ---- checks of an interface (doctor_iface.c) ---- */
 

@@ -15,6 +15,7 @@
 #include <sys/utsname.h>
 
 #include "dpdk_hint.h"
+#include "dpdk_netdev.h"
 #include "wire.h"
 
 #define XDP_MTU_MAX  3442
@@ -32,11 +33,18 @@ void doctor_iface(const struct doctor_subject *s, struct doctor_finding *f)
         snprintf(f->text, sizeof f->text, "interface '%s' does not exist", s->dpdk.iface);
         return;
     }
+    if (netdev_is_ethernet(s->dpdk.iface)) {
+        f->level = DOCTOR_MISSING;
+        snprintf(f->text, sizeof f->text, "interface '%s' carries no Ethernet frames",
+                 s->dpdk.iface);
+        return;
+    }
     snprintf(path, sizeof path, "/sys/class/net/%s/operstate", s->dpdk.iface);
     doctor_read(path, text, sizeof text);
     if (strcmp(text, "down") == 0) {
-        f->level = DOCTOR_MISSING;
-        snprintf(f->text, sizeof f->text, "interface '%s' is down", s->dpdk.iface);
+        f->level = DOCTOR_NOTE; /* af_packet and af_xdp have the right to bring it up */
+        snprintf(f->text, sizeof f->text, "interface '%s' is down: urnicd brings it up",
+                 s->dpdk.iface);
         snprintf(f->mend, sizeof f->mend, "ip link set %s up", s->dpdk.iface);
         return;
     }
@@ -109,7 +117,7 @@ void doctor_claim(const struct doctor_subject *s, struct doctor_finding *f)
     struct utsname u;
     unsigned major = 0, minor = 0;
     (void)s;
-    bool allowed = dpdk_hint_effective() >> CAP_BPF & 1;
+    bool allowed = doctor_rights() >> CAP_BPF & 1;
     if (uname(&u) == 0)
         sscanf(u.release, "%u.%u", &major, &minor);
     if (allowed && (major > 6 || (major == 6 && minor >= 6)))

@@ -260,7 +260,7 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
 
     int rc = io_open(conf->port, &params, &d->io, why, sizeof(why));
     if (rc < 0)
-        snprintf(err, CONFIG_ERR, "device %s: port=%.200s: %.200s", conf->name, conf->port,
+        snprintf(err, CONFIG_ERR, "device %s: port=%.120s: %.360s", conf->name, conf->port,
                  why[0] ? why : strerror(-rc));
     if (rc == 0)
         rc = device_check_kernel_ip(d, err);
