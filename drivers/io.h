@@ -167,6 +167,7 @@ struct io_open_params {
     uint32_t frame_max; /* wanted largest frame; 0 = driver's default. caps has what is granted */
     uint8_t mac[6];     /* wanted MAC; zero = driver's choice */
     uint64_t seed;      /* for drivers that draw random numbers (mem) */
+    uint16_t vlan;      /* the owner's frames have this VLAN's tag; 0 = none */
     bool promiscuous;   /* frames for any address, where the driver filters by it */
     const struct io_addr *only; /* of a kernel_ip port: use no other addresses; copied */
     unsigned nonly;             /* 0 = no such limit */

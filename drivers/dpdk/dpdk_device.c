@@ -162,6 +162,13 @@ static int explain(const struct dpdk_port *port, const char *step, int rc, char 
                      *cause ? ": \"" : "", cause, *cause ? "\"" : "", more);
 }
 
+/* Must the NIC be told of our VLAN? With everything received, no. */
+static bool filters_vlan(const struct dpdk_port *port, const struct rte_eth_dev_info *info)
+{
+    return port->vlan && !port->spec.promisc &&
+           (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER);
+}
+
 static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *info, uint32_t mtu,
                         bool interrupt, char *err, size_t size)
 {
@@ -183,6 +190,8 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
     if (spec->txd)
         txd = (uint16_t)spec->txd;
     conf.rxmode.offloads = info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
+    if (filters_vlan(port, info))
+        conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
     conf.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     conf.intr_conf.rxq = interrupt;
     rc = rte_eth_dev_configure(port->id, 1, 1, &conf);
@@ -198,8 +207,9 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
     rc = make_pool(port, port->frame_max, n, err, size);
     if (rc)
         return rc;
-    rxconf.offloads = conf.rxmode.offloads;
-    txconf.offloads = conf.txmode.offloads;
+    /* What there is for a port alone, a queue must not ask for. */
+    rxconf.offloads = conf.rxmode.offloads & info->rx_queue_offload_capa;
+    txconf.offloads = conf.txmode.offloads & info->tx_queue_offload_capa;
     rc = rte_eth_rx_queue_setup(port->id, 0, rxd, SOCKET_ID_ANY, &rxconf, port->pool);
     if (rc)
         return explain(port, "receive queue", rc, err, size);
@@ -254,7 +264,8 @@ static void find_rx_fd(struct dpdk_port *port, const struct netdev_fdset *before
     }
 }
 
-static void set_mac(struct dpdk_port *port, const uint8_t wanted[6])
+/* The port's address. False: the NIC doesn't take the one that is wanted. */
+static bool set_mac(struct dpdk_port *port, const uint8_t wanted[6])
 {
     static const uint8_t none[6];
     struct rte_ether_addr mac;
@@ -267,16 +278,55 @@ static void set_mac(struct dpdk_port *port, const uint8_t wanted[6])
         port->io.caps.mac[5] ^= 1;
         if (memcmp(wanted, none, 6))
             memcpy(port->io.caps.mac, wanted, 6);
-        return;
+        return true;
     }
     if (!memcmp(wanted, none, 6) || !memcmp(wanted, port->io.caps.mac, 6))
-        return;
+        return true;
     memcpy(mac.addr_bytes, wanted, 6);
-    if (rte_eth_dev_default_mac_addr_set(port->id, &mac) && rte_eth_promiscuous_enable(port->id)) {
-        dpdk_log("warning", "%s: can't change its MAC address", port->spec.name);
+    memcpy(port->io.caps.mac, wanted, 6);
+    return rte_eth_dev_default_mac_addr_set(port->id, &mac) == 0;
+}
+
+/* What the NIC's filters let through, so that all that is ours arrives: our address, our VLAN, the
+ * groups of IPv6's neighbour discovery. Where a filter can't be set the NIC shall let everything
+ * through; where it can't do that either, the user is told what will not work. */
+static void set_filters(struct dpdk_port *port, bool filters_vlan)
+{
+    bool unicast = set_mac(port, port->wanted_mac);
+    bool vlan = !filters_vlan || rte_eth_dev_vlan_filter(port->id, port->vlan, 1) == 0;
+    bool groups = rte_eth_allmulticast_enable(port->id) == 0 ||
+                  (port->watched && port->spec.kind != DPDK_TAP && netdev_allmulti(&port->nd) == 0);
+    bool hardware = port->spec.kind == DPDK_PCI, wanted = port->spec.promisc;
+
+    if (unicast && vlan && groups && !wanted)
+        return;
+    if (rte_eth_promiscuous_enable(port->id) == 0) {
+        if (!wanted && (hardware || !unicast || !vlan))
+            dpdk_log("info",
+                     "%s: the NIC's filter for %s can't be set: it receives all frames "
+                     "(promiscuous mode)",
+                     port->spec.name,
+                     !unicast ? "the MAC address"
+                     : !vlan  ? "the VLAN"
+                              : "groups");
         return;
     }
-    memcpy(port->io.caps.mac, wanted, 6);
+    if (wanted)
+        dpdk_log("warning", "%s: no promiscuous mode: frames for other addresses don't arrive",
+                 port->spec.name);
+    if (!unicast)
+        dpdk_log("warning",
+                 "%s: the NIC neither takes another MAC address nor has a promiscuous mode: frames "
+                 "for the device don't arrive; leave its mac= out",
+                 port->spec.name);
+    if (!vlan)
+        dpdk_log("warning", "%s: the NIC's filter doesn't take VLAN %u, whose frames don't arrive",
+                 port->spec.name, port->vlan);
+    if (!groups && (hardware || port->watched))
+        dpdk_log("warning",
+                 "%s: no all-multicast and no promiscuous mode: IPv6 neighbours may not find this "
+                 "host, and multicast groups receive nothing; IPv4 works",
+                 port->spec.name);
 }
 
 /* DPDK's number of the port. Drivers whose device has several ports call them otherwise than the
@@ -346,16 +396,10 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
         tell_short(port);
     port->io.caps.frame_max = port->frame_max;
     find_rx_fd(port, before, interrupt);
-    set_mac(port, port->wanted_mac);
+    set_filters(port, filters_vlan(port, &info));
     /* Where there is one, it is dropped in here, by its source: no use to who sends any source. */
     port->io.caps.own_echo = port->drop_own && port->spec.promisc;
 
-    rc = rte_eth_allmulticast_enable(port->id);
-    if (rc && port->watched && port->spec.kind != DPDK_TAP && netdev_allmulti(&port->nd))
-        dpdk_log("warning", "%s: no all-multicast mode; IPv6 neighbours may not find us",
-                 port->spec.name);
-    if (port->spec.promisc && rte_eth_promiscuous_enable(port->id))
-        dpdk_log("warning", "%s: no promiscuous mode", port->spec.name);
     if (port->watched)
         netdev_set_up(&port->nd);
     return 0;

@@ -274,8 +274,10 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
     port->io.caps.rx_fd = -1;
     port->claim_fd = port->packet_fd = port->lock_fd = -1;
     port->ns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (params)
+    if (params) {
         memcpy(port->wanted_mac, params->mac, 6);
+        port->vlan = params->vlan;
+    }
     int rc = open_port(port, args, params, err, err_size);
     if (rc) {
         dpdk_port_close(&port->io);

@@ -44,6 +44,7 @@ struct dpdk_port {
     struct dpdk_spec spec;
     struct rte_device *device;
     struct io_link link;
+    uint16_t vlan;         /* of the owner's frames; 0 = none */
     uint8_t wanted_mac[6]; /* zero = the device keeps its own */
     bool watched;          /* `nd` is open */
     struct netdev nd;

@@ -236,7 +236,7 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
                 struct worker *worker, uint64_t seed, char *err)
 {
     struct device *d = calloc(1, sizeof(*d));
-    struct io_open_params params = {.seed = seed};
+    struct io_open_params params = {.seed = seed, .vlan = conf->vlan};
     char why[CONFIG_ERR] = "";
 
     if (!d) {
