@@ -4,6 +4,9 @@
  * made for its driver, and finds out what DPDK's drivers don't say (a descriptor to sleep on, the
  * true frame size, the link of a kernel interface).
  */
+/* For events and the unplugging of devices: so since DPDK 18.05. */
+#define ALLOW_EXPERIMENTAL_API
+
 #include "dpdk_device.h"
 
 #include "dpdk_eal.h"
@@ -194,6 +197,7 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
         conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
     conf.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     conf.intr_conf.rxq = interrupt;
+    conf.intr_conf.rmv = interrupt && (*info->dev_flags & RTE_ETH_DEV_INTR_RMV);
     rc = rte_eth_dev_configure(port->id, 1, 1, &conf);
     if (rc)
         return explain(port, "configure", rc, err, size);
@@ -363,6 +367,48 @@ static void tell_short(const struct dpdk_port *port)
                  port->spec.name, port->wanted - ETH_HDR, port->frame_max - ETH_HDR);
 }
 
+/* The device is to be let go of: by vfio's request (its hypervisor, or the kernel, wants it), or by
+ * its driver's word. In DPDK's interrupt thread. */
+static void on_leaving(const char *name, enum rte_dev_event_type event, void *arg)
+{
+    struct dpdk_port *port = arg;
+
+    (void)name;
+    if (event == RTE_DEV_EVENT_REMOVE)
+        atomic_store_explicit(&port->leaving, true, memory_order_release);
+}
+
+static int on_port_leaving(uint16_t id, enum rte_eth_event_type event, void *arg, void *ret)
+{
+    (void)id;
+    (void)event;
+    (void)ret;
+    on_leaving(NULL, RTE_DEV_EVENT_REMOVE, arg);
+    return 0;
+}
+
+static void hear_leaving(struct dpdk_port *port)
+{
+    atomic_store_explicit(&port->leaving, false, memory_order_relaxed);
+    if (port->spec.kind != DPDK_PCI)
+        return;
+    /* A NIC that uio lets go of takes its registers with it: what touches them gets zeros then. */
+    rte_dev_hotplug_handle_enable();
+    rte_dev_event_callback_register(rte_dev_name(port->device), on_leaving, port);
+    rte_eth_dev_callback_register(port->id, RTE_ETH_EVENT_INTR_RMV, on_port_leaving, port);
+}
+
+/* No callback runs after it. */
+static void hear_no_more(struct dpdk_port *port)
+{
+    if (port->spec.kind != DPDK_PCI)
+        return;
+    rte_eth_dev_callback_unregister(port->id, RTE_ETH_EVENT_INTR_RMV, on_port_leaving, port);
+    while (rte_dev_event_callback_unregister(rte_dev_name(port->device), on_leaving, port) ==
+           -EAGAIN)
+        usleep(1000);
+}
+
 /* Everything between the probe and the first frame. *late: it was the device that failed, which may
  * be for its interrupts. */
 static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netdev_fdset *before,
@@ -375,6 +421,7 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
     if (rc)
         return explain(port, "find", rc, err, size);
     port->device = info.device;
+    hear_leaving(port);
     if (port->spec.kind == DPDK_TAP && !port->watched) {
         rc = netdev_open(&port->nd, port->spec.iface);
         if (rc)
@@ -408,6 +455,7 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
 void dpdk_device_remove(struct dpdk_port *port)
 {
     if (port->device) {
+        hear_no_more(port);
         rte_eth_dev_stop(port->id);
         rte_eth_dev_close(port->id);
         rte_dev_remove(port->device);

@@ -156,10 +156,116 @@ void dpdk_port_detach(struct dpdk_port *port)
     pthread_mutex_unlock(&lock);
 }
 
+/* ---- a NIC that is taken away ---- */
+
+#define LOOK_NS   100000000ull  /* between two looks whether the NIC is there */
+#define RETURN_NS 1000000000ull /* between two tries to have one that came back */
+#define CLOSE_MS  3000          /* that closing waits for the removal of a NIC that is gone */
+
+/* A driver may try for half a minute to stop a NIC that isn't there. */
+static void *remove_gone(void *arg)
+{
+    struct dpdk_port *port = arg;
+
+    pthread_mutex_lock(&lock);
+    dpdk_log_collect();
+    dpdk_device_remove(port);
+    dpdk_log_collected();
+    pthread_mutex_unlock(&lock);
+    atomic_store_explicit(&port->removing, false, memory_order_release);
+    return NULL;
+}
+
+/* Let go of the NIC: what waits for it (the kernel, a hypervisor) goes on when DPDK has closed it.
+ */
+static void let_go(struct dpdk_port *port)
+{
+    pthread_t thread;
+
+    dpdk_port_drop_queued(port);
+    port->attached = false;
+    port->gone = true;
+    port->io.caps.rx_fd = -1; /* the removal closes it */
+    if (port->lock_fd >= 0)
+        close(port->lock_fd);
+    port->lock_fd = -1;
+    dpdk_log("warning", "%s: the NIC is gone: taken away, or given to another driver",
+             port->spec.name);
+    atomic_store_explicit(&port->removing, true, memory_order_relaxed);
+    if (pthread_create(&thread, NULL, remove_gone, port) == 0)
+        pthread_detach(thread);
+    else
+        remove_gone(port);
+}
+
+/* It is there again, with a driver that we can take it by. */
+static void take_back(struct dpdk_port *port, uint64_t now)
+{
+    struct dpdk_machine m;
+    uint32_t frame = port->frame_max;
+    char err[512] = "";
+
+    if (port->lent_first != port->lent_last || port->n_reserved)
+        return;
+    dpdk_hint_machine(&m);
+    m.running = true;
+    int rc = dpdk_hint_check(&port->spec, &m, frame, err, sizeof err);
+    if (rc == 0)
+        rc = dpdk_pci_lock(&port->spec, &m, &port->lock_fd, err, sizeof err);
+    if (rc == 0)
+        rc = dpdk_port_attach(port, frame, err, sizeof err);
+    if (rc == 0) {
+        port->gone = false;
+        port->next_attach = 0;
+        dpdk_log("info", "%s: the NIC is back", port->spec.name);
+        return;
+    }
+    if (port->lock_fd >= 0)
+        close(port->lock_fd);
+    port->lock_fd = -1;
+    port->frame_max = frame;
+    if (!port->next_attach)
+        dpdk_log("error", "%s", err);
+    port->next_attach = now + RETURN_NS;
+}
+
+void dpdk_port_follow_nic(struct dpdk_port *port, uint64_t now)
+{
+    struct dpdk_machine m = {.root = ""};
+    bool leaving = atomic_load_explicit(&port->leaving, memory_order_acquire);
+
+    if (port->attached && leaving) {
+        dpdk_port_keep_losses(port); /* vfio leaves us the device until we let go */
+        let_go(port);
+        return;
+    }
+    if (now < port->next_look || atomic_load_explicit(&port->removing, memory_order_acquire))
+        return;
+    port->next_look = now + LOOK_NS;
+    bool there = dpdk_pci_is_there(&port->spec, &m);
+    if (port->attached && !there)
+        let_go(port);
+    else if (!port->attached && port->gone && there && now >= port->next_attach)
+        take_back(port, now);
+}
+
+/* Until the thread that removes the device has ended. False: it takes too long. */
+static bool is_removed(const struct dpdk_port *port)
+{
+    for (unsigned ms = 0; ms < CLOSE_MS; ms += 10) {
+        if (!atomic_load_explicit(&port->removing, memory_order_acquire))
+            return true;
+        usleep(10000);
+    }
+    return false;
+}
+
 void dpdk_port_close(struct io_port *io)
 {
     struct dpdk_port *port = (struct dpdk_port *)io;
 
+    if (!is_removed(port))
+        return; /* the thread has the port, and the process ends */
     if (port->attached)
         dpdk_port_detach(port);
     if (port->watched)

@@ -409,6 +409,7 @@ void dpdk_port_refresh_link(struct dpdk_port *port)
         set_link(port, up);
         return;
     }
+    port->link.why = port->gone ? "the NIC is gone" : NULL;
     set_link(port, port->attached && rte_eth_link_get_nowait(port->id, &el) == 0 &&
                        el.link_status == RTE_ETH_LINK_UP);
     if (el.link_speed != RTE_ETH_SPEED_NUM_NONE && el.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
@@ -557,6 +558,8 @@ static void port_service(struct io_port *io, uint64_t now)
     port->last_now = now;
     if (port->watched)
         follow_interface(port, now);
+    else if (port->spec.kind == DPDK_PCI)
+        dpdk_port_follow_nic(port, now);
     dpdk_port_refresh_link(port);
     if (port->attached && port->n_queued)
         flush(port);

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <stdatomic.h>
 
 /* Ethernet header without VLAN tag: an untagged frame of frame_max octets must get through, so the
  * MTU has to be at least frame_max less this. */
@@ -46,6 +47,10 @@ struct dpdk_port {
     struct io_link link;
     uint16_t vlan;         /* of the owner's frames; 0 = none */
     uint8_t wanted_mac[6]; /* zero = the device keeps its own */
+    atomic_bool leaving;   /* DPDK says that the device is to be let go of */
+    atomic_bool removing;  /* a thread takes the device that is gone from DPDK */
+    bool gone;             /* the NIC was taken away; its return is waited for */
+    uint64_t next_look;    /* whether it is there */
     bool watched;          /* `nd` is open */
     struct netdev nd;
     uint64_t nd_changes;  /* of nd.changes, those already in link.changes */
@@ -85,6 +90,10 @@ int dpdk_port_respec(struct dpdk_port *port, uint32_t frame_max, char *err, size
  * when the interface is gone. 0, or -errno with a sentence in err. In dpdk_open.c. */
 int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size);
 void dpdk_port_detach(struct dpdk_port *port);
+
+/* The NIC under a port on a PCI device: is it there, is it leaving, has it come back? Every few ms.
+ * In dpdk_open.c. */
+void dpdk_port_follow_nic(struct dpdk_port *port, uint64_t now);
 
 /* io_ops.claim. In dpdk_open.c. */
 void dpdk_port_claim(struct io_port *io, const struct io_addr *addrs, unsigned n);

@@ -312,15 +312,17 @@ static void device_look_at_link(struct device *d, uint64_t now)
     struct io_link link;
 
     d->io->ops->link(d->io, &link);
-    if (link.why && strcmp(link.why, d->no_link) != 0)
+    bool changed = link.changes != d->link.changes || link.up != d->link.up;
+    if (link.why && strcmp(link.why, d->no_link) != 0 && !changed)
         log_info("port", "%s: no link: %s", d->name, link.why);
     snprintf(d->no_link, sizeof(d->no_link), "%s", link.why ? link.why : "");
-    if (link.changes == d->link.changes && link.up == d->link.up)
+    if (!changed)
         return;
     /* Down and up again between two looks is still news: the peer has been away. */
     bool blinked = link.up && d->link.up;
     d->stats.link_changes++;
-    log_info("port", "%s: link is %s", d->name, link.up ? "up" : "down");
+    log_info("port", "%s: link is %s%s%s", d->name, link.up ? "up" : "down",
+             !link.up && link.why ? ": " : "", !link.up && link.why ? link.why : "");
     if (!link.up || blinked)
         d->worker->context_ops->event(d, EVT_PORT_ERR);
     if (link.up) {
