@@ -317,20 +317,20 @@ static int check_file(const struct dpdk_spec *spec, const struct dpdk_machine *m
     char path[PATH_ROOM], name[64];
 
     snprintf(path, sizeof path, "%s%s", m->root, file);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_CLOEXEC), why = errno;
     if (fd >= 0) {
         close(fd);
         return 0;
     }
-    if (errno == EBUSY) { /* a group of vfio's is for one process, with all NICs that are in it */
+    if (why == EBUSY) { /* a group of vfio's is for one process, with all NICs that are in it */
         long pid = holder(m, file, name, sizeof name);
         return pid == (long)getpid() ? 0 : say_held(spec, pid, name, err, size);
     }
-    if (errno == ENOENT)
+    if (why == ENOENT)
         return refuse(err, size, -ENOENT, "%s: there is no %s: `modprobe vfio-pci`", spec->name,
                       file);
     return refuse(err, size, -EACCES, "%s: no access to %s (%s): `chown %s %s`", spec->name, file,
-                  strerror(errno), user_name(m), file);
+                  strerror(why), user_name(m), file);
 }
 
 /* All of a group reach the same memory: vfio gives none of it away while the kernel has a part. */

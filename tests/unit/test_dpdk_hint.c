@@ -168,8 +168,9 @@ START_TEST(a_user_is_told_the_file)
     int rc = check("0000:01:00.1", &m, err);
     if (getuid() == 0)
         ck_assert_int_eq(seteuid(0), 0);
-    ck_assert_msg(rc == -EACCES && strstr(err, "/dev/vfio/11") && strstr(err, "`chown "), "%d %s",
-                  rc, err);
+    ck_assert_msg(rc == -EACCES && strstr(err, "/dev/vfio/11 (Permission denied)") &&
+                      strstr(err, "`chown "),
+                  "%d %s", rc, err);
 }
 END_TEST
 
