@@ -6,10 +6,12 @@ rdmacm-utils, perftest) and is cached until a package or this file changes; the 
 (agent, peer, urnicd, their libraries) and the guest's init and is packed anew each time. The kernel unpacks both.
 
 The guest has a NIC for control, reachable from inside the namespace only, the NIC of rxe, and two more
-for urnicd's PCI path: a virtio-net behind an emulated IOMMU, and an e1000.
+for urnicd's PCI path: a virtio-net behind an emulated IOMMU, and an e1000. Behind those, on a hub of their own,
+are the NICs of t_nic.py, one of them the kernel's.
 """
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -28,7 +30,8 @@ MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "rdma_ucm", 
 MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000", "8021q", "bonding", "veth"]
 # Programs of this machine that the guest runs as they are, and where. Not busybox's shell: it takes its
 # own applets (ip ...) before those in PATH.
-HOST_PROGRAMS = {"/bin/dash": "/bin/sh", "/usr/bin/rdma": "/usr/bin/rdma", "/usr/sbin/ip": "/usr/bin/ip"}
+HOST_PROGRAMS = {"/bin/dash": "/bin/sh", "/usr/bin/rdma": "/usr/bin/rdma", "/usr/sbin/ip": "/usr/bin/ip",
+                 "/usr/bin/setpriv": "/usr/bin/setpriv"}
 PORT = 2222
 # It takes ten seconds, more where the machine is busy. One has hung in the kernel without a word; the next one came up.
 BOOT_SECONDS = [60, 180]
@@ -38,6 +41,36 @@ LIBDIR = Path("/usr/lib/x86_64-linux-gnu")
 ADDR4, ADDR6, MAC = "10.77.0.2", "fd77::2", "02:77:00:00:00:02"
 VIRTIO_MAC, E1000_MAC = "02:77:00:00:00:03", "02:77:00:00:00:04"
 VIRTIO_PCI, E1000_PCI = "0000:00:05.0", "0000:00:06.0"
+
+# On the hub, in QEMU's words. "port:" is behind a PCI Express port of its own, from which it can be unplugged.
+BEHIND = "disable-legacy=on,iommu_platform=on"
+HUB = {"past": "virtio-net-pci,disable-legacy=on,addr=7", "near": "virtio-net-pci,addr=8",
+       "vfio": f"virtio-net-pci,{BEHIND},addr=9",
+       "vmxnet3": "vmxnet3,addr=a",
+       "group0": "e1000,addr=c.0,multifunction=on", "group1": "e1000,addr=c.1",
+       "unplug0": f"port:virtio-net-pci,{BEHIND}", "unplug1": "port:e1000e"}
+HUB_PCI = {"past": "0000:00:07.0", "near": "0000:00:08.0", "vfio": "0000:00:09.0", "vmxnet3": "0000:00:0a.0", "group0": "0000:00:0c.0",
+           "group1": "0000:00:0c.1", "unplug0": "0000:01:00.0", "unplug1": "0000:02:00.0"}
+
+
+def hub_words():
+    """QEMU's arguments for the NICs on the hub."""
+    words, ports = [], 0
+    for i, (name, device) in enumerate(HUB.items()):
+        words += ["-netdev", f"hubport,id=n_{name},hubid=1"]
+        if device.startswith("port:"):
+            words += ["-device", f"pcie-root-port,id=p_{name},chassis={ports + 1},slot={ports + 1},addr={0x10 + ports:x}"]
+            ports += 1
+        words += ["-device", hub_device(name, i)]
+    return words
+
+
+def hub_device(name, number=None):
+    number = list(HUB).index(name) if number is None else number
+    device, bus = HUB[name], ""
+    if device.startswith("port:"):
+        device, bus = device[5:], f",bus=p_{name}"
+    return f"{device},netdev=n_{name},id=d_{name},mac=02:77:00:00:01:{number:02x},romfile={bus}"
 
 
 class GuestError(Exception):
@@ -191,7 +224,7 @@ def build_base():
             put_program(root, provider, provider)
         add_modules(busybox, tree, root, version)
         (root / "etc/modules").write_text("\n".join(MODULES) + "\n")
-        (root / "etc/passwd").write_text("root::0:0:root:/:/bin/sh\n")
+        (root / "etc/passwd").write_text("root::0:0:root:/:/bin/sh\nurnic::1000:1000:urnic:/:/bin/sh\n")
         (root / "etc/group").write_text("root:x:0:\n")
         (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
         pack(busybox, root, archive)
@@ -216,7 +249,8 @@ def pack_project(busybox, build, archive):
     if plugin.exists():
         put_program(root, plugin, PLUGIN_DIR + "/liburnic-dpdk.so")
         pmds = sorted(LIBDIR.glob("dpdk/pmds-*"))[-1]
-        for name in ["bus_pci", "bus_vdev", "mempool_ring", "net_virtio", "net_e1000", "net_af_packet"]:
+        for name in ["bus_pci", "bus_vdev", "mempool_ring", "net_virtio", "net_e1000", "net_vmxnet3",
+                     "net_af_packet"]:
             for lib in pmds.glob(f"librte_{name}.so*"):
                 put_program(root, lib, lib)
     pack(busybox, root, archive)
@@ -232,8 +266,8 @@ def send_file(path, out):
 class Guest:
     """A booted guest. `nics` are the sockets at which QEMU delivers frames: rxe's, virtio's, e1000's."""
 
-    def __init__(self, build, work, nics, mtu=9000, cpus=2):
-        self.work, self.process = Path(work), None
+    def __init__(self, build, work, nics, mtu=9000, cpus=2, iommu=True, port=PORT, more=()):
+        self.work, self.process, self.port = Path(work), None, port
         vmlinuz, base, busybox = build_base()
         project = self.work / "project.cpio"
         pack_project(busybox, Path(build), project)
@@ -246,13 +280,14 @@ class Guest:
 
         append = ["console=ttyS0", "quiet", "panic=-1", "mitigations=off", "audit=0", "nowatchdog",
                   "tsc=reliable", "no_timer_check", "random.trust_cpu=on", "net.ifnames=0",
-                  "intel_iommu=on", "iommu=pt", "hugepages=96", f"roce_mtu={mtu}"]
+                  *(["intel_iommu=on", "iommu=pt"] if iommu else []), "hugepages=96", f"roce_mtu={mtu}"]
         self.command = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
                         "-machine", "q35", "-cpu", "max,la57=off", "-smp", str(cpus), "-m", "1024",
                         "-accel", "tcg,thread=multi",
                         "-kernel", str(vmlinuz), "-initrd", str(initrd), "-append", " ".join(append),
-                        "-serial", f"file:{self.console}", "-device", "intel-iommu",
-                        "-netdev", f"user,id=ctl,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{PORT}-:{PORT}",
+                        "-serial", f"file:{self.console}", *(["-device", "intel-iommu"] if iommu else []),
+                        "-qmp", f"unix:{self.work}/qmp,server=on,wait=off",
+                        "-netdev", f"user,id=ctl,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{port}-:{PORT}",
                         "-device", "virtio-net-pci,netdev=ctl,addr=3,romfile="]
         devices = [f"virtio-net-pci,addr=4,mac={MAC},host_mtu={mtu}",
                    f"virtio-net-pci,addr=5,mac={VIRTIO_MAC},host_mtu={mtu},disable-legacy=on,iommu_platform=on",
@@ -260,6 +295,7 @@ class Guest:
         for i, (device, path) in enumerate(zip(devices, nics)):
             self.command += ["-netdev", f"stream,id=n{i},server=off,addr.type=unix,addr.path={path}",
                              "-device", f"{device},netdev=n{i},romfile="]
+        self.command += [*hub_words(), *more] if iommu else more
         self.initrd = initrd
         self.start()
 
@@ -297,7 +333,7 @@ class Guest:
 
     def connect(self, command):
         """A socket with the command's input and output."""
-        conn = socket.create_connection(("127.0.0.1", PORT), timeout=60)
+        conn = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         conn.sendall(command.encode() + b"\0")
         return conn
 
@@ -313,6 +349,23 @@ class Guest:
         if check and status:
             raise GuestError(f"in the guest, {command}: exit {status}: {text.strip()[-500:]}")
         return text if check else (status, text)
+
+    def qmp(self, command, **arguments):
+        """A command to QEMU itself."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(30)
+            s.connect(f"{self.work}/qmp")
+            f = s.makefile("rw")
+            f.readline()
+            for ask in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
+                f.write(json.dumps(ask) + "\n")
+                f.flush()
+                while True:
+                    answer = json.loads(f.readline())
+                    if "error" in answer:
+                        raise GuestError(f"QEMU, {command}: {answer['error'].get('desc')}")
+                    if "return" in answer:
+                        break
 
     def stop(self):
         if self.process and self.process.poll() is None:
