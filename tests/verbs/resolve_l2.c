@@ -5,6 +5,7 @@
  */
 #include "vt.h"
 
+// NOLINTNEXTLINE(readability-redundant-declaration): not all headers of Debian have it
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
                                 uint8_t mac[6], uint16_t *vid);
 

@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     if ((int)a.cap.max_send_sge < 64) {
         struct ibv_send_wr w = {.wr_id = 3,
                                 .sg_list = many,
-                                .num_sge = a.cap.max_send_sge + 1,
+                                .num_sge = (int)a.cap.max_send_sge + 1,
                                 .opcode = IBV_WR_SEND,
                                 .send_flags = IBV_SEND_SIGNALED};
         WANT(ibv_post_send(a.qp, &w, &bad) && bad == &w,
