@@ -212,7 +212,7 @@ int sim_read_words(struct sim_reader *r, const char *line, size_t len)
                 k++;
             const struct sim_var *v = find_var(r->s, line + i + 1, k - i - 1);
             if (!v)
-                return sim_fail(r, r->line, "$", "no variable '%.*s' has been set",
+                return sim_fail(r, r->line, "$", "no variable '%.*s' is set above this line",
                                 (int)(k - i - 1 < 40 ? k - i - 1 : 40), line + i + 1);
             add = v->value;
             i = k - 1;
