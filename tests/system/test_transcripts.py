@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""README.md and doc/exercise.md, command by command in the order of the page: a file that is shown by `cat` is made, each
-other command prints what stands below it.
+"""README.md, doc/exercise.md and doc/scenarios.md, command by command in the order of the page: a file that is shown by
+`cat` is made, each other command prints what stands below it.
 
 usage: test_transcripts.py SOURCE_ROOT URNIC
 """
@@ -42,7 +42,7 @@ def run(page, least):
 
 
 def main():
-    wrong = run("README.md", 4) + run("doc/exercise.md", 6)
+    wrong = run("README.md", 4) + run("doc/exercise.md", 6) + run("doc/scenarios.md", 2)
     print(f"{wrong} failures")
     return 1 if wrong else 0
 
