@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -97,6 +98,10 @@ class Bench:
     def deviates(self, rule, what):
         """The peer breaks a rule, as known or not: reported, not our failure."""
         self.notes[rule, what] += 1
+
+    def kernel(self):
+        """The guest's Linux, (6, 1, 0) for instance."""
+        return tuple(int(x) for x in re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", self.guest.release).groups(default=0))
 
     # ---- ends
 

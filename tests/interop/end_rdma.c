@@ -107,10 +107,39 @@ static struct ibv_qp_init_attr init_attr(struct end *e, int type)
     };
 }
 
+/* With ATOMIC WRITE, which no work request of ibv_post_send is; NULL: the device has it not. */
+static struct ibv_qp *qp_with_atomic_write(struct end *e, int type)
+{
+    const struct ibv_qp_init_attr plain = init_attr(e, type);
+    struct ibv_qp_init_attr_ex attr = {
+        .send_cq = plain.send_cq,
+        .recv_cq = plain.recv_cq,
+        .cap = plain.cap,
+        .qp_type = plain.qp_type,
+        .pd = e->pd,
+        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+        .send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE,
+    };
+    return type == END_RC ? ibv_create_qp_ex(e->ctx, &attr) : NULL;
+}
+
+static int atomic_write(struct end *e, unsigned q, const struct end_work *w)
+{
+    struct ibv_qp_ex *x = ibv_qp_to_qp_ex(e->slots[q].qp);
+    if (!x)
+        return -EOPNOTSUPP;
+    ibv_wr_start(x);
+    x->wr_id = w->id;
+    x->wr_flags = w->flags;
+    ibv_wr_atomic_write(x, w->rkey, w->raddr, (uint8_t *)e->memory + w->off);
+    return -ibv_wr_complete(x);
+}
+
 int end_qp(struct end *e, unsigned q, int type, uint32_t *qpn)
 {
     struct ibv_qp_init_attr attr = init_attr(e, type);
-    e->slots[q] = (struct slot){.type = type, .qp = ibv_create_qp(e->pd, &attr)};
+    struct ibv_qp *qp = qp_with_atomic_write(e, type);
+    e->slots[q] = (struct slot){.type = type, .qp = qp ? qp : ibv_create_qp(e->pd, &attr)};
     if (!e->slots[q].qp)
         return -errno;
     *qpn = e->slots[q].qp->qp_num;
@@ -236,6 +265,8 @@ int end_send(struct end *e, unsigned q, const struct end_work *w)
     struct ibv_send_wr *bad;
     int rc = 0;
 
+    if (w->opcode == IBV_WR_ATOMIC_WRITE)
+        return atomic_write(e, q, w);
     if (e->slots[q].type == END_UD) {
         rc = handle_to(e, w->to);
         wr.wr.ud.ah = e->ah;

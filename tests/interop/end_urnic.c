@@ -2,6 +2,7 @@
  *
  * An end on liburnic: what end.h says, one call for one call.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -235,6 +236,14 @@ int end_send(struct end *e, unsigned q, const struct end_work *w)
         wr.atomic.compare_add = w->compare_add;
         wr.atomic.swap = w->swap;
         wr.atomic.rkey = w->rkey;
+    } else if (w->opcode == URNIC_WR_FLUSH) {
+        wr.num_sge = 0;
+        wr.imm_data = 0;
+        wr.flush = (struct urnic_wr_flush){.remote_addr = w->raddr,
+                                           .length = w->len,
+                                           .rkey = w->rkey,
+                                           .type = ntohl(w->imm) & 0xF,
+                                           .level = (uint8_t)(ntohl(w->imm) >> 4)};
     } else {
         wr.rdma.remote_addr = w->raddr;
         wr.rdma.rkey = w->rkey;

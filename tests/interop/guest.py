@@ -12,6 +12,7 @@ are the NICs of t_nic.py, one of them the kernel's.
 import fcntl
 import hashlib
 import json
+import lzma
 import os
 import re
 import shutil
@@ -23,6 +24,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "urnic" / "interop"
+# Debian 12's own kernel, or one of its backports by the number of its series.
+SERIES = os.environ.get("URNIC_INTEROP_KERNEL", "")
+if SERIES:
+    CACHE = CACHE.with_name("interop-" + SERIES)
+MIRROR = "http://deb.debian.org/debian"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES = ["busybox-static", "rdmacm-utils", "perftest"]
 PROGRAMS = ["rping", "ucmatose", "udaddy", "mckey", "rdma_client", "rdma_server", "rstream", "ib_write_bw", "ib_read_bw",
             "ib_send_lat"]
@@ -130,6 +137,30 @@ def pack(busybox, root, archive):
     part.rename(archive)
 
 
+def backports():
+    """Options with which apt sees Debian 12's backports, and nothing of this machine changes."""
+    apt = CACHE / "apt"
+    (apt / "lists/partial").mkdir(parents=True, exist_ok=True)
+    sources = apt / "sources.list"
+    sources.write_text(f"deb [signed-by={KEYRING}] {MIRROR} bookworm-backports main\n")
+    options = [f"Dir::Etc::SourceList={sources}", "Dir::Etc::SourceParts=-", f"Dir::State={apt}",
+               f"Dir::Cache={apt}", "Dir::State::status=/dev/null", "APT::Sandbox::User=root"]
+    return [word for option in options for word in ("-o", option)]
+
+
+def backported_kernel(debs):
+    """The newest kernel package of the series; its file is in `debs` then."""
+    run("apt-get", "-qq", *backports(), "update")
+    names = re.findall(rf"^(linux-image-{re.escape(SERIES)}\.\d+\+deb12-amd64) ",
+                       run("apt-cache", *backports(), "search", "--names-only", f"^linux-image-{SERIES}"), re.M)
+    if not names:
+        raise GuestError(f"bookworm-backports has no Linux {SERIES}")
+    newest = max(names, key=lambda name: [int(x) for x in re.findall(r"\d+", name)])
+    if not list(debs.glob(newest + "_*.deb")):
+        run("apt-get", "-qq", *backports(), "download", newest, cwd=debs)
+    return newest
+
+
 def download(packages, folder):
     """Each package's file in `folder`, from the cache or the Debian mirror."""
     missing = [p for p in packages if not list(folder.glob(p + "_*.deb"))]
@@ -147,6 +178,8 @@ def kernel_package():
     known = sorted((CACHE / "debs").glob("linux-image-*.deb"), key=os.path.getmtime)
     if known:
         return known[-1].name.split("_")[0]
+    if SERIES:
+        return backported_kernel(CACHE / "debs")
     def ask():
         return re.search(r"Depends: (linux-image-\S+)", run("apt-cache", "depends", "linux-image-amd64"))
     try:
@@ -159,24 +192,38 @@ def kernel_package():
     return found[1]
 
 
+def put_module(root, source, target):
+    """A module, unpacked: busybox loads no other."""
+    if source.suffix != ".xz":
+        put(root, source, target)
+        return
+    to = root / target.lstrip("/").removesuffix(".xz")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.write_bytes(lzma.decompress(source.read_bytes()))
+
+
 def add_modules(busybox, tree, root, version):
-    """Copy the modules named above and all that they need, and index them."""
+    """Copy the modules named above, but those that are in the kernel itself, and all that they need, and index
+    them. Returns those to load at boot."""
     folder = tree / "lib/modules" / version
     if not (folder / "modules.dep").exists():
         run(busybox, "depmod", "-b", tree, version)
     needs, place = {}, {}
     for line in (folder / "modules.dep").read_text().splitlines():
         path, _, rest = line.partition(":")
-        name = Path(path).stem.replace("-", "_")
+        name = Path(path).name.split(".")[0].replace("-", "_")
         place[name], needs[name] = path, rest.split()
-    for name in MODULES + MODULES_LATER:
+    builtin = {Path(x).stem.replace("-", "_") for x in (folder / "modules.builtin").read_text().split()}
+    wanted = [name for name in MODULES + MODULES_LATER if name not in builtin]
+    for name in wanted:
         if name not in place:
             raise GuestError(f"the kernel package has no module {name}")
         for path in [place[name], *needs[name]]:
-            put(root, folder / path, f"/lib/modules/{version}/{path}")
+            put_module(root, folder / path, f"/lib/modules/{version}/{path}")
     for name in ["modules.builtin", "modules.order"]:
         put(root, folder / name, f"/lib/modules/{version}/{name}")
     run(busybox, "depmod", "-b", root, version)
+    return [name for name in MODULES if name in wanted]
 
 
 def build_base():
@@ -222,8 +269,8 @@ def build_base():
         put(root, "/etc/libibverbs.d/rxe.driver")
         for provider in LIBDIR.glob("libibverbs/librxe-*.so"):
             put_program(root, provider, provider)
-        add_modules(busybox, tree, root, version)
-        (root / "etc/modules").write_text("\n".join(MODULES) + "\n")
+        loaded = add_modules(busybox, tree, root, version)
+        (root / "etc/modules").write_text("\n".join(loaded) + "\n")
         (root / "etc/passwd").write_text("root::0:0:root:/:/bin/sh\nurnic::1000:1000:urnic:/:/bin/sh\n")
         (root / "etc/group").write_text("root:x:0:\n")
         (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
@@ -267,7 +314,7 @@ class Guest:
     """A booted guest. `nics` are the sockets at which QEMU delivers frames: rxe's, virtio's, e1000's."""
 
     def __init__(self, build, work, nics, mtu=9000, cpus=2, iommu=True, port=PORT, more=()):
-        self.work, self.process, self.port = Path(work), None, port
+        self.work, self.process, self.port, self.release = Path(work), None, port, ""
         vmlinuz, base, busybox = build_base()
         project = self.work / "project.cpio"
         pack_project(busybox, Path(build), project)
@@ -319,7 +366,7 @@ class Guest:
         for seconds in BOOT_SECONDS:
             if self.ready(seconds):
                 self.initrd.unlink(missing_ok=True)
-                self.sh("true")
+                self.release = self.sh("uname -r").strip()
                 return
             if self.process.poll() is not None or seconds == BOOT_SECONDS[-1]:
                 break

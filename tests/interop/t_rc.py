@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reliable connections: every operation, at sizes around the path MTU, in both directions."""
-from bench import test
-from ends import (CAS, FADD, FENCE, INLINE, OK, READ, SEND, SEND_IMM, SIGNALED, STATUS, WITH_IMM, WRITE,
+from bench import Skip, test
+from ends import (ALL_ACCESS, ATOMIC_WRITE, CAS, FADD, FENCE, FLUSH, FLUSH_GLOBAL, INLINE, OK, READ, SEND, SEND_IMM, SIGNALED, STATUS, WITH_IMM, WRITE,
                   WRITE_IMM)
 
 SOURCE, SINK, TARGET, INBOX = 0, 1 << 20, 2 << 20, 3 << 20  # places in each end's region
@@ -109,6 +109,68 @@ def atomic(t):
         for pair in t.pairs(v6=v6):
             atomics(t, pair)
     return "24 atomics, both directions, IPv4 and IPv6"
+
+
+def since(t, release):
+    """The test needs a kernel as new as that."""
+    if t.kernel() < tuple(map(int, release.split("."))):
+        raise Skip(f"rxe has this since Linux {release}: scripts/interop --kernel 6.12")
+
+
+@test("rc-atomic-write", "ATM-12: ATOMIC WRITE: 8 octets there, none beside them; both directions")
+def atomic_write(t):
+    since(t, "6.2")
+    for pair in t.pairs():
+        pair.rsp.do("fill", off=TARGET, len=24, zero=1)
+        for i in range(20):
+            value = 0x0123456789ABCDEF + i
+            pair.req.do("poke", off=SOURCE, value=value)
+            pair.req.do("send", id=i, op=ATOMIC_WRITE, off=SOURCE, len=8, flags=SIGNALED,
+                        raddr=pair.rsp.addr + TARGET + 8, rkey=pair.rsp.rkey)
+            got = pair.req.poll()
+            t.check(got, pair, "does not complete")
+            t.equal((got[0].id, STATUS.get(got[0].status), got[0].opcode), (i, "success", 9), pair)
+            t.equal([pair.rsp.do("peek", off=TARGET + at)["value"] for at in (0, 8, 16)], [0, value, 0], pair, "memory")
+    return "40 done"
+
+
+@test("rc-flush", "ATM-13: FLUSH of a range and of a region, behind WRITEs", provokes=("ATM-13",))
+def flush(t):
+    since(t, "6.2")
+    near, far = t.two_ends(far_access=ALL_ACCESS | FLUSH_GLOBAL)
+    t.join(near, far, access=ALL_ACCESS | FLUSH_GLOBAL)
+    for i, (feth, length) in enumerate(((0x1, 3000), (0x1, 0), (0x11, 0), (0x11, 3000))):
+        near.do("fill", off=SOURCE, len=3000, seed=i + 1)
+        near.do("send", id=2 * i, op=WRITE, off=SOURCE, len=3000, flags=0, raddr=far.addr + TARGET, rkey=far.rkey)
+        near.do("send", id=2 * i + 1, op=FLUSH, len=length, flags=SIGNALED, imm=feth, raddr=far.addr + TARGET,
+                rkey=far.rkey)
+        got = near.poll()
+        if not got or STATUS.get(got[0].status) == "RETRY_EXC_ERR":
+            t.deviates("ATM-13", "drops every FLUSH: it computes the iCRC as if the headers were payload, too")
+            return "rxe drops it"
+        t.equal((got[0].id, STATUS.get(got[0].status), got[0].opcode), (2 * i + 1, "success", 8), f"FLUSH {feth:#x}")
+        t.equal(far.bad(TARGET, 3000, seed=i + 1), -1, "data differ at")
+    return "4 answered"
+
+
+@test("rc-flush-refused", "ATM-13 RSP-08 RSP-14: a FLUSH without the right is refused", provokes=("ATM-13",))
+def flush_refused(t):
+    since(t, "6.2")
+    flags = ALL_ACCESS | FLUSH_GLOBAL
+    for name, qp, region, imm, status in (("queue pair", ALL_ACCESS, flags, 1, "REM_INV_REQ_ERR"),
+                                          ("region", flags, ALL_ACCESS, 1, "REM_ACCESS_ERR"),
+                                          ("persistence", flags | 0x200, flags, 2, "REM_ACCESS_ERR")):
+        near, far = t.two_ends(far_access=region)
+        t.join(near, far, access=qp)
+        near.do("send", id=1, op=FLUSH, len=64, flags=SIGNALED, imm=imm, raddr=far.addr + TARGET, rkey=far.rkey)
+        got = near.poll()
+        if not got or STATUS.get(got[0].status) == "RETRY_EXC_ERR":
+            t.deviates("ATM-13", "drops a FLUSH that it should refuse")
+            return "rxe drops it"
+        t.equal(STATUS.get(got[0].status), status, name)
+        near.close()
+        far.close()
+    return "by queue pair, by region, for persistence"
 
 
 @test("rc-short", "one WRITE, READ, SEND and atomic each way", short=True)
