@@ -16,7 +16,6 @@
 static inline void std_streams_open(void)
 {
     int fd;
-
     do
         fd = open("/dev/null", O_RDONLY);
     while (fd >= 0 && fd <= STDERR_FILENO);

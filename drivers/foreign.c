@@ -42,7 +42,6 @@ static unsigned foreign_threads;
 static struct foreign_user *user_find(uid_t uid)
 {
     struct foreign_user *u = foreign_users;
-
     while (u && u->uid != uid)
         u = u->next;
     return u;
@@ -51,7 +50,6 @@ static struct foreign_user *user_find(uid_t uid)
 static struct foreign_user *user_get(uid_t uid)
 {
     struct foreign_user *u = user_find(uid);
-
     if (u)
         return u;
     u = calloc(1, sizeof(*u));
@@ -66,7 +64,6 @@ static struct foreign_user *user_get(uid_t uid)
 static void user_free(struct foreign_user *u)
 {
     struct foreign_user **p = &foreign_users;
-
     while (*p != u)
         p = &(*p)->next;
     *p = u->next;
@@ -78,7 +75,6 @@ static void user_free(struct foreign_user *u)
 static struct foreign_user *user_unserved(void)
 {
     struct foreign_user *u = foreign_users;
-
     while (u && u->served)
         u = u->next;
     return u;
@@ -87,7 +83,6 @@ static struct foreign_user *user_unserved(void)
 static struct foreign_job *user_take(struct foreign_user *u)
 {
     struct foreign_job *f = u->first;
-
     u->first = f->next;
     if (!u->first)
         u->last = &u->first;
@@ -125,7 +120,6 @@ static void foreign_start(void)
     pthread_attr_t attr;
     pthread_t thread;
     sigset_t all, before;
-
     if (foreign_threads >= THREADS_MAX)
         return;
     sigfillset(&all);
@@ -142,7 +136,6 @@ static void foreign_start(void)
 static bool foreign_add(uid_t uid, struct foreign_job job)
 {
     struct foreign_job *f = malloc(sizeof(*f));
-
     pthread_mutex_lock(&foreign_lock);
     struct foreign_user *u = f ? user_get(uid) : NULL;
     if (u) {
@@ -186,7 +179,6 @@ static ssize_t look(int sock, bool *descriptors)
     struct iovec iov = {.iov_base = &octet, .iov_len = sizeof(octet)};
     struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
     ssize_t n = recvmsg(sock, &mh, MSG_PEEK | MSG_DONTWAIT);
-
     *descriptors = n >= 0 && (mh.msg_flags & MSG_CTRUNC);
     return n;
 }
@@ -194,7 +186,6 @@ static ssize_t look(int sock, bool *descriptors)
 bool foreign_comes(int sock)
 {
     bool descriptors;
-
     (void)look(sock, &descriptors);
     return descriptors;
 }
@@ -204,7 +195,6 @@ static bool has_descriptors(int sock)
 {
     const int on = 1;
     char octet;
-
     for (;;) {
         bool descriptors;
         ssize_t n = look(sock, &descriptors);
@@ -240,14 +230,12 @@ uid_t foreign_user(int sock)
 {
     struct ucred cred;
     socklen_t len = sizeof(cred);
-
     return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ? (uid_t)-1 : cred.uid;
 }
 
 bool foreign_settle(unsigned ms)
 {
     struct timespec until;
-
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += (time_t)(ms / 1000);
     until.tv_nsec += (long)(ms % 1000) * NS_PER_MS;

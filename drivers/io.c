@@ -73,7 +73,6 @@ int io_dpdk_plugin(char *path, size_t size)
     char exe[PATH_MAX];
     const char *env = secure_getenv("URNIC_PLUGIN_DIR");
     int rc = -ENOENT;
-
     if (env && *env)
         return plugin_in(env, "", path, size);
     if (!getauxval(AT_SECURE) && exe_dir(exe, sizeof(exe)) == 0)
@@ -87,7 +86,6 @@ static void suggest_udp(const char *args, char *err, size_t err_size)
 {
     char name[IF_NAMESIZE];
     size_t len = strcspn(args, ",");
-
     if (len == 0 || len >= sizeof(name))
         return;
     memcpy(name, args, len);
@@ -139,7 +137,6 @@ static int open_dpdk(const char *args, const struct io_open_params *params, stru
 static int check_dpdk(const char *args, char *err, size_t err_size)
 {
     struct dpdk_spec spec;
-
     return dpdk_spec_parse(args, &spec, err, err_size);
 }
 
@@ -168,7 +165,6 @@ static const struct driver *find_driver(const char *spec, const char **args, int
 {
     const char *colon = strchr(spec, ':');
     size_t name_len = colon ? (size_t)(colon - spec) : 0;
-
     if (err && err_size)
         err[0] = '\0';
     if (!colon) {
@@ -200,7 +196,6 @@ int io_check(const char *spec, char *err, size_t err_size)
     const char *args;
     int rc;
     const struct driver *d = find_driver(spec, &args, &rc, err, err_size);
-
     return d ? d->check(args, err, err_size) : rc;
 }
 
@@ -210,7 +205,6 @@ int io_absolute(char spec[IO_SPEC_MAX], const char *dir)
     const char *args;
     int rc;
     const struct driver *d = find_driver(spec, &args, &rc, NULL, 0);
-
     if (!d || d->path_max == 0 || *args == '/' || *args == '@')
         return 0;
     int n = snprintf(whole, sizeof(whole), "%s:%s/%s", d->name, dir, args);
@@ -227,7 +221,6 @@ int io_open(const char *spec, const struct io_open_params *params, struct io_por
     const char *args;
     int rc;
     const struct driver *d = find_driver(spec, &args, &rc, err, err_size);
-
     if (d)
         rc = d->open(args, params ? params : &defaults, out, err, err_size);
     if (!rc)

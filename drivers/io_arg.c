@@ -30,7 +30,6 @@ int io_fail(char *err, size_t err_size, int code, const char *fmt, ...)
 int io_arg(const char *args, const char *key, char *val, size_t val_size)
 {
     size_t key_len = strlen(key);
-
     while (args && *args) {
         size_t item = strcspn(args, ",");
         if (item > key_len && args[key_len] == '=' && memcmp(args, key, key_len) == 0) {
@@ -101,7 +100,6 @@ const char *io_arg_bare(const char *args, size_t *len)
 int io_parse_u64(const char *s, uint64_t *out)
 {
     char *end;
-
     if (*s < '0' || *s > '9')
         return -EINVAL;
     bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
@@ -117,7 +115,6 @@ int io_parse_u64(const char *s, uint64_t *out)
 static int parse_unit(const char *s, const struct unit *units, uint64_t *out)
 {
     char *end;
-
     /* strtod would also take signs, "inf", "nan" and hexadecimal. */
     if (*s < '0' || *s > '9' || (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')))
         return -EINVAL;
@@ -164,7 +161,6 @@ int io_parse_time(const char *s, uint64_t *out)
 int io_parse_prob(const char *s, double *out)
 {
     char *end;
-
     if (((*s < '0' || *s > '9') && *s != '.') || (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')))
         return -EINVAL;
     double v = strtod(s, &end);
@@ -181,7 +177,6 @@ int io_parse_prob(const char *s, double *out)
 int io_parse_bool(const char *s, bool *out)
 {
     static const char *const words[][2] = {{"off", "on"}, {"no", "yes"}, {"0", "1"}};
-
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         for (int v = 0; v < 2; v++) {
             if (strcmp(s, words[i][v]) == 0) {

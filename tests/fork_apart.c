@@ -15,7 +15,6 @@ static int is_report(int fd)
     char link[64], name[256];
     struct stat st;
     ssize_t n;
-
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink)
         return 0;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -26,7 +25,6 @@ static int is_report(int fd)
 pid_t fork_apart(void)
 {
     pid_t pid = fork();
-
     if (pid == 0) {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
         for (int fd = 3; fd < FDS; fd++) {

@@ -29,7 +29,6 @@ static inline struct lingering lingering_new(int seconds)
     socklen_t len = sizeof(at);
     struct lingering l;
     static char data[65536];
-
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, len), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &len), 0);
@@ -62,7 +61,6 @@ static inline bool lingering_pass(int sock, const void *msg, size_t len, int fd,
     char copy[16384];
     struct iovec iov = {.iov_base = copy, .iov_len = len};
     struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.octets};
-
     memcpy(copy, msg, len);
     mh.msg_controllen = CMSG_SPACE(n * sizeof(int));
     struct cmsghdr *cm = CMSG_FIRSTHDR(&mh);

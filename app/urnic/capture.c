@@ -84,13 +84,13 @@ static ssize_t stop(struct admin *a, uint32_t handle, struct ipc_captured *resul
 {
     struct ipc_handle request = {.hdr = {.type = IPC_CAPTURE_STOP}, .handle = handle};
     struct pollfd p = {.fd = a->sock, .events = POLLIN};
-    int rc = admin_ask(a, &request, sizeof request, -1);
+    int rc = admin_ask(a, &request, sizeof(request), -1);
     if (rc < 0)
         return rc;
     while (poll(&p, 1, LAST_MS) <= 0)
         if (!daemon_answers())
             return -ETIMEDOUT;
-    return admin_answer(a, result, sizeof *result);
+    return admin_answer(a, result, sizeof(*result));
 }
 
 /* An end that went wrong knows of frames that the file hasn't, but not of all. */
@@ -101,7 +101,7 @@ static void say(const struct ipc_captured *r, const char *device, bool whole, bo
         cli_json(json_pack("{s:s,s:I,s:I,s:I}", "device", device, "frames", (json_int_t)r->packets,
                            "octets", (json_int_t)r->octets, "not_written", (json_int_t)r->lost));
     fprintf(stderr, "%llu frames, %s, %s%llu not written\n", (unsigned long long)r->packets,
-            cli_fmt_octets(r->octets, size, sizeof size), whole ? "" : "at least ",
+            cli_fmt_octets(r->octets, size, sizeof(size)), whole ? "" : "at least ",
             (unsigned long long)r->lost);
 }
 
@@ -109,16 +109,16 @@ static void say(const struct ipc_captured *r, const char *device, bool whole, bo
 static int capture(struct admin *a, struct ipc_capture *request, int fd, const struct job *j,
                    const char **why)
 {
-    int rc = admin_ask(a, request, sizeof *request, fd);
+    int rc = admin_ask(a, request, sizeof(*request), fd);
     if (rc < 0)
         return rc;
     if (!heard_of_start(a))
         return cli_stop ? -EINTR : no_start(why);
     struct ipc_handle handle;
-    ssize_t n = admin_answer(a, &handle, sizeof handle);
+    ssize_t n = admin_answer(a, &handle, sizeof(handle));
     if (n < 0)
         return (int)n;
-    if ((size_t)n < sizeof handle)
+    if ((size_t)n < sizeof(handle))
         return -EPROTO;
     fprintf(stderr, "capturing %s; Ctrl-C ends\n", request->device);
 

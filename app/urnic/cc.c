@@ -44,8 +44,8 @@ static void preset_text(const struct cc_preset *p, char text[CC_TEXT])
 {
     struct cc_conf conf;
     char spec[64], err[64];
-    snprintf(spec, sizeof spec, "%s:%s", p->type, p->name);
-    cc_conf_parse(&conf, spec, err, sizeof err);
+    snprintf(spec, sizeof(spec), "%s:%s", p->type, p->name);
+    cc_conf_parse(&conf, spec, err, sizeof(err));
     cc_conf_format(&conf, text, CC_TEXT);
 }
 
@@ -63,8 +63,8 @@ static void list_json(void)
     }
     for (unsigned i = 0; i < CC_PARAM_MAX; i++) {
         const struct cc_param_info *p = &cc_params[i];
-        cc_value_format(p->unit, p->min, lo, sizeof lo);
-        cc_value_format(p->unit, p->max, hi, sizeof hi);
+        cc_value_format(p->unit, p->min, lo, sizeof(lo));
+        cc_value_format(p->unit, p->max, hi, sizeof(hi));
         cli_json(json_pack("{s:s,s:s,s:s,s:s,s:s}", "parameter", p->name, "unit", units[p->unit],
                            "least", lo, "most", hi, "meaning", p->text));
     }
@@ -90,8 +90,8 @@ static void list_all(void)
     for (unsigned i = 0; i < CC_PARAM_MAX; i++) {
         const struct cc_param_info *p = &cc_params[i];
         char lo[32], hi[32];
-        cc_value_format(p->unit, p->min, lo, sizeof lo);
-        cc_value_format(p->unit, p->max, hi, sizeof hi);
+        cc_value_format(p->unit, p->min, lo, sizeof(lo));
+        cc_value_format(p->unit, p->max, hi, sizeof(hi));
         printf("%-13s %-16s %-11s %-11s %s\n", p->name, units[p->unit], lo, hi, p->text);
     }
 }
@@ -115,8 +115,8 @@ static void print_device(const json_t *o)
         printf("  qp 0x%06x %-9s rate %s, target %s, alpha %.4f, recovery %s%s\n",
                (unsigned)json_integer_value(json_object_get(q, "qpn")),
                json_string_value(json_object_get(q, "cc")),
-               rate_text(json_object_get(q, "rate"), rate, sizeof rate),
-               rate_text(json_object_get(q, "target"), target, sizeof target),
+               rate_text(json_object_get(q, "rate"), rate, sizeof(rate)),
+               rate_text(json_object_get(q, "target"), target, sizeof(target)),
                json_real_value(json_object_get(q, "alpha")),
                json_string_value(json_object_get(q, "recovery")),
                json_is_true(json_object_get(q, "agreed")) ? " (agreed)" : "");
@@ -260,7 +260,7 @@ static int run(int argc, char **argv)
     if (w.spec) { /* the daemon would only say that it is wrong */
         struct cc_conf conf;
         char err[512];
-        if (cc_conf_parse(&conf, w.spec, err, sizeof err) < 0) {
+        if (cc_conf_parse(&conf, w.spec, err, sizeof(err)) < 0) {
             cli_error("%s", err);
             return CLI_USAGE;
         }

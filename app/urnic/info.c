@@ -46,7 +46,7 @@ static int query(const char *name, struct device *d)
 static const char *gid_text(const struct urnic_gid *g, char *buf, size_t size)
 {
     static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
-    if (memcmp(g->raw, mapped, sizeof mapped) == 0)
+    if (memcmp(g->raw, mapped, sizeof(mapped)) == 0)
         inet_ntop(AF_INET, g->raw + 12, buf, (socklen_t)size);
     else
         inet_ntop(AF_INET6, g->raw, buf, (socklen_t)size);
@@ -103,9 +103,9 @@ static unsigned limits(const struct device *d, struct limit out[LIMITS_MAX])
         {"max_pkeys", a->max_pkeys},
         {"local_ca_ack_delay", a->local_ca_ack_delay},
     };
-    _Static_assert(sizeof all <= LIMITS_MAX * sizeof *out, "more limits than there is room for");
-    memcpy(out, all, sizeof all);
-    return sizeof all / sizeof *all;
+    _Static_assert(sizeof(all) <= LIMITS_MAX * sizeof(*out), "more limits than there is room for");
+    memcpy(out, all, sizeof(all));
+    return sizeof(all) / sizeof(*all);
 }
 
 static void print_text(const struct device *d, bool verbose)
@@ -124,11 +124,11 @@ static void print_text(const struct device *d, bool verbose)
     printf("    mtu         %u octets, path MTU %u of at most %u\n", p->link_mtu,
            octets(p->active_mtu), octets(p->max_mtu));
     if (p->line_rate)
-        printf("    line rate   %s\n", cli_fmt_rate((double)p->line_rate, rate, sizeof rate));
+        printf("    line rate   %s\n", cli_fmt_rate((double)p->line_rate, rate, sizeof(rate)));
     for (int i = 0; i < d->ngids; i++)
         printf("    gid %-3u     %-6s %s\n", d->gid[i].index,
                d->gid[i].type == URNIC_GID_ROCE_V1 ? "v1" : "v2",
-               gid_text(&d->gid[i], addr, sizeof addr));
+               gid_text(&d->gid[i], addr, sizeof(addr)));
     if (verbose) {
         struct limit limit[LIMITS_MAX];
         unsigned n = limits(d, limit);
@@ -150,7 +150,7 @@ static void print_json(const struct device *d)
         json_array_append_new(gids,
                               json_pack("{s:i,s:s,s:s}", "index", (int)d->gid[i].index, "type",
                                         d->gid[i].type == URNIC_GID_ROCE_V1 ? "v1" : "v2",
-                                        "address", gid_text(&d->gid[i], addr, sizeof addr)));
+                                        "address", gid_text(&d->gid[i], addr, sizeof(addr))));
     struct limit limit[LIMITS_MAX];
     unsigned n = limits(d, limit);
     for (unsigned i = 0; i < n; i++)

@@ -14,7 +14,7 @@ static const struct cli_command *const commands[] = {
     &cmd_serve, &cmd_capture,  &cmd_link, &cmd_cc,     &cmd_lint,  &cmd_replay, &cmd_rules,
     &cmd_rping, &cmd_ucmatose, &cmd_sim,  &cmd_wire,   &cmd_drill, &cmd_trace,
 };
-#define NCOMMANDS (sizeof commands / sizeof commands[0])
+#define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static const char epilogue[] = {
 #include "help_urnic.inc"
@@ -88,7 +88,7 @@ static int command(int argc, char **argv)
     if (!cmd)
         return CLI_USAGE;
     cli_begin(cmd->name);
-    snprintf(name, sizeof name, "urnic %s", cmd->name);
+    snprintf(name, sizeof(name), "urnic %s", cmd->name);
     argv[at] = name;
     return cmd->run(argc - at, argv + at);
 }

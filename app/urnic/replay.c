@@ -68,8 +68,8 @@ static void on_result(void *ctx, const struct replay_outcome *o)
 {
     struct run *run = ctx;
     char src[64], dst[64];
-    wire_addr_str(&o->flow.src, src, sizeof src);
-    wire_addr_str(&o->flow.dst, dst, sizeof dst);
+    wire_addr_str(&o->flow.src, src, sizeof(src));
+    wire_addr_str(&o->flow.dst, dst, sizeof(dst));
     make_room(run);
     if (run->opt->json) {
         cli_json(json_pack("{s:s, s:i, s:b, s:b, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}",
@@ -138,7 +138,7 @@ static void print_failure(const struct options *o, int rc)
     if (rc == -EFBIG)
         cli_error("%s: replaying it takes more than %s of memory: allow more with --memory, or cut "
                   "it into pieces (editcap -c 1000000)",
-                  o->path, cli_fmt_octets(o->memory, limit, sizeof limit));
+                  o->path, cli_fmt_octets(o->memory, limit, sizeof(limit)));
     else if (rc == -EINTR)
         cli_error("%s: stopped before its end: there is no summary", o->path);
     else
@@ -197,7 +197,7 @@ static int replay(struct run *run)
     struct capread_info info;
     struct replay_totals t = {0};
     char why[128];
-    if (lint_read_open(run->opt->path, &cap, why, sizeof why) < 0) {
+    if (lint_read_open(run->opt->path, &cap, why, sizeof(why)) < 0) {
         cli_error("%s: %s", run->opt->path, why);
         return CLI_USAGE;
     }

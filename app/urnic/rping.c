@@ -86,19 +86,18 @@ static void compose(char *text, uint32_t size, uint64_t round)
 
 static void show(const struct options *o, const char *whose, const uint8_t *data, uint32_t size)
 {
-    char text[201], plain[sizeof text];
+    char text[201], plain[sizeof(text)];
     if (!o->verbose)
         return;
-    snprintf(text, sizeof text, "%.*s", (int)(size < 200 ? size : 200), (const char *)data);
+    snprintf(text, sizeof(text), "%.*s", (int)(size < 200 ? size : 200), (const char *)data);
     fprintf(o->talk.json ? stderr : stdout, "%s: %s\n", whose,
-            cli_plain(text, plain, sizeof plain));
+            cli_plain(text, plain, sizeof(plain)));
 }
 
 static int client_round(struct talk *t, const struct options *o, uint64_t round)
 {
     uint32_t size = (uint32_t)o->size;
     struct advert unused;
-
     compose((char *)t->res.mem + DATA_AT, size, round);
     memset(t->res.mem + SINK_AT, 0, size);
     int rc = send_advert(t, DATA_AT, size);
@@ -126,7 +125,6 @@ static int server_round(struct talk *t, const struct options *o)
 {
     struct urnic_qp *qp = t->conns[0]->qp;
     struct advert source, sink;
-
     int rc = next_advert(t, &source);
     if (rc)
         return rc;
@@ -218,7 +216,6 @@ static int be_end(void *arg, const struct talk_options *talk)
     const struct options *o = arg;
     struct talk t;
     int status = CLI_FAIL;
-
     if (talk_open(&t, talk, REGION, 1, 4) == 0)
         status = talk->where ? be_client(&t, o) : be_server(&t, o);
     talk_close(&t);

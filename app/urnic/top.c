@@ -123,7 +123,7 @@ static struct row *rows_of(const struct look *was, const struct look *is, unsign
     unsigned total = 0;
     for (unsigned i = 0; i < is->ndev; i++)
         total += is->qps[i].count;
-    struct row *rows = calloc(total + 1, sizeof *rows);
+    struct row *rows = calloc(total + 1, sizeof(*rows));
     *n = 0;
     for (unsigned i = 0; rows && i < is->ndev; i++)
         for (unsigned k = 0; k < is->qps[i].count; k++) {
@@ -140,7 +140,7 @@ static struct row *rows_of(const struct look *was, const struct look *is, unsign
             };
         }
     if (rows)
-        qsort(rows, *n, sizeof *rows, by_traffic);
+        qsort(rows, *n, sizeof(*rows), by_traffic);
     return rows;
 }
 
@@ -156,7 +156,7 @@ static const char *in_four(double v, char *buf, size_t size)
         snprintf(buf, size, "-");
         return buf;
     }
-    for (; v >= 999.5 && u < sizeof unit - 2; u++)
+    for (; v >= 999.5 && u < sizeof(unit) - 2; u++)
         v /= 1000;
     if (u == 0)
         snprintf(buf, size, "%.0f", v);
@@ -170,14 +170,13 @@ static void show_narrow(const struct look *was, const struct look *is, int heigh
                         void (*line)(bool bold, const char *text))
 {
     char text[256], n[6][32], peer[16];
-
     line(true, "DEVICE     TX/s RX/s   TX   RX DROP RETR  QPS");
     for (unsigned i = 0; i < is->ndev; i++) {
         struct rates r = rates_of(was, is, i);
         const double v[6] = {r.tx_packets, r.rx_packets, r.tx, r.rx, r.drops, r.retransmits};
         for (unsigned k = 0; k < 6; k++)
-            in_four(v[k], n[k], sizeof n[k]);
-        snprintf(text, sizeof text, "%-10.10s %4s %4s %4s %4s %4s %4s %4u", is->dev[i].name, n[0],
+            in_four(v[k], n[k], sizeof(n[k]));
+        snprintf(text, sizeof(text), "%-10.10s %4s %4s %4s %4s %4s %4s %4u", is->dev[i].name, n[0],
                  n[1], n[2], n[3], n[4], n[5], is->qps[i].count);
         line(false, text);
     }
@@ -191,12 +190,12 @@ static void show_narrow(const struct look *was, const struct look *is, int heigh
         const double v[5] = {r->tx, r->rx, r->retransmits, r->qp.inflight_packets,
                              r->qp.cc_rate == UINT64_MAX ? 1e18 : (double)r->qp.cc_rate};
         for (unsigned k = 0; k < 5; k++)
-            in_four(v[k], n[k], sizeof n[k]);
+            in_four(v[k], n[k], sizeof(n[k]));
         if (r->qp.flags & IPC_QP_F_HIDDEN)
-            memcpy(peer, "hidden", sizeof "hidden");
+            memcpy(peer, "hidden", sizeof("hidden"));
         else
-            snprintf(peer, sizeof peer, "%06x", r->qp.dest_qpn);
-        snprintf(text, sizeof text, "%06x %-4.4s %-2.2s %-3.3s %s %4s %4s %4s %3s %4s %3.1f %.*s",
+            snprintf(peer, sizeof(peer), "%06x", r->qp.dest_qpn);
+        snprintf(text, sizeof(text), "%06x %-4.4s %-2.2s %-3.3s %s %4s %4s %4s %3s %4s %3.1f %.*s",
                  r->qp.qpn, r->device, stat_qp_type(r->qp.type), stat_qp_state(r->qp.state), peer,
                  n[0], n[1], n[2], n[3], n[4], stat_alpha(&r->qp), name, r->qp.comm);
         line(false, text);
@@ -218,9 +217,9 @@ static void show(const struct look *was, const struct look *is, int height, int 
                "QPS");
     for (unsigned i = 0; i < is->ndev; i++) {
         struct rates r = rates_of(was, is, i);
-        snprintf(text, sizeof text, "%-10s %12.0f  %12.0f %12s %12s %9.0f %7.0f %4u",
-                 is->dev[i].name, r.tx_packets, r.rx_packets, cli_fmt_rate(r.tx, tx, sizeof tx),
-                 cli_fmt_rate(r.rx, rx, sizeof rx), r.drops, r.retransmits, is->qps[i].count);
+        snprintf(text, sizeof(text), "%-10s %12.0f  %12.0f %12s %12s %9.0f %7.0f %4u",
+                 is->dev[i].name, r.tx_packets, r.rx_packets, cli_fmt_rate(r.tx, tx, sizeof(tx)),
+                 cli_fmt_rate(r.rx, rx, sizeof(rx)), r.drops, r.retransmits, is->qps[i].count);
         line(false, text);
     }
     unsigned n;
@@ -231,14 +230,14 @@ static void show(const struct look *was, const struct look *is, int height, int 
     for (unsigned i = 0; rows && i < n && (int)i < height - (int)is->ndev - 3; i++) {
         const struct row *r = &rows[i];
         if (r->qp.flags & IPC_QP_F_HIDDEN)
-            memcpy(peer, "hidden", sizeof "hidden");
+            memcpy(peer, "hidden", sizeof("hidden"));
         else
-            snprintf(peer, sizeof peer, "%06x", r->qp.dest_qpn);
-        snprintf(text, sizeof text,
+            snprintf(peer, sizeof(peer), "%06x", r->qp.dest_qpn);
+        snprintf(text, sizeof(text),
                  "%06x   %-10s %-4s %-5s  %s %12s %12s %7.0f %7u %11s %6.4f  %s[%u]", r->qp.qpn,
                  r->device, stat_qp_type(r->qp.type), stat_qp_state(r->qp.state), peer,
-                 cli_fmt_rate(r->tx, tx, sizeof tx), cli_fmt_rate(r->rx, rx, sizeof rx),
-                 r->retransmits, r->qp.inflight_packets, stat_rate(r->qp.cc_rate, cc, sizeof cc),
+                 cli_fmt_rate(r->tx, tx, sizeof(tx)), cli_fmt_rate(r->rx, rx, sizeof(rx)),
+                 r->retransmits, r->qp.inflight_packets, stat_rate(r->qp.cc_rate, cc, sizeof(cc)),
                  stat_alpha(&r->qp), r->qp.comm, r->qp.pid);
         line(false, text);
     }
@@ -298,7 +297,7 @@ static void draw(const struct look *was, const struct look *is, bool explain)
     erase();
     row = 0;
     if (explain)
-        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
             line_screen(i == 0, keys[i]);
     else
         show(was, is, LINES, COLS, line_screen);

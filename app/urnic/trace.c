@@ -40,17 +40,16 @@ static int trace_listen(struct trace *t)
 {
     const char *base = getenv("XDG_RUNTIME_DIR");
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
-
-    snprintf(t->folder, sizeof t->folder, "%.40s/urnic-trace-XXXXXX",
+    snprintf(t->folder, sizeof(t->folder), "%.40s/urnic-trace-XXXXXX",
              base && *base ? base : "/tmp");
     if (!mkdtemp(t->folder)) {
         cli_error("%s: %s", t->folder, strerror(errno));
         return -1;
     }
-    snprintf(t->path, sizeof t->path, "%s/socket", t->folder);
-    memcpy(sa.sun_path, t->path, sizeof sa.sun_path - 1);
+    snprintf(t->path, sizeof(t->path), "%s/socket", t->folder);
+    memcpy(sa.sun_path, t->path, sizeof(sa.sun_path) - 1);
     t->sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (t->sock < 0 || bind(t->sock, (struct sockaddr *)&sa, sizeof sa) < 0) {
+    if (t->sock < 0 || bind(t->sock, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
         cli_error("%s: %s", t->path, strerror(errno));
         return -1;
     }
@@ -74,8 +73,7 @@ static void trace_print(struct trace *t)
 {
     char line[UV_TRACE_LINE + 1];
     ssize_t n;
-
-    while ((n = recv(t->sock, line, sizeof line - 1, 0)) >= 0)
+    while ((n = recv(t->sock, line, sizeof(line) - 1, 0)) >= 0)
         fprintf(t->out, "%.*s\n", (int)n, line);
     fflush(t->out);
 }
@@ -88,14 +86,13 @@ static int trace_find(pid_t pid, struct trace *t)
     char folder[32], path[320], name[64];
     struct dirent *e;
     int fd = -ENOENT;
-
-    snprintf(folder, sizeof folder, "/proc/%d/fd", (int)pid);
+    snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
     DIR *dir = opendir(folder);
     if (!dir)
         return errno == ENOENT ? -ESRCH : -errno;
     while (fd == -ENOENT && (e = readdir(dir))) {
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        ssize_t n = readlink(path, name, sizeof name - 1);
+        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+        ssize_t n = readlink(path, name, sizeof(name) - 1);
         name[n > 0 ? n : 0] = '\0';
         if (strncmp(name, "/memfd:" UV_TRACE_PAGE, strlen("/memfd:" UV_TRACE_PAGE)) == 0)
             fd = open(path, O_RDWR | O_CLOEXEC);
@@ -117,7 +114,6 @@ static int trace_find(pid_t pid, struct trace *t)
 static int trace_attach(struct trace *t, const char *operand)
 {
     uint64_t pid;
-
     if (cli_number("PID", operand, 1, INT32_MAX, &pid) < 0)
         return CLI_USAGE;
     t->target = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
@@ -135,7 +131,7 @@ static int trace_attach(struct trace *t, const char *operand)
         t->page = NULL;
         return CLI_FAIL;
     }
-    memcpy(t->page->path, t->path, sizeof t->path);
+    memcpy(t->page->path, t->path, sizeof(t->path));
     t->number = (uint32_t)getpid();
     atomic_store(&t->page->on, t->number);
     return CLI_OK;
@@ -145,7 +141,6 @@ static int trace_attach(struct trace *t, const char *operand)
 static void trace_follow(struct trace *t)
 {
     struct pollfd p[] = {{t->sock, POLLIN, 0}, {t->signals, POLLIN, 0}, {t->target, POLLIN, 0}};
-
     for (;;) {
         if (poll(p, 3, -1) < 0)
             continue;
@@ -161,7 +156,6 @@ static void trace_follow(struct trace *t)
 static pid_t trace_start(const struct trace *t, char **argv, const sigset_t *mask)
 {
     pid_t pid = fork();
-
     if (pid != 0)
         return pid;
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -177,12 +171,11 @@ static int trace_command(struct trace *t, pid_t pid)
     struct pollfd p[] = {{t->sock, POLLIN, 0}, {t->signals, POLLIN, 0}};
     struct signalfd_siginfo info;
     int status;
-
     for (;;) {
         if (poll(p, 2, -1) < 0)
             continue;
         trace_print(t);
-        if (!(p[1].revents & POLLIN) || read(t->signals, &info, sizeof info) != sizeof info)
+        if (!(p[1].revents & POLLIN) || read(t->signals, &info, sizeof(info)) != sizeof(info))
             continue;
         if (info.ssi_signo != SIGCHLD) {
             if (info.ssi_code <= 0) /* a terminal has sent its signals to the command as well */
@@ -222,7 +215,6 @@ static int trace_options(int argc, char **argv, struct trace_options *o, int *st
                                             {"addr", required_argument, NULL, 'a'},
                                             {0}};
     int c;
-
     *status = CLI_USAGE;
     trace_arg(o, urnic);
     trace_arg(o, run);
@@ -274,16 +266,15 @@ static int run(int argc, char **argv)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
     struct trace t = {.sock = -1, .signals = -1, .target = -1, .out = stderr};
-    struct trace_options o = {.args = calloc((size_t)argc + 4, sizeof *o.args)};
+    struct trace_options o = {.args = calloc((size_t)argc + 4, sizeof(*o.args))};
     sigset_t set, old;
     int status = CLI_FAIL;
-
     if (!o.args || trace_options(argc, argv, &o, &status) < 0) {
         free(o.args);
         return status;
     }
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
         sigaddset(&set, ends[i]);
     sigprocmask(SIG_BLOCK, &set, &old);
     t.signals = signalfd(-1, &set, SFD_CLOEXEC);

@@ -119,7 +119,6 @@ static int be_end(void *arg, const struct talk_options *talk)
     const struct options *o = arg;
     struct run r = {.o = o};
     int status = CLI_FAIL;
-
     if (talk_open(&r.talk, talk, 2 * (size_t)MAX_SIZE, (unsigned)o->connections,
                   o->count ? (unsigned)o->count : 1) == 0)
         status = talk->where ? be_client(&r) : be_server(&r);

@@ -39,7 +39,6 @@ static bool qp_visit(void *arg, struct qp *qp)
 {
     struct cc_job *job = arg;
     struct engine_qp_info info;
-
     if (!have_room(job))
         return false;
     engine_qp_info(job->device->engine, qp, &info);
@@ -59,7 +58,6 @@ static void cc_run_job(void *arg, uint64_t now)
     const struct cc_conf *conf;
     struct qp *qp = job->qpn ? engine_qp_find(e, job->qpn) : NULL;
     char text[CC_TEXT];
-
     if (job->qpn && !qp) {
         job->rc = -ENOENT;
         return;
@@ -85,7 +83,6 @@ static void cc_run_job(void *arg, uint64_t now)
 static void cc_list_job(void *arg, uint64_t now)
 {
     struct cc_job *job = arg;
-
     (void)now;
     job->at = device_list(job->device, job->at, qp_visit, job);
 }
@@ -114,7 +111,6 @@ void ccctl_log(const struct device *d)
 {
     const struct cc_conf *conf = engine_cc(d->engine);
     char text[CC_TEXT];
-
     what_is_on(conf, text, sizeof(text));
     log_info("cc", "%s: %s", d->name, text);
     if (!cc_conf_fits(conf, d->io->caps.rate_bps, text, sizeof(text)))
@@ -125,7 +121,6 @@ void ccctl_log_qp(const struct device *d, uint32_t qpn, const struct cc_conf *co
 {
     struct cc_conf fit = *conf;
     char text[CC_TEXT];
-
     cc_conf_fit(&fit, d->io->caps.rate_bps);
     what_is_on(&fit, text, sizeof(text));
     log_info("cc", "%s qp 0x%06x: %s", d->name, (unsigned)qpn, text);
@@ -139,7 +134,6 @@ static int qpn_of(const json_t *in, uint32_t *out)
 {
     const json_t *qpn = json_object_get(in, "qpn");
     json_int_t n = json_integer_value(qpn);
-
     if (qpn && (!json_is_integer(qpn) || n < 0 || n > WIRE_QPN_MASK))
         return -EINVAL;
     *out = (uint32_t)n;
@@ -151,7 +145,6 @@ static int first_of(const json_t *in, struct cc_job *job)
 {
     const json_t *first = json_object_get(in, "first");
     json_int_t n = json_integer_value(first);
-
     if (!first)
         return 0;
     if (!json_is_integer(first) || n < 0 || n > LIMIT_QP || !json_object_get(in, "device"))
@@ -172,7 +165,6 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
     char err[CONFIG_ERR];
     size_t used = 0;
     bool found = false;
-
     if (set && !client_is_admin(r->client))
         return -EPERM;
     if (qpn_of(in, &job.qpn) < 0 || first_of(in, &job) < 0)

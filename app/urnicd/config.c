@@ -34,7 +34,6 @@ int config_fail(char *err, const char *fmt, ...)
 void config_word(char words[CONFIG_WORDS], const char *word)
 {
     size_t len = strlen(words);
-
     snprintf(words + len, CONFIG_WORDS - len, " %s", word);
 }
 
@@ -52,7 +51,6 @@ bool config_bool(const char *s, bool *out)
 bool config_text(char *out, size_t size, const char *s)
 {
     size_t len = strlen(s);
-
     if (len == 0 || len >= size)
         return false;
     memcpy(out, s, len + 1);
@@ -73,7 +71,6 @@ static int set_socket(struct config *c, const char *v, char *err)
 static int set_workers(struct config *c, const char *v, char *err)
 {
     uint64_t n;
-
     if (!config_number(v, CONFIG_WORKERS, &n))
         return config_fail(err, "workers=%s: want 1..%u, or 0 for one per device and core", v,
                            CONFIG_WORKERS);
@@ -84,7 +81,6 @@ static int set_workers(struct config *c, const char *v, char *err)
 static int set_cpu(struct config *c, const char *v, char *err)
 {
     char list[256], *save = NULL;
-
     c->ncpu = 0;
     if (!config_text(list, sizeof(list), v))
         return config_fail(err, "cpu=%s: want core numbers, for example 2,3", v);
@@ -134,7 +130,6 @@ static int set_foreground(struct config *c, const char *v, char *err)
 static int set_parent(struct config *c, const char *v, char *err)
 {
     uint64_t fd;
-
     if (!config_number(v, INT_MAX, &fd) || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
         return config_fail(err, "parent=%s: want the number of an open descriptor", v);
     c->parent = (int)fd;
@@ -166,7 +161,6 @@ static const struct {
 int config_set(struct config *c, const char *key, const char *value, char *err)
 {
     char known[CONFIG_WORDS] = "";
-
     for (size_t i = 0; i < sizeof(config_keys) / sizeof(config_keys[0]); i++) {
         if (strcmp(key, config_keys[i].key) == 0)
             return config_keys[i].set(c, value, err);
@@ -179,7 +173,6 @@ int config_set(struct config *c, const char *key, const char *value, char *err)
 static void socket_path(struct config *c, char *out, size_t size)
 {
     const char *env = secure_getenv(IPC_SOCKET_ENV), *dir = secure_getenv("XDG_RUNTIME_DIR");
-
     if (env && *env) {
         if (!config_text(out, size, env))
             *out = '\0';
@@ -238,7 +231,6 @@ static int load_device(struct config_device *d, json_t *obj, unsigned index, cha
     const char *key;
     json_t *v;
     char text[1024];
-
     if (!json_is_object(obj))
         return config_fail(err, "devices[%u]: want an object like {\"port\": \"mem:a\"}", index);
     json_object_foreach(obj, key, v)
@@ -277,7 +269,6 @@ int config_load(struct config *c, const char *path, char *err)
     json_t *v;
     char text[1024];
     int rc = 0;
-
     if (!root && json_error_code(&je) == json_error_cannot_open_file)
         return config_fail(err, "config=%s: %s", path, strerror(errno));
     if (!root && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
@@ -322,7 +313,6 @@ static int check_link(const struct config *c, unsigned index, char *err)
     size_t name = strcspn(spec, ",");
     unsigned first = 0;
     char why[CONFIG_ERR - 64];
-
     if (strncmp(spec, "mem:", 4) != 0)
         return 0;
     while (strncmp(c->dev[first].port, spec, name) != 0 ||
@@ -368,7 +358,6 @@ int config_check(struct config *c, char *err)
 bool config_absolute(struct config *c)
 {
     char dir[PATH_MAX], path[PATH_MAX + sizeof(c->log)];
-
     if (!getcwd(dir, sizeof(dir)))
         return false;
     snprintf(path, sizeof(path), "%s/%s", dir, c->socket);

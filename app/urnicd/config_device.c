@@ -16,7 +16,6 @@ static int parse_addr(const char *s, struct config_addr *out)
     const char *slash = strchr(s, '/');
     size_t len = slash ? (size_t)(slash - s) : strlen(s);
     uint64_t prefix;
-
     if (len >= sizeof(ip))
         return -EINVAL;
     memcpy(ip, s, len);
@@ -60,7 +59,6 @@ static int set_port(struct config_device *d, const char *key, const char *v, cha
 static int set_addr(struct config_device *d, const char *key, const char *v, char *err)
 {
     char list[1024], *save = NULL;
-
     if (!config_text(list, sizeof(list), v))
         return config_fail(err, "%s=%s: want ADDRESS/PREFIX[;ADDRESS/PREFIX...]", key, v);
     for (char *one = strtok_r(list, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
@@ -86,7 +84,6 @@ static int set_addr(struct config_device *d, const char *key, const char *v, cha
 static int set_gw(struct config_device *d, const char *key, const char *v, char *err)
 {
     char list[256], *save = NULL;
-
     if (!config_text(list, sizeof(list), v))
         return config_fail(err, "%s=%s: want ADDRESS[;ADDRESS]", key, v);
     for (char *one = strtok_r(list, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
@@ -107,7 +104,6 @@ static int set_gw(struct config_device *d, const char *key, const char *v, char 
 static int set_mtu(struct config_device *d, const char *key, const char *v, char *err)
 {
     uint64_t n;
-
     if (!config_number(v, 9216, &n) || (n != 0 && wire_mtu_for_ip((uint32_t)n) == 0))
         return config_fail(err,
                            "%s=%s: want the IP MTU in octets, up to 9216, large enough for 256 "
@@ -120,7 +116,6 @@ static int set_mtu(struct config_device *d, const char *key, const char *v, char
 static int set_vlan(struct config_device *d, const char *key, const char *v, char *err)
 {
     uint64_t n;
-
     if (!config_number(v, 4094, &n))
         return config_fail(err, "%s=%s: want a VLAN id 1..4094, or 0 for none", key, v);
     d->vlan = (uint16_t)n;
@@ -130,7 +125,6 @@ static int set_vlan(struct config_device *d, const char *key, const char *v, cha
 static int set_dscp(struct config_device *d, const char *key, const char *v, char *err)
 {
     uint64_t n;
-
     if (!config_number(v, 63, &n))
         return config_fail(err, "%s=%s: want a DSCP, 0..63", key, v);
     d->dscp = (uint8_t)n;
@@ -156,7 +150,6 @@ static int set_mac(struct config_device *d, const char *key, const char *v, char
 static int set_cc(struct config_device *d, const char *key, const char *v, char *err)
 {
     char why[CONFIG_ERR - 64];
-
     if (cc_conf_parse(&d->cc, v, why, sizeof(why)) < 0)
         return config_fail(err, "%s: %s", key, why);
     return 0;
@@ -165,7 +158,6 @@ static int set_cc(struct config_device *d, const char *key, const char *v, char 
 static int set_worker(struct config_device *d, const char *key, const char *v, char *err)
 {
     uint64_t n;
-
     if (!config_number(v, CONFIG_WORKERS - 1, &n))
         return config_fail(err, "%s=%s: want a worker's number, 0..%u", key, v, CONFIG_WORKERS - 1);
     d->worker = (int)n;
@@ -177,7 +169,6 @@ static int set_neigh(struct config_device *d, const char *key, const char *v, ch
     const char *ifname = strcmp(v, "kernel") == 0        ? NEIGH_BY_PORT
                          : strncmp(v, "kernel:", 7) == 0 ? v + 7
                                                          : "";
-
     d->kernel_if[0] = '\0';
     if (strcmp(v, "own") != 0 && !config_text(d->kernel_if, sizeof(d->kernel_if), ifname))
         return config_fail(err,
@@ -217,7 +208,6 @@ static int set_rnr_on_rd_res(struct config_device *d, const char *key, const cha
 static int set_hold(struct config_device *d, const char *key, const char *v, char *err)
 {
     uint64_t ms;
-
     if (!config_number(v, 3600000, &ms))
         return config_fail(err, "%s=%s: want milliseconds, at most 3600000", key, v);
     d->addr_hold = ms * 1000000;
@@ -258,7 +248,6 @@ void config_device_init(struct config_device *d)
 int config_device_set(struct config_device *d, const char *key, const char *value, char *err)
 {
     char known[CONFIG_WORDS] = "";
-
     for (size_t i = 0; i < DEVICE_KEYS; i++) {
         if (strcmp(key, device_keys[i].key) == 0)
             return device_keys[i].set(d, key, value, err);
@@ -287,7 +276,6 @@ static bool is_list(const char *key)
 static const char *next_comma(const char *p)
 {
     unsigned depth = 0;
-
     for (; *p && (*p != ',' || depth); p++)
         depth = *p == '(' ? depth + 1 : depth - (*p == ')' && depth);
     return p;
@@ -299,7 +287,6 @@ static const char *value_end(const char *key, const char *value)
 {
     bool has_commas = strcmp(key, "port") == 0 || strcmp(key, "cc") == 0;
     const char *end = value;
-
     for (;;) {
         end = has_commas ? next_comma(end) : end + strcspn(end, ",");
         const char *next = *end ? strchr(end, '=') : NULL;
@@ -313,7 +300,6 @@ int config_device_parse(struct config_device *d, const char *text, char *err)
 {
     char value[1024];
     bool seen[DEVICE_KEYS] = {false};
-
     while (*text) {
         const char *eq = strchr(text, '=');
         int index = eq ? device_key(text, (size_t)(eq - text)) : -1;

@@ -58,7 +58,6 @@ struct device *control_device(struct urnicd *d, const char *name)
 static int control_fail(char *err, const char *path, const char *what)
 {
     int rc = -errno;
-
     snprintf(err, CONFIG_ERR,
              "socket=%s: %s: %s: choose another with --socket, or run as a user who "
              "may write there",
@@ -70,7 +69,6 @@ static int control_fail(char *err, const char *path, const char *what)
 static int control_lacks(char *err, const char *what)
 {
     int rc = -errno;
-
     snprintf(err, CONFIG_ERR, "%s: %s", what, strerror(-rc));
     return rc;
 }
@@ -80,7 +78,6 @@ static void control_make_dir(const char *path)
 {
     char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
     const char *slash = strrchr(path, '/');
-
     if (!slash || slash == path || (size_t)(slash - path) >= sizeof(dir))
         return;
     memcpy(dir, path, (size_t)(slash - path));
@@ -94,7 +91,6 @@ static int control_lock(const char *path)
 {
     char dir[sizeof(((struct sockaddr_un *)0)->sun_path)] = ".";
     const char *slash = strrchr(path, '/');
-
     if (slash)
         snprintf(dir, sizeof(dir), "%.*s", slash == path ? 1 : (int)(slash - path), path);
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -108,7 +104,6 @@ static int control_lock(const char *path)
 static int control_in_use(const struct sockaddr_un *sa)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc = 0;
-
     if (fd < 0)
         return 0; /* nor will there be one to serve at */
     if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN)
@@ -123,7 +118,6 @@ static int control_in_use(const struct sockaddr_un *sa)
 static void control_remove(const char *path)
 {
     struct stat st;
-
     if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
         unlink(path);
 }
@@ -134,7 +128,6 @@ static int control_listen(int fd, const char *path, char *err)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     bool early = strlen(path) + sizeof(CONTROL_EARLY) <= sizeof(sa.sun_path);
-
     memcpy(sa.sun_path, path, strlen(path) + 1);
     if (early)
         memcpy(sa.sun_path + strlen(path), CONTROL_EARLY, sizeof(CONTROL_EARLY));
@@ -165,7 +158,6 @@ static int control_listen(int fd, const char *path, char *err)
 static void control_remember(struct urnicd *d)
 {
     struct stat st;
-
     if (lstat(d->conf.socket, &st) == 0) {
         d->socket_dev = st.st_dev;
         d->socket_ino = st.st_ino;
@@ -175,7 +167,6 @@ static void control_remember(struct urnicd *d)
 static void control_unlink(const struct urnicd *d)
 {
     struct stat st;
-
     if (d->socket_ino != 0 && lstat(d->conf.socket, &st) == 0 && st.st_dev == d->socket_dev &&
         st.st_ino == d->socket_ino)
         unlink(d->conf.socket);
@@ -185,7 +176,6 @@ static int control_socket_locked(struct urnicd *d, char *err)
 {
     const char *path = d->conf.socket;
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
-
     memcpy(sa.sun_path, path, strlen(path) + 1);
     struct stat st;
     if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
@@ -215,7 +205,6 @@ static int control_check_dir(const struct config *c, char *err)
     const char *slash = strrchr(c->socket, '/');
     int len = slash && slash > c->socket ? (int)(slash - c->socket) : 1, rc;
     uid_t owner = geteuid();
-
     rc = ipc_socket_folder(c->socket, &owner);
     if (rc == 0 || (rc != -EPERM && rc != -ENOTDIR))
         return 0; /* bind() tells */
@@ -253,14 +242,12 @@ static int control_socket(struct urnicd *d, char *err)
 static int control_watch(struct urnicd *d, int fd, void *what)
 {
     struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
-
     return epoll_ctl(d->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
 void control_memory(struct urnicd *d)
 {
     uint64_t now = clock_now(), all;
-
     if (d->memory_at != 0 && now - d->memory_at < CONTROL_MEMORY_NS)
         return;
     d->memory_at = now;
@@ -273,7 +260,6 @@ void control_memory(struct urnicd *d)
 static void control_shares(struct urnicd *d)
 {
     struct rlimit files;
-
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 2 > CONTROL_FDS)
         d->clients.share.limit[SHARE_FDS] = d->clients.share.limit[SHARE_UNREAD] =
             files.rlim_cur - CONTROL_FDS;
@@ -284,7 +270,6 @@ static void control_shares(struct urnicd *d)
 int control_open(struct urnicd *d, char *err)
 {
     sigset_t set;
-
     d->started_at = clock_now();
     d->clients.answer = request_answer;
     control_shares(d);
@@ -325,7 +310,6 @@ int control_open(struct urnicd *d, char *err)
 static void control_send_away(struct urnicd *d, int fd)
 {
     const struct ipc_hdr no = {.type = IPC_HELLO, .flags = IPC_F_REPLY, .status = -EDQUOT};
-
     ipc_send(fd, &no, sizeof(no), NULL, 0, MSG_DONTWAIT);
     foreign_hang_up(foreign_user(fd), fd);
     d->refused++;
@@ -350,7 +334,6 @@ static void control_no_room(struct urnicd *d)
 unsigned control_share(unsigned own, unsigned others)
 {
     unsigned left = others < QUOTA_CLIENTS ? QUOTA_CLIENTS - others : 0, most = left / 8;
-
     if (own + others < QUOTA_CLIENTS - QUOTA_CLIENTS / 8)
         most = left / 2;
     if (most < CONTROL_LEAST)
@@ -362,7 +345,6 @@ unsigned control_share(unsigned own, unsigned others)
 static bool control_has_room(const struct urnicd *d, const struct client *newcomer)
 {
     unsigned own = 0;
-
     if (foreign_waiting(newcomer->uid) >= FOREIGN_WAITING)
         return false;
     if (client_is_admin(newcomer))
@@ -387,7 +369,6 @@ static void control_accept(struct urnicd *d)
 {
     int fd = accept4(d->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     struct client *c;
-
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             control_no_room(d);
@@ -413,7 +394,6 @@ static void control_accept(struct urnicd *d)
 static int control_greet(struct client *c, const struct request *r)
 {
     struct ipc_hello theirs;
-
     if (c->greeted)
         return 0;
     if (ipc_msg_unpack(&theirs, sizeof(theirs), sizeof(theirs), r->in, r->in_len, false) < 0)
@@ -426,7 +406,6 @@ static void control_turn_away(struct client *c, const struct request *r, int sta
 {
     struct ipc_hello ours;
     struct ipc_hdr theirs = {0};
-
     if (r->in_len >= sizeof(theirs))
         memcpy(&theirs, r->in, sizeof(theirs));
     ipc_hello_fill(&ours, 0);
@@ -438,7 +417,6 @@ static void control_turn_away(struct client *c, const struct request *r, int sta
 static void control_refuse(struct client *c, const struct request *r, int status)
 {
     struct ipc_hdr theirs, ours;
-
     memcpy(&theirs, r->in, sizeof(theirs));
     request_answer(c, &theirs, status, &ours, sizeof(ours));
 }
@@ -448,7 +426,6 @@ static void control_refuse(struct client *c, const struct request *r, int status
 static void control_serve(struct urnicd *d, struct client *c)
 {
     static struct request r;
-
     if (c->gone)
         return;
     if (foreign_waiting(c->uid) >= FOREIGN_WAITING && foreign_comes(c->fd)) {
@@ -486,7 +463,6 @@ static void control_serve(struct urnicd *d, struct client *c)
 static void control_process_ended(void *tagged)
 {
     struct client *c = (struct client *)(void *)((char *)tagged - CONTROL_PIDFD);
-
     c->gone = true;
 }
 
@@ -520,7 +496,6 @@ static int control_wait(const struct urnicd *d, struct pace *pace, struct epoll_
 {
     const struct pace_seen nothing = {.due = UINT64_MAX};
     uint64_t now = clock_now();
-
     (void)pace_next(pace, &(struct pace_seen){.work = true}, now);
     while (pace_next(pace, &nothing, now).how != PACE_BLOCK) {
         int n = epoll_wait(d->epfd, ev, CONTROL_EVENTS, 0);
@@ -538,7 +513,6 @@ static int control_wait(const struct urnicd *d, struct pace *pace, struct epoll_
 static bool control_signal(const struct urnicd *d)
 {
     struct signalfd_siginfo info;
-
     if (read(d->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return false;
     if (info.ssi_signo == SIGHUP)
@@ -551,7 +525,6 @@ void control_run(struct urnicd *d)
     struct epoll_event ev[CONTROL_EVENTS];
     struct pace pace;
     bool stop = false;
-
     pace_init(&pace, PACE_CALL_NS, 0);
     while (!stop) {
         int n = control_wait(d, &pace, ev);

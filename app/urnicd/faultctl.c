@@ -16,7 +16,6 @@ static json_t *rules_json(struct mem_link *link)
     json_t *list = json_array();
     struct fault_rule_stats s;
     char text[256];
-
     for (unsigned i = 0; mem_link_rules_get(link, i, &s, text, sizeof(text)); i++)
         json_array_append_new(list, json_pack("{s:i,s:s,s:I,s:I,s:I}", "line", (int)s.line, "rule",
                                               text, "matched", (json_int_t)s.matched, "done",
@@ -28,7 +27,6 @@ static int faultctl_set(struct request *r, const char *device, struct mem_link *
                         const char *rules)
 {
     struct fault_error err;
-
     if (!client_is_admin(r->client))
         return -EPERM;
     if (mem_link_rules_set(link, rules, strlen(rules), &err) < 0) {
@@ -46,7 +44,6 @@ int faultctl_admin(struct request *r, const json_t *in, char *out, size_t size)
     const char *rules = json_string_value(json_object_get(in, "rules"));
     const struct device *d = device ? control_device(r->daemon, device) : NULL;
     struct mem_link *link = d ? device_link(d) : NULL;
-
     if (!link)
         return -ENODEV;
     int rc = rules ? faultctl_set(r, device, link, rules) : 0;

@@ -28,7 +28,6 @@ int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now)
 {
     struct mem_link *link = device_link(d);
     struct mem_link_faults f;
-
     if (!link)
         return -ENODEV;
     if (!is_share(in->loss_ppm) || !is_share(in->reorder_ppm) || !is_share(in->duplicate_ppm) ||
@@ -65,7 +64,6 @@ static int admin_log_level(struct request *r, const json_t *in, char *out, size_
 {
     const char *level = json_string_value(json_object_get(in, "level"));
     enum log_level l;
-
     if (!client_is_admin(r->client))
         return -EPERM;
     if (!level || log_level_parse(level, &l) < 0)
@@ -82,7 +80,6 @@ struct link_look {
 static void link_look(void *arg, uint64_t now)
 {
     struct link_look *look = arg;
-
     (void)now;
     look->up = look->device->link.up;
 }
@@ -90,7 +87,6 @@ static void link_look(void *arg, uint64_t now)
 static int admin_config(struct request *r, const json_t *in, char *out, size_t size)
 {
     json_t *list = json_array(), *root = json_object();
-
     (void)in;
     for (unsigned i = 0; i < r->daemon->ndevice; i++) {
         const struct device *d = r->daemon->device[i];
@@ -122,7 +118,6 @@ int linkctl_admin(struct request *r, const char *text, size_t len, char *out, si
     json_t *in = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     const char *cmd = json_string_value(json_object_get(in, "cmd"));
     int rc = in && cmd ? -ENOTSUP : -EBADMSG;
-
     for (size_t i = 0; cmd && i < sizeof(cmds) / sizeof(cmds[0]); i++) {
         if (strcmp(cmd, cmds[i].cmd) == 0)
             rc = cmds[i].run(r, in, out, size);

@@ -38,14 +38,12 @@
 static unsigned cores(void)
 {
     cpu_set_t set;
-
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
 
 static int stop(const struct config *c)
 {
     char err[CONFIG_ERR];
-
     if (stop_daemon(c->socket, STOP_MS, err) == 0)
         return EXIT_SUCCESS;
     fprintf(stderr, "urnicd: %s\n", err);
@@ -55,7 +53,6 @@ static int stop(const struct config *c)
 static unsigned worker_count(const struct config *c)
 {
     unsigned n = c->workers;
-
     if (n > 0)
         return n;
     n = c->ndev < cores() ? c->ndev : cores();
@@ -89,7 +86,6 @@ static int check_cpus(const struct config *c, char *err)
 static int start_workers(struct urnicd *d, char *err)
 {
     const struct config *c = &d->conf;
-
     for (unsigned i = 0; i < worker_count(c); i++) {
         int rc = worker_init(&d->worker[i], i, worker_cpu(c, i), c->idle, &context_ops);
         if (rc < 0) {
@@ -105,7 +101,6 @@ static int start_workers(struct urnicd *d, char *err)
 static void remove_folder(const struct config *c)
 {
     char path[sizeof(c->socket)];
-
     memcpy(path, c->socket, sizeof(path));
     char *slash = strrchr(path, '/');
     if (c->parent < 0 || !slash || slash == path)
@@ -121,6 +116,7 @@ static void leave(void *conf)
 
 static int open_devices(struct urnicd *d, uint64_t seed, char *err)
 {
+    assert(d->nworker > 0);
     for (unsigned i = 0; i < d->conf.ndev; i++) {
         const struct config_device *c = &d->conf.dev[i];
         unsigned w = c->worker >= 0 ? (unsigned)c->worker : i % d->nworker;
@@ -140,7 +136,6 @@ static int open_devices(struct urnicd *d, uint64_t seed, char *err)
 static int start_devices(struct urnicd *d, char *err)
 {
     uint64_t seed = d->conf.seed;
-
     assert(d->nworker > 0);
     if (seed == 0)
         (void)!getrandom(&seed, sizeof(seed), 0);
@@ -192,7 +187,6 @@ static void notify_ready(void)
     const char *path = secure_getenv("NOTIFY_SOCKET");
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     static const char text[] = "READY=1";
-
     if (!path || strlen(path) >= sizeof(sa.sun_path))
         return;
     size_t len = strlen(path);
@@ -242,7 +236,6 @@ static void find_inherited(struct starter *s, const struct config *c)
 static void let_go(const struct starter *s, bool anywhere)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
     if (null >= 0) {
         dup2(null, STDERR_FILENO);
         close(null);
@@ -259,7 +252,6 @@ static void let_go(const struct starter *s, bool anywhere)
 static void explain(int rc, const char *err)
 {
     struct rlimit files;
-
     log_error("daemon", "%s", err[0] ? err : strerror(-rc));
     if (rc == -EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0)
         log_error("daemon",
@@ -272,7 +264,6 @@ static void explain(int rc, const char *err)
 static int start(struct urnicd *d, char *err)
 {
     int rc = memory_init();
-
     if (rc == 0)
         rc = check_cpus(&d->conf, err);
     if (rc == 0)
@@ -295,7 +286,6 @@ static int check_ports(struct urnicd *d)
 {
     char err[CONFIG_ERR] = "";
     int rc = start(d, err);
-
     if (rc < 0)
         explain(rc, err);
     else
@@ -310,7 +300,6 @@ static int serve(struct urnicd *d, const struct starter *s)
     char err[CONFIG_ERR] = "";
     bool anywhere = s->ready >= 0 && config_absolute(&d->conf);
     int rc = start(d, err);
-
     if (rc == 0)
         rc = control_open(d, err);
     if (rc == 0)
@@ -339,7 +328,6 @@ static int serve(struct urnicd *d, const struct starter *s)
 static int open_log(const struct config *c)
 {
     int rc = 0;
-
     log_set_level(c->log_level);
     log_echo(true);
     if (c->log[0])
@@ -360,7 +348,6 @@ static int background(struct urnicd *d)
     int fds[2], status;
     char ok;
     struct starter s = {.ready = -1};
-
     find_inherited(&s, &d->conf);
     if (open_log(&d->conf) < 0)
         return 2;
@@ -404,7 +391,6 @@ int main(int argc, char **argv)
     enum options_what what;
     char err[CONFIG_ERR] = "";
     sigset_t set;
-
     preload_shed(argv);
     std_streams_open();
     if (options_parse(argc, argv, &d.conf, &what, err) < 0 ||

@@ -75,7 +75,6 @@ static int options_apply(struct config *c, struct options_state *st, int opt, co
                          const char *arg, char *err)
 {
     struct config_device *d;
-
     switch (opt) {
     case OPT_DEVICE:
     case OPT_PORT:
@@ -121,7 +120,6 @@ static int options_pass(int argc, char **argv, struct config *c, struct options_
                         bool apply, enum options_what *what, char *err)
 {
     int opt, index = 0;
-
     optind = 0;
     opterr = 0;
     while ((opt = getopt_long(argc, argv, ":", options_long, &index)) != -1) {
@@ -164,7 +162,6 @@ int options_parse(int argc, char **argv, struct config *c, enum options_what *wh
 {
     static const char fallback[] = "/etc/urnic/urnicd.json";
     struct options_state st = {0};
-
     config_init(c);
     *what = OPTIONS_RUN;
     int rc = options_pass(argc, argv, c, &st, false, what, err);

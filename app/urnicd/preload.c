@@ -10,7 +10,6 @@ static bool preload_is_verbs(const char *path, size_t len)
 {
     static const char name[] = "libibverbs.so.1";
     const size_t n = sizeof(name) - 1;
-
     return len >= n && strncmp(path + len - n, name, n) == 0 &&
            (len == n || path[len - n - 1] == '/');
 }
@@ -21,7 +20,6 @@ void preload_shed(char **argv)
     char *kept = list ? strdup(list) : NULL;
     size_t used = 0;
     bool found = false;
-
     if (!kept)
         return;
     for (const char *at = list; *at;) {

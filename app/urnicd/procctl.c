@@ -25,7 +25,6 @@ struct look {
 static void look_job(void *arg, uint64_t now)
 {
     struct look *look = arg;
-
     (void)now;
     for (unsigned i = 0; i < look->n; i++)
         if (look->client[i]->ctx.device == look->device)
@@ -48,7 +47,6 @@ int procctl_admin(struct request *r, const json_t *in, char *out, size_t size)
     json_int_t skip = json_integer_value(first);
     struct look look = {.n = 0};
     unsigned seen = 0, next = 0;
-
     if (first && (!json_is_integer(first) || skip < 0 || skip > UINT16_MAX))
         return -EINVAL;
     for (const struct client *c = r->daemon->clients.first; c; c = c->next) {

@@ -73,7 +73,6 @@ static void qp_fill(const struct device *d, const struct client_qp *cqp,
     const struct client *c = cqp->ctx->client;
     struct engine_qp_params caps;
     struct engine_qp_attr attr;
-
     *out = (struct ipc_qp_info){
         .qpn = info->qpn,
         .dest_qpn = info->dest_qpn,
@@ -119,7 +118,6 @@ static bool qp_visit(void *arg, struct qp *qp)
     struct engine_qp_info info;
     struct engine_qp_params caps;
     struct engine_qp_attr attr;
-
     if (engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
         return true; /* QP1 is nobody's */
     const struct client_qp *cqp = caps.arg;
@@ -166,7 +164,6 @@ static int req_qp_history(struct request *r)
     struct ipc_text *out = request_reply(r, IPC_MSG_MAX);
     struct engine_qp_params caps;
     struct engine_qp_attr attr;
-
     if (!qp)
         return -ENOENT;
     bool owned = engine_qp_query(qp, &attr, &caps) == 0 && caps.arg;
@@ -183,7 +180,6 @@ static int req_qp_history(struct request *r)
 static int prep_capture_start(struct request *r)
 {
     const struct ipc_capture *in = request_in(r, struct ipc_capture);
-
     if (r->nfd != 1)
         return -EBADF;
     const struct capture_params p = {
@@ -211,7 +207,6 @@ static int req_capture_stop(struct request *r)
 {
     const struct ipc_handle *in = request_in(r, struct ipc_handle);
     int rc = client_capture_stop(r->client, in->handle, &in->hdr);
-
     r->deferred = rc == 0;
     return rc;
 }
@@ -222,7 +217,6 @@ static int req_addr_add(struct request *r)
 {
     const struct ipc_addr_admin *in = request_in(r, struct ipc_addr_admin);
     struct config_addr a = {.prefix = (uint8_t)in->prefix_len};
-
     memcpy(a.ip.b, in->ip, 16);
     if (in->prefix_len > (wire_addr_is_v4(&a.ip) ? 32u : 128u) || wire_addr_is_multicast(&a.ip))
         return -EINVAL;
@@ -232,7 +226,6 @@ static int req_addr_add(struct request *r)
 static int req_addr_del(struct request *r)
 {
     struct wire_addr ip;
-
     memcpy(ip.b, request_in(r, struct ipc_addr_admin)->ip, 16);
     return device_addr_del(r->device, &ip, r->now);
 }
@@ -247,7 +240,6 @@ static int req_admin(struct request *r)
     const struct ipc_text *in = request_in(r, struct ipc_text);
     struct ipc_text *out = request_reply(r, IPC_MSG_MAX);
     size_t room = IPC_MSG_MAX - sizeof(*out);
-
     if (in->len > r->in_len - sizeof(*in))
         return -EBADMSG;
     int rc = linkctl_admin(r, in->text, in->len, out->text, room);

@@ -31,7 +31,6 @@ static int req_cm_channel_create(struct request *r)
     struct ipc_handle *out = request_out(r, struct ipc_handle);
     struct cm_channel *ch = calloc(1, sizeof(*ch));
     int rc = ch ? request_channel(r, HANDLE_CM_CHANNEL, &ch->fd) : -ENOMEM;
-
     if (rc < 0) {
         free(ch);
         return rc;
@@ -48,7 +47,6 @@ static int req_cm_channel_destroy(struct request *r)
 {
     uint32_t h = request_in(r, struct ipc_handle)->handle;
     struct cm_channel *ch = cm_channel_get(r->client, h);
-
     if (!ch)
         return -EINVAL;
     if (ch->users > 0)
@@ -64,7 +62,6 @@ static int cm_id_new(struct request *r, uint32_t channel, uint32_t ps, uint64_t 
     struct client *c = r->client;
     struct cm_channel *ch = cm_channel_get(c, channel);
     struct cm_id *id;
-
     if (!ch || (ps != IPC_PS_TCP && ps != IPC_PS_UDP && ps != IPC_PS_IB))
         return -EINVAL;
     id = calloc(1, sizeof(*id));
@@ -92,7 +89,6 @@ static int req_cm_id_create(struct request *r)
     struct ipc_handle *out = request_out(r, struct ipc_handle);
     struct cm_id *id;
     int rc = cm_id_new(r, in->channel, in->ps, in->ref, &id);
-
     if (rc == 0)
         out->handle = id->handle;
     return rc;
@@ -101,7 +97,6 @@ static int req_cm_id_create(struct request *r)
 static void cm_id_destroy(struct request *r, struct cm_id *id)
 {
     uint32_t handle = id->handle;
-
     cmgr_id_free(id, r->now);
     handle_del(&r->client->handles, handle);
 }
@@ -119,7 +114,6 @@ static int req_cm_id_destroy(struct request *r)
 {
     struct cm_id *id = cm_get(r, request_in(r, struct ipc_handle)->handle);
     struct ipc_cm_destroyed *out = request_out(r, struct ipc_cm_destroyed);
-
     if (!id)
         return -EINVAL;
     out->events = id->events;
@@ -133,7 +127,6 @@ static int req_cm_bind(struct request *r)
     struct ipc_cm_addr *out = request_out(r, struct ipc_cm_addr);
     struct cm_id *id = cm_get(r, in->id);
     int rc = id ? cmgr_bind(id, &in->src) : -EINVAL;
-
     if (rc == 0) {
         out->id = in->id;
         out->src = id->src;
@@ -147,7 +140,6 @@ static int req_cm_resolve_addr(struct request *r)
     struct ipc_cm_addr *out = request_out(r, struct ipc_cm_addr);
     struct cm_id *id = cm_get(r, in->id);
     int rc = id ? 0 : -EINVAL;
-
     if (in->id == 0)
         rc = cm_id_new(r, in->channel, in->ps, in->ref, &id);
     if (rc == 0)
@@ -162,7 +154,6 @@ static int req_cm_resolve_addr(struct request *r)
 static int req_cm_resolve_route(struct request *r)
 {
     struct cm_id *id = cm_get(r, request_in(r, struct ipc_cm_timeout)->id);
-
     return id ? cmgr_route(id) : -EINVAL;
 }
 
@@ -170,7 +161,6 @@ static int req_cm_listen(struct request *r)
 {
     const struct ipc_cm_listen *in = request_in(r, struct ipc_cm_listen);
     struct cm_id *id = cm_get(r, in->id);
-
     return id ? cmgr_listen(id, in->backlog, in->family) : -EINVAL;
 }
 
@@ -180,7 +170,6 @@ static int cm_mapped(struct request *r, const struct cm_id *id)
     struct qp *qp = id->driven ? engine_qp_find(r->device->engine, id->qpn) : NULL;
     struct engine_qp_params caps;
     struct engine_qp_attr attr;
-
     if (!qp || engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
         return 0;
     return seal_mapped_qp(r, caps.arg);
@@ -190,7 +179,6 @@ static int req_cm_connect(struct request *r)
 {
     const struct ipc_cm_conn *in = request_in(r, struct ipc_cm_conn);
     struct cm_id *id = cm_get(r, in->id);
-
     int rc = id ? cm_mapped(r, id) : -EINVAL;
 
     return rc == 0 ? cmgr_connect(id, in, r->now) : rc;
@@ -201,7 +189,6 @@ static int cm_id_accept(struct client *c, const struct ipc_cm_conn *in, uint64_t
 {
     struct cm_id *id = handle_get(&c->handles, HANDLE_CM_ID, in->id);
     struct cm_channel *ch = cm_channel_get(c, in->channel);
-
     if (!id || (in->channel != 0 && !ch))
         return -EINVAL;
     int rc = cmgr_accept(id, in, now);
@@ -213,7 +200,6 @@ static int cm_id_accept(struct client *c, const struct ipc_cm_conn *in, uint64_t
 static int cm_accept_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
 {
     struct ipc_cm_conn m;
-
     (void)len; /* a bare header */
     memcpy(&m, d->msg, sizeof(m));
     struct cm_id *id = handle_get(&d->client->handles, HANDLE_CM_ID, m.id);
@@ -227,7 +213,6 @@ static int req_cm_accept(struct request *r)
     const struct ipc_cm_conn *in = request_in(r, struct ipc_cm_conn);
     struct cm_id *id = cm_get(r, in->id);
     struct wire_addr remote;
-
     if (!id || !id->driven)
         return cm_id_accept(r->client, in, r->now);
     int rc = cm_mapped(r, id);
@@ -241,21 +226,18 @@ static int req_cm_reject(struct request *r)
 {
     const struct ipc_cm_conn *in = request_in(r, struct ipc_cm_conn);
     struct cm_id *id = cm_get(r, in->id);
-
     return id ? cmgr_reject(id, in, r->now) : -EINVAL;
 }
 
 static int req_cm_establish(struct request *r)
 {
     struct cm_id *id = cm_get(r, request_in(r, struct ipc_handle)->handle);
-
     return id ? cmgr_establish(id, r->now) : -EINVAL;
 }
 
 static int req_cm_disconnect(struct request *r)
 {
     struct cm_id *id = cm_get(r, request_in(r, struct ipc_handle)->handle);
-
     return id ? cmgr_disconnect(id, r->now) : -EINVAL;
 }
 
@@ -263,7 +245,6 @@ static int req_cm_join(struct request *r)
 {
     const struct ipc_cm_addr *in = request_in(r, struct ipc_cm_addr);
     struct cm_id *id = cm_get(r, in->id);
-
     return id ? cmgr_join(id, &in->dst, r->now) : -EINVAL;
 }
 
@@ -271,7 +252,6 @@ static int req_cm_leave(struct request *r)
 {
     const struct ipc_cm_addr *in = request_in(r, struct ipc_cm_addr);
     struct cm_id *id = cm_get(r, in->id);
-
     return id ? cmgr_leave(id, &in->dst, r->now) : -EINVAL;
 }
 
@@ -280,7 +260,6 @@ static int req_cm_qp_attr(struct request *r)
     const struct ipc_cm_qp_attr *in = request_in(r, struct ipc_cm_qp_attr);
     struct ipc_qp_modify *out = request_out(r, struct ipc_qp_modify);
     struct cm_id *id = cm_get(r, in->id);
-
     return id ? cmgr_qp_attr(id, in->state, out) : -EINVAL;
 }
 
@@ -290,7 +269,6 @@ static int req_cm_query(struct request *r)
     struct ipc_cm_route *out = request_out(r, struct ipc_cm_route);
     const struct device *d = r->device;
     struct wire_addr local;
-
     if (!id || id->src.port == 0) /* as long as it has no address it has no port */
         return -EINVAL;
     out->src = id->src;
@@ -315,7 +293,6 @@ static int req_cm_migrate(struct request *r)
     struct ipc_cm_destroyed *out = request_out(r, struct ipc_cm_destroyed);
     struct cm_channel *ch = cm_channel_get(r->client, in->channel);
     struct cm_id *id = cm_get(r, in->id);
-
     if (!id || !ch)
         return -EINVAL;
     cm_id_move(id, ch, in->ref);
@@ -328,7 +305,6 @@ static int req_cm_qp(struct request *r)
     const struct ipc_cm_qp *in = request_in(r, struct ipc_cm_qp);
     struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, in->qp);
     struct cm_id *id = cm_get(r, in->id);
-
     int rc = id && qp ? seal_mapped_qp(r, qp) : -EINVAL;
 
     return rc == 0 ? cmgr_take_qp(id, qp, r->now) : rc;

@@ -20,7 +20,6 @@
 static int req_hello(struct request *r)
 {
     struct ipc_hello theirs;
-
     memcpy(&theirs, r->in, sizeof(theirs));
     struct ipc_hello *ours = request_out(r, struct ipc_hello);
     ipc_hello_fill(ours, FEATURES & theirs.features);
@@ -32,7 +31,6 @@ static int req_hello(struct request *r)
 static int req_version(struct request *r)
 {
     struct ipc_version *out = request_out(r, struct ipc_version);
-
     snprintf(out->text, sizeof(out->text), "urnicd " URNIC_VERSION);
     out->pid = (uint32_t)getpid();
     out->workers = r->daemon->nworker;
@@ -53,7 +51,6 @@ static int req_device_list(struct request *r)
     struct urnicd *u = r->daemon;
     size_t len = sizeof(struct ipc_device_list) + u->ndevice * sizeof(struct ipc_device);
     struct ipc_device_list *out = request_reply(r, len);
-
     out->count = u->ndevice;
     for (unsigned i = 0; i < u->ndevice; i++)
         device_fill(u->device[i], &out->dev[i]);
@@ -63,7 +60,6 @@ static int req_device_list(struct request *r)
 static int req_device_query(struct request *r)
 {
     struct ipc_device_attr *out = request_out(r, struct ipc_device_attr);
-
     device_fill(r->device, &out->dev);
     snprintf(out->fw_ver, sizeof(out->fw_ver), URNIC_VERSION);
     snprintf(out->port_spec, sizeof(out->port_spec), "%.127s", r->device->conf->port);
@@ -100,7 +96,6 @@ static int req_device_query(struct request *r)
 static uint16_t violations(const struct device *d, enum engine_counter which)
 {
     uint64_t n = engine_counters(d->engine)[which];
-
     return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
 }
 
@@ -109,7 +104,6 @@ static int req_port_query(struct request *r)
     const struct device *d = r->device;
     struct ipc_port_attr *out = request_out(r, struct ipc_port_attr);
     struct io_link link;
-
     d->io->ops->link(d->io, &link);
     out->state = link.up ? IPC_PORT_ACTIVE : IPC_PORT_DOWN;
     out->max_mtu = IPC_MTU_4096;
@@ -133,7 +127,6 @@ static int req_gid_table(struct request *r)
 {
     struct ipc_gid_table *out =
         request_reply(r, sizeof(*out) + (size_t)GID_ENTRIES * sizeof(struct ipc_gid));
-
     for (unsigned i = 0; i < GID_ENTRIES; i++) {
         const struct gid_entry *e = gid_at(&r->device->gids, i);
         if (!e)
@@ -151,7 +144,6 @@ static int req_gid_table(struct request *r)
 int socket_pair(int type, int *ours, int *theirs)
 {
     int sv[2];
-
     if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, sv) < 0)
         return -errno;
     fcntl(sv[0], F_SETFL, O_NONBLOCK); /* of our own file description: the client can't undo it */
@@ -167,7 +159,6 @@ static int ctx_open_resources(struct request *r, struct context *ctx, uint64_t *
     size_t size = sizeof(struct ipc_doorbell) + QUOTA_QUEUES * sizeof(uint32_t);
     int slab_fd, kick = -1, async = -1;
     int rc = memory_slab("urnic-doorbells", size, &ctx->doorbell_mem, &slab_fd);
-
     if (rc < 0)
         return rc;
     *slab_size = ctx->doorbell_mem->len;
@@ -190,7 +181,6 @@ static int req_ctx_open(struct request *r)
     struct client *c = r->client;
     const struct ipc_ctx_open *in = request_in(r, struct ipc_ctx_open);
     char name[IPC_NAME_MAX];
-
     if (c->open)
         return -EISCONN;
     memcpy(name, in->device, sizeof(name));

@@ -22,7 +22,6 @@ static int req_pd_alloc(struct request *r)
     struct ipc_handle *out = request_out(r, struct ipc_handle);
     uint32_t pd;
     int rc = mem_pd_alloc(mem, &pd);
-
     if (rc < 0)
         return rc;
     rc = handle_add(&r->client->handles, HANDLE_PD, (void *)(uintptr_t)pd, &out->handle);
@@ -35,7 +34,6 @@ static int req_pd_free(struct request *r)
 {
     uint32_t h = request_in(r, struct ipc_handle)->handle;
     uintptr_t pd = (uintptr_t)handle_get(&r->client->handles, HANDLE_PD, h);
-
     if (!pd)
         return -EINVAL;
     int rc = mem_pd_free(engine_mem(r->device->engine), (uint32_t)pd);
@@ -56,7 +54,6 @@ static int slab_mapped(struct request *r, struct memory *m)
 {
     bool had = m->fd >= 0;
     int rc = seal_mapped(r, m);
-
     if (had && m->fd < 0)
         share_give(r->client->share, SHARE_FDS, 1);
     return rc;
@@ -71,7 +68,6 @@ static int prep_slab_alloc(struct request *r)
     uint64_t page = in->flags & IPC_SLAB_HUGE ? MEMORY_HUGE_PAGE : MEMORY_PAGE;
     struct memory *mem;
     int fd;
-
     if (in->size == 0 || (in->flags & ~IPC_SLAB_HUGE) != 0)
         return -EINVAL;
     if (in->size > QUOTA_SLAB_OCTETS) /* before it is rounded up, which could wrap */
@@ -98,7 +94,6 @@ static int req_slab_alloc(struct request *r)
     struct app_slab *slab = calloc(1, sizeof(*slab));
     struct ipc_slab *out = request_out(r, struct ipc_slab);
     int rc = slab ? handle_add(&r->client->handles, HANDLE_SLAB, slab, &out->slab) : -ENOMEM;
-
     if (rc < 0) {
         free(slab);
         r->unmap = mem;
@@ -113,7 +108,6 @@ static int req_slab_free(struct request *r)
 {
     uint32_t h = request_in(r, struct ipc_handle)->handle;
     struct app_slab *slab = handle_get(&r->client->handles, HANDLE_SLAB, h);
-
     if (!slab)
         return -EINVAL;
     if (slab->users > 0)
@@ -140,7 +134,6 @@ static int prep_mr_process(struct request *r)
 {
     const struct ipc_mr_reg *in = request_in(r, struct ipc_mr_reg);
     struct client *c = r->client;
-
     if (r->nfd != 0)
         return -EBADF;
     if (in->len > LIMIT_MR_SIZE || in->off > UINT64_MAX - in->len)
@@ -170,7 +163,6 @@ static int prep_mr_reg(struct request *r)
 {
     const struct ipc_mr_reg *in = request_in(r, struct ipc_mr_reg);
     struct memory *mem;
-
     if (in->kind == IPC_MR_PROCESS)
         return prep_mr_process(r);
     if (in->kind != IPC_MR_FD)
@@ -236,7 +228,6 @@ static int req_mr_reg(struct request *r)
     struct region *mr = calloc(1, sizeof(*mr));
     struct mem_seg seg;
     int rc = !mr ? -ENOMEM : !pd ? -EINVAL : mr_backing(r, in, mr, &seg);
-
     if (rc == 0)
         rc = mem_mr_reg(mem, (uint32_t)pd, in->iova, in->len, in->access, &seg, in->len ? 1 : 0, mr,
                         &out->lkey, &out->rkey);
@@ -266,7 +257,6 @@ static int req_mr_rereg(struct request *r)
     struct client *c = r->client;
     struct region *mr = handle_get(&c->handles, HANDLE_MR, in->mr);
     uintptr_t pd = (uintptr_t)handle_get(&c->handles, HANDLE_PD, in->pd);
-
     if (!mr || !pd)
         return -EINVAL;
     if (mr->own && !mr->own->writable && (in->access & MEM_LOCAL_WRITE))
@@ -283,7 +273,6 @@ static int req_mr_dereg(struct request *r)
     uint32_t h = request_in(r, struct ipc_handle)->handle;
     struct region *mr = handle_get(&r->client->handles, HANDLE_MR, h);
     int rc = mr ? client_mr_dereg(r->client, mr, &r->unmap) : -EINVAL;
-
     if (rc == 0)
         handle_del(&r->client->handles, h);
     return rc;
@@ -298,7 +287,6 @@ static int req_mr_alloc(struct request *r)
     struct mem *mem = engine_mem(r->device->engine);
     uintptr_t pd = (uintptr_t)handle_get(&c->handles, HANDLE_PD, in->pd);
     struct app_slab *slab = handle_get(&c->handles, HANDLE_SLAB, in->obj);
-
     if (!pd || !slab)
         return -EINVAL;
     if (!memory_holds(slab->mem, in->off, in->len))
@@ -335,7 +323,6 @@ static int req_mw_alloc(struct request *r)
     struct mem *mem = engine_mem(r->device->engine);
     uintptr_t pd = (uintptr_t)handle_get(&r->client->handles, HANDLE_PD, in->pd);
     int rc = pd ? mem_mw_alloc(mem, (uint32_t)pd, in->mw_type, &out->rkey) : -EINVAL;
-
     if (rc < 0)
         return rc;
     rc = handle_add(&r->client->handles, HANDLE_MW, (void *)(uintptr_t)out->rkey, &out->mr);
@@ -348,7 +335,6 @@ static int req_mw_dealloc(struct request *r)
 {
     uint32_t h = request_in(r, struct ipc_handle)->handle;
     uintptr_t rkey = (uintptr_t)handle_get(&r->client->handles, HANDLE_MW, h);
-
     if (!rkey)
         return -EINVAL;
     int rc = mem_mw_dealloc(engine_mem(r->device->engine), (uint32_t)rkey);

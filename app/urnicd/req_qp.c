@@ -26,7 +26,6 @@ static const uint8_t mac_none[6];
 static int qp_objects(struct request *r, const struct ipc_qp_create *in, struct client_qp *qp)
 {
     const struct handle_table *t = &r->client->handles;
-
     qp->pd = (uint32_t)(uintptr_t)handle_get(t, HANDLE_PD, in->pd);
     qp->send_cq = handle_get(t, HANDLE_CQ, in->send_cq);
     qp->recv_cq = handle_get(t, HANDLE_CQ, in->recv_cq);
@@ -125,7 +124,6 @@ static int qp_queues(struct request *r, struct client_qp *qp, const struct engin
 static void qp_undo(struct request *r, struct client_qp *qp)
 {
     struct context *ctx = &r->client->ctx;
-
     if (qp->sq.ring.entries > 0)
         context_queue_del(ctx, &qp->sq);
     if (qp->rq.ring.entries > 0)
@@ -145,7 +143,6 @@ int req_qp_create(struct request *r)
     struct cm_id *id = handle_get(&r->client->handles, HANDLE_CM_ID, in->cm_id);
     struct engine_qp_params p;
     int rc = qp_limits(in);
-
     if (rc == 0 && in->cm_id != 0 && (!id || !cmgr_takes_qp(id)))
         rc = -EINVAL;
     if (rc == 0 && handle_full(&r->client->handles, HANDLE_QP))
@@ -188,7 +185,6 @@ static int av_wanted(const struct device *d, const struct ipc_av *in, struct eng
 {
     int rc = av_from_ipc(d, in, out);
     unsigned whole = wire_addr_is_v4(&out->dgid) ? 32 : 128;
-
     if (rc == 0 && !wire_addr_is_multicast(&out->dgid) && !net_addr_possible(&out->dgid, whole))
         rc = -EINVAL;
     return rc;
@@ -198,7 +194,6 @@ static int qp_modify_resolved(struct deferred *d, const uint8_t mac[6], size_t *
 {
     struct ipc_qp_modify m;
     struct engine_av av;
-
     (void)len; /* a bare header */
     memcpy(&m, d->msg, sizeof(m));
     struct client_qp *qp = handle_get(&d->client->handles, HANDLE_QP, m.qp);
@@ -216,7 +211,6 @@ int req_qp_modify(struct request *r)
     const struct ipc_qp_modify *in = request_in(r, struct ipc_qp_modify);
     struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, in->qp);
     struct engine_av av;
-
     if (!qp || ((in->mask & QPA_STATE) && in->attr.state > QPS_ERR))
         return -EINVAL;
     int rc = seal_mapped_qp(r, qp);
@@ -240,7 +234,6 @@ int req_qp_query(struct request *r)
     struct engine_qp_attr a;
     struct engine_qp_params p;
     int rc = qp ? engine_qp_query(qp->qp, &a, &p) : -EINVAL;
-
     if (rc < 0)
         return rc;
     out->attr = (struct ipc_qp_attr){
@@ -270,7 +263,6 @@ int req_qp_destroy(struct request *r)
     struct handle_table *t = &r->client->handles;
     struct client_qp *qp = handle_get(t, HANDLE_QP, in->qp);
     struct cm_id *id = handle_get(t, HANDLE_CM_ID, in->cm_id);
-
     if (!qp || (in->cm_id != 0 && !id))
         return -EINVAL;
     /* Those that an id has joined are left with it. */
@@ -290,7 +282,6 @@ int req_qp_destroy(struct request *r)
 static int av_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
 {
     struct ipc_av_resolve m;
-
     (void)now;
     memcpy(&m, d->msg, sizeof(m));
     memcpy(m.av.dmac, mac, 6);
@@ -304,7 +295,6 @@ int req_av_resolve(struct request *r)
     const struct ipc_av_resolve *in = request_in(r, struct ipc_av_resolve);
     struct engine_av av;
     int rc = av_wanted(r->device, &in->av, &av);
-
     if (rc < 0)
         return rc;
     if (memcmp(av.dmac, mac_none, 6) == 0)
@@ -318,7 +308,6 @@ int req_mcast_attach(struct request *r)
     const struct ipc_mcast *in = request_in(r, struct ipc_mcast);
     struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, in->qp);
     struct wire_addr group;
-
     memcpy(group.b, in->gid, 16);
     return qp ? client_qp_attach(r->client, qp, &group, r->now) : -EINVAL;
 }
@@ -328,7 +317,6 @@ int req_mcast_detach(struct request *r)
     const struct ipc_mcast *in = request_in(r, struct ipc_mcast);
     struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, in->qp);
     struct wire_addr group;
-
     memcpy(group.b, in->gid, 16);
     return qp ? client_qp_detach(r->client, qp, &group, r->now) : -EINVAL;
 }

@@ -16,7 +16,6 @@
 uint32_t pow2_at_least(uint32_t n)
 {
     uint32_t p = 1;
-
     while (p < n)
         p *= 2;
     return p;
@@ -26,7 +25,6 @@ uint32_t pow2_at_least(uint32_t n)
 static void queue_where(struct request *r, const struct queue *q, struct ipc_where *where)
 {
     int fd = qslab_where(&r->client->qslabs, &q->place, where);
-
     where->entries = q->ring.entries;
     where->stride = q->ring.stride;
     where->doorbell = q->number;
@@ -39,7 +37,6 @@ int queue_create(struct request *r, struct queue *q, enum queue_kind kind, uint3
                  uint32_t stride, bool ud, struct ipc_where *where)
 {
     struct client *c = r->client;
-
     entries = pow2_at_least(entries);
     int rc = qslab_alloc(&c->qslabs, ipc_queue_size(entries, stride), &q->place);
     if (rc < 0)
@@ -69,7 +66,6 @@ static int req_channel_create(struct request *r)
     struct ipc_handle *out = request_out(r, struct ipc_handle);
     struct channel *ch = calloc(1, sizeof(*ch));
     int rc = ch ? request_channel(r, HANDLE_CHANNEL, &ch->fd) : -ENOMEM;
-
     if (rc < 0) {
         free(ch);
         return rc;
@@ -85,7 +81,6 @@ static int req_channel_destroy(struct request *r)
     uint32_t h = request_in(r, struct ipc_handle)->handle;
     struct channel *ch = handle_get(&r->client->handles, HANDLE_CHANNEL, h);
     int rc = ch ? client_channel_destroy(ch) : -EINVAL;
-
     if (rc == 0)
         handle_del(&r->client->handles, h);
     return rc;
@@ -98,7 +93,6 @@ static int cq_ring(struct request *r, struct client_cq *cq, uint32_t entries,
 {
     uint64_t size = sizeof(struct ipc_cq_ring) + (uint64_t)entries * sizeof(struct ipc_cqe);
     int rc = qslab_alloc(&r->client->qslabs, size, &cq->place);
-
     if (rc < 0)
         return rc;
     ipc_cq_view_init(&cq->view, qslab_at(&cq->place), entries);
@@ -117,7 +111,6 @@ static int req_cq_create(struct request *r)
     struct client *c = r->client;
     struct channel *ch = handle_get(&c->handles, HANDLE_CHANNEL, in->channel);
     struct client_cq *cq;
-
     if (in->cqe == 0 || in->cqe > LIMIT_CQE || (in->channel != 0 && !ch) || in->vector != 0)
         return -EINVAL;
     cq = calloc(1, sizeof(*cq));
@@ -173,7 +166,6 @@ static int cq_make_next(struct request *r, struct client_cq *cq, uint32_t entrie
 {
     const struct ipc_cq_view view = cq->view;
     const struct slab_place place = cq->place;
-
     qslab_free(&cq->next_place); /* of a move that the client has given up */
     cq->next.entries = 0;
     if (entries <= view.entries)
@@ -193,7 +185,6 @@ static int req_cq_resize(struct request *r)
     const struct ipc_cq_resize *in = request_in(r, struct ipc_cq_resize);
     struct ipc_cq *out = request_out(r, struct ipc_cq);
     struct client_cq *cq = handle_get(&r->client->handles, HANDLE_CQ, in->cq);
-
     if (!cq || in->cqe == 0 || in->cqe > LIMIT_CQE || in->move > 1)
         return -EINVAL;
     uint32_t cons = atomic_load_explicit(&cq->view.ring->cons, memory_order_acquire);
@@ -225,7 +216,6 @@ static int req_cq_destroy(struct request *r)
     uint32_t h = request_in(r, struct ipc_handle)->handle;
     struct client_cq *cq = handle_get(&r->client->handles, HANDLE_CQ, h);
     int rc = cq ? client_cq_destroy(r->client, cq) : -EINVAL;
-
     if (rc == 0)
         handle_del(&r->client->handles, h);
     return rc;
@@ -235,7 +225,6 @@ static int req_cq_modify(struct request *r)
 {
     const struct ipc_cq_modify *in = request_in(r, struct ipc_cq_modify);
     struct client_cq *cq = handle_get(&r->client->handles, HANDLE_CQ, in->cq);
-
     if (!cq)
         return -EINVAL;
     int rc = seal_mapped_place(r, &cq->place);
@@ -253,7 +242,6 @@ static int srq_domain(struct request *r, const struct ipc_srq_create *in,
 {
     const struct handle_table *t = &r->client->handles;
     const struct client_cq *cq = handle_get(t, HANDLE_CQ, in->cq);
-
     if (in->xrcd == 0 && in->cq == 0)
         return 0;
     p->xrcd = (uint32_t)(uintptr_t)handle_get(t, HANDLE_PD, in->xrcd);
@@ -270,7 +258,6 @@ static int req_srq_create(struct request *r)
     struct client *c = r->client;
     uintptr_t pd = (uintptr_t)handle_get(&c->handles, HANDLE_PD, in->pd);
     struct client_srq *srq;
-
     if (!pd || in->max_wr == 0 || in->max_wr > LIMIT_SRQ_WR || in->max_sge > LIMIT_SGE)
         return -EINVAL;
     srq = calloc(1, sizeof(*srq));
@@ -317,7 +304,6 @@ static void srq_take_posted(struct client_srq *srq, uint64_t now)
 {
     uint32_t taken = 0;
     bool more = true;
-
     while (more && taken < srq->rq.ring.entries)
         taken += queue_pull(&srq->rq, now, &more);
 }
@@ -328,7 +314,6 @@ static int req_srq_modify(struct request *r)
 {
     const struct ipc_srq_modify *in = request_in(r, struct ipc_srq_modify);
     struct client_srq *srq = handle_get(&r->client->handles, HANDLE_SRQ, in->srq);
-
     if (!srq || (in->mask & ~(IPC_SRQ_MAX_WR | IPC_SRQ_LIMIT)) != 0)
         return -EINVAL;
     if (in->mask & IPC_SRQ_MAX_WR)
@@ -347,7 +332,6 @@ static int req_srq_query(struct request *r)
     struct ipc_srq_attr *out = request_out(r, struct ipc_srq_attr);
     struct engine_srq_params p;
     int rc = srq ? engine_srq_query(srq->srq, &p) : -EINVAL;
-
     if (rc < 0)
         return rc;
     out->max_wr = p.max_wr;
@@ -361,7 +345,6 @@ static int req_srq_destroy(struct request *r)
     uint32_t h = request_in(r, struct ipc_handle)->handle;
     struct client_srq *srq = handle_get(&r->client->handles, HANDLE_SRQ, h);
     int rc = srq ? client_srq_destroy(r->client, srq) : -EINVAL;
-
     if (rc == 0)
         handle_del(&r->client->handles, h);
     return rc;

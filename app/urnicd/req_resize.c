@@ -15,7 +15,6 @@ static int srq_prepare(struct request *r, struct client_srq *srq, const struct i
 {
     struct ipc_srq *out = request_out(r, struct ipc_srq);
     uint32_t entries = pow2_at_least(in->max_wr), stride = srq->rq.ring.stride;
-
     qslab_free(&srq->other);
     srq->other_size = 0;
     int rc = qslab_alloc(&r->client->qslabs, ipc_queue_size(entries, stride), &srq->other);
@@ -68,7 +67,6 @@ int req_srq_resize(struct request *r)
     const struct ipc_srq_resize *in = request_in(r, struct ipc_srq_resize);
     struct client_srq *srq = handle_get(&r->client->handles, HANDLE_SRQ, in->srq);
     int rc = 0;
-
     if (!srq || in->step > IPC_RESIZE_COMMIT)
         return -EINVAL;
     if (in->step == IPC_RESIZE_PREPARE) {

@@ -32,7 +32,6 @@ void request_reply_fd(struct request *r, int fd, bool close_after)
 int request_channel(struct request *r, enum handle_kind kind, int *ours)
 {
     int theirs;
-
     if (handle_full(&r->client->handles, kind))
         return -EDQUOT;
     int rc = socket_pair(SOCK_SEQPACKET, ours, &theirs);
@@ -51,7 +50,6 @@ int request_defer(struct request *r, size_t len, const struct wire_addr *dst,
                   int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now))
 {
     int rc = deferred_start(r->client, r->in, len, dst, act, r->now);
-
     r->deferred = rc == 0;
     return rc;
 }
@@ -69,7 +67,6 @@ static const struct request_type *request_find(unsigned type)
     static const struct request_type *const tables[] = {
         request_device, request_memory, request_queue, request_cm, request_admin,
     };
-
     for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         if (type < IPC_TYPE_MAX && tables[i][type].where != REQ_NOWHERE)
             return &tables[i][type];
@@ -81,7 +78,6 @@ static const struct request_type *request_find(unsigned type)
 static int request_device_of(struct request *r)
 {
     char name[IPC_NAME_MAX];
-
     memcpy(name, r->in + sizeof(struct ipc_hdr), sizeof(name));
     name[sizeof(name) - 1] = '\0';
     if (name[0] != '\0')
@@ -100,7 +96,6 @@ struct request_job {
 static void request_on_worker(void *arg, uint64_t now)
 {
     struct request_job *job = arg;
-
     job->r->now = now;
     job->status = job->fn(job->r);
 }
@@ -109,7 +104,6 @@ static int request_run(struct request *r, const struct request_type *t)
 {
     struct request_job job = {.r = r, .fn = t->run};
     int rc = 0;
-
     if (t->where == REQ_DEVICE)
         rc = request_device_of(r);
     else if (t->where == REQ_CONTEXT)
@@ -134,7 +128,6 @@ static int request_checked(struct request *r)
 {
     struct ipc_hdr hdr;
     uint8_t raw[IPC_MSG_MAX];
-
     memcpy(&hdr, r->in, sizeof(hdr));
     const struct request_type *t = request_find(hdr.type);
     if (!t)
@@ -169,7 +162,6 @@ void request_close_fds(struct request *r)
 static void request_over_share(struct request *r, unsigned type)
 {
     struct share *of[] = {r->client->share, r->client->of_device};
-
     for (unsigned i = 0; i < 2; i++) {
         struct share *s = of[i];
         if (!s || s->lacked == SHARE_KINDS || !share_may_log(r->client->share, clock_now()))
@@ -188,7 +180,6 @@ static void request_over_share(struct request *r, unsigned type)
 void request_serve(struct request *r)
 {
     struct ipc_hdr request;
-
     r->out_len = sizeof(struct ipc_hdr);
     memset(r->out, 0, r->out_len);
     r->nout = 0;

@@ -55,7 +55,6 @@ int seal_mapped_place(struct request *r, const struct slab_place *p)
 int seal_mapped_qp(struct request *r, const struct client_qp *qp)
 {
     int rc = seal_mapped_place(r, &qp->sq.place);
-
     return rc == 0 ? seal_mapped_place(r, &qp->rq.place) : rc;
 }
 
@@ -63,7 +62,6 @@ static void seal_add(void *arg)
 {
     struct seal *s = arg;
     const uint64_t one = 1;
-
     (void)fcntl(s->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
     close(s->fd);
     pthread_mutex_lock(&seal_lock);
@@ -102,7 +100,6 @@ int seal_wait(struct request *r, size_t size)
 static struct seal *seal_take(void)
 {
     struct seal **p, *s;
-
     pthread_mutex_lock(&seal_lock);
     for (p = &seal_list; *p && !(*p)->done;)
         p = &(*p)->next;
@@ -118,7 +115,6 @@ void seal_service(struct urnicd *d)
     static struct request r;
     struct seal *s;
     uint64_t n;
-
     (void)!read(d->seals_fd, &n, sizeof(n));
     while ((s = seal_take())) {
         struct client *c = s->client;

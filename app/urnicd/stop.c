@@ -31,7 +31,6 @@ static int stop_connect(const char *path, int timeout_ms)
     const struct timeval most = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000L};
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     size_t len = strlen(path);
-
     if (len >= sizeof(sa.sun_path))
         return -ENAMETOOLONG;
     memcpy(sa.sun_path, path, len);
@@ -52,7 +51,6 @@ static int stop_pidfd(int sock)
 {
     struct ucred peer;
     socklen_t len = sizeof(peer);
-
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
         return -errno;
     if (peer.pid <= 0) /* of another process id namespace */
@@ -65,7 +63,6 @@ static int stop_pidfd(int sock)
 static bool stop_gone(const char *path)
 {
     int sock = stop_connect(path, 1);
-
     if (sock >= 0)
         close(sock);
     return sock < 0 && sock != -EAGAIN;
@@ -74,7 +71,6 @@ static bool stop_gone(const char *path)
 int stop_daemon(const char *path, int timeout_ms, char *err)
 {
     int sock = stop_connect(path, timeout_ms);
-
     if (sock == -ENOENT || sock == -ECONNREFUSED || sock == -EPROTOTYPE)
         return stop_fail(err, path, -ECONNREFUSED, "no urnicd serves there");
     if (sock == -EAGAIN)

@@ -83,7 +83,6 @@ static void load(struct program *p, int size, int off)
 static uint32_t word_at(const uint8_t *b)
 {
     uint32_t w;
-
     memcpy(&w, b, sizeof(w));
     return w;
 }
@@ -91,7 +90,6 @@ static uint32_t word_at(const uint8_t *b)
 static bool is_ip4(const struct io_addr *a)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
     return memcmp(a->b, mapped, sizeof(mapped)) == 0;
 }
 
@@ -137,7 +135,6 @@ static void match_ip6(struct program *p, const struct io_addr *addrs, unsigned n
 static void write_program(struct program *p, const struct io_addr *addrs, unsigned n)
 {
     unsigned to_ip6;
-
     p->n = 0;
     emit(p, BPF_JMP | BPF_JA, 0, 0, 4, 0);
     leave(p, TCX_VERDICT_NEXT);
@@ -159,7 +156,6 @@ static void write_program(struct program *p, const struct io_addr *addrs, unsign
 static int bpf(int cmd, union bpf_attr *attr)
 {
     long rc = syscall(SYS_bpf, cmd, attr, sizeof(*attr));
-
     return rc < 0 ? -errno : (int)rc;
 }
 
@@ -169,7 +165,6 @@ int claim_make(int ifindex, const struct io_addr *addrs, unsigned n)
     struct program p;
     union bpf_attr attr;
     int prog, link;
-
     write_program(&p, addrs, n < CLAIM_ADDRS_MAX ? n : CLAIM_ADDRS_MAX);
     memset(&attr, 0, sizeof(attr));
     attr.prog_type = BPF_PROG_TYPE_SCHED_CLS;

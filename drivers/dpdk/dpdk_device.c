@@ -49,7 +49,6 @@ static bool kernel_iface(enum dpdk_kind kind)
 static bool ignores_mtu(const char *name)
 {
     static const char *const names[] = {"net_memif", "net_ring", "net_null", "net_pcap"};
-
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (!strncmp(name, names[i], strlen(names[i])))
             return true;
@@ -61,7 +60,6 @@ static uint32_t device_frame_max(const struct dpdk_spec *spec, const struct rte_
                                  uint32_t wanted, uint32_t *mtu)
 {
     uint32_t overhead = 18, max = info->max_mtu ? info->max_mtu : RTE_ETHER_MTU;
-
     *mtu = RTE_ETHER_MTU;
     if (ignores_mtu(spec->name))
         return wanted;
@@ -82,7 +80,6 @@ uint32_t dpdk_iface_frame_max(struct dpdk_port *port, uint32_t wanted)
 {
     uint32_t limit = dpdk_iface_frame_limit(port);
     int rc;
-
     if (wanted > limit)
         wanted = limit;
     rc = netdev_raise_mtu(&port->nd, wanted - ETH_HDR);
@@ -97,7 +94,6 @@ static int make_pool(struct dpdk_port *port, uint32_t frame_max, uint32_t n, cha
     static unsigned serial;
     uint32_t room;
     char name[32];
-
     if (port->pool)
         return 0;
     if (port->spec.kind == DPDK_AF_XDP)
@@ -125,7 +121,6 @@ static int explain(const struct dpdk_port *port, const char *step, int rc, char 
     const struct dpdk_spec *spec = &port->spec;
     const char *more = "urnic_debug=1 shows DPDK's log";
     char room[200];
-
     if (rc == 0)
         rc = -EIO;
     if (rc == -EEXIST) {
@@ -227,7 +222,6 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
 static void find_rx_fd(struct dpdk_port *port, const struct netdev_fdset *before, bool interrupt)
 {
     int *fd = &port->io.caps.rx_fd;
-
     *fd = port->packet_fd = -1;
     port->rx_interrupt = false;
     port->rx_signal = 0;
@@ -273,7 +267,6 @@ static bool set_mac(struct dpdk_port *port, const uint8_t wanted[6])
 {
     static const uint8_t none[6];
     struct rte_ether_addr mac;
-
     if (rte_eth_macaddr_get(port->id, &mac) == 0)
         memcpy(port->io.caps.mac, mac.addr_bytes, 6);
     if (port->spec.kind == DPDK_TAP) {
@@ -301,7 +294,6 @@ static void set_filters(struct dpdk_port *port, bool filters_vlan)
     bool groups = rte_eth_allmulticast_enable(port->id) == 0 ||
                   (port->watched && port->spec.kind != DPDK_TAP && netdev_allmulti(&port->nd) == 0);
     bool hardware = port->spec.kind == DPDK_PCI, wanted = port->spec.promisc;
-
     if (unicast && vlan && groups && !wanted)
         return;
     if (rte_eth_promiscuous_enable(port->id) == 0) {
@@ -339,7 +331,6 @@ static int find_port(struct dpdk_port *port, struct rte_eth_dev_info *info)
 {
     unsigned found = 0;
     int rc = rte_eth_dev_get_port_by_name(port->spec.name, &port->id);
-
     if (rc == 0)
         return rte_eth_dev_info_get(port->id, info);
     for (uint64_t id = rte_eth_find_next(0); id < RTE_MAX_ETHPORTS;
@@ -372,7 +363,6 @@ static void tell_short(const struct dpdk_port *port)
 static void on_leaving(const char *name, enum rte_dev_event_type event, void *arg)
 {
     struct dpdk_port *port = arg;
-
     (void)name;
     if (event == RTE_DEV_EVENT_REMOVE)
         atomic_store_explicit(&port->leaving, true, memory_order_release);
@@ -417,7 +407,6 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
     struct rte_eth_dev_info info;
     uint32_t mtu = RTE_ETHER_MTU;
     int rc = find_port(port, &info);
-
     if (rc)
         return explain(port, "find", rc, err, size);
     port->device = info.device;
@@ -473,7 +462,6 @@ static int plug_in(struct dpdk_port *port, uint32_t frame_max, bool interrupt, b
 {
     struct netdev_fdset before;
     int rc;
-
     *late = false;
     netdev_fds(&before);
     rc = rte_dev_probe(port->spec.devargs);

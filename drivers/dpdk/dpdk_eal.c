@@ -58,7 +58,6 @@ static int bpf_print(int level, const char *fmt, va_list ap)
 {
     char text[400];
     int n = vsnprintf(text, sizeof(text), fmt, ap);
-
     if (level <= 1 && bpf_debug) {
         text[strcspn(text, "\n")] = '\0';
         dpdk_log("debug", "%s", text);
@@ -83,7 +82,6 @@ static void log_redirect(bool debug)
 {
     cookie_io_functions_t io = {.write = log_write};
     FILE *f = fopencookie(NULL, "w", io);
-
     if (f)
         rte_openlog_stream(f);
     dpdk_log_debug(debug);
@@ -161,7 +159,6 @@ unsigned long long dpdk_eal_free_hugepages(void)
 static void cpu_list(const cpu_set_t *set, char *out, size_t size)
 {
     size_t at = 0;
-
     out[0] = '\0';
     for (int i = 0; i < CPU_SETSIZE && at + 8 < size; i++)
         if (CPU_ISSET(i, set))
@@ -186,7 +183,6 @@ static bool want_hugepages(const struct dpdk_spec *spec)
 static int init_quietly(struct eal_args *args, const cpu_set_t *mine)
 {
     sigset_t all, old;
-
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int rc = rte_eal_init(args->argc, args->argv);
@@ -218,7 +214,6 @@ int dpdk_eal_start(const struct dpdk_spec *spec, const struct dpdk_machine *m, c
     bool huge = want_hugepages(spec);
     char cpus[1300];
     cpu_set_t mine;
-
     if (running)
         return 0;
     if (failed) {

@@ -47,7 +47,6 @@ uint64_t dpdk_hint_effective(void)
 {
     struct __user_cap_header_struct hdr = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{0}};
-
     if (syscall(SYS_capget, &hdr, data) < 0)
         return 0;
     return data[0].effective | (uint64_t)data[1].effective << 32;
@@ -56,7 +55,6 @@ uint64_t dpdk_hint_effective(void)
 uint64_t dpdk_hint_lockable(uint64_t effective)
 {
     struct rlimit rl;
-
     if (effective & CAP_BIT(CAP_IPC_LOCK))
         return UINT64_MAX;
     if (getrlimit(RLIMIT_MEMLOCK, &rl) < 0)
@@ -81,7 +79,6 @@ static bool joins_fanout(int ifindex, unsigned id, unsigned flags)
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
     bool joined = fd >= 0 && bind(fd, (struct sockaddr *)&sll, sizeof(sll)) == 0 &&
                   setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &arg, sizeof(arg)) == 0;
-
     if (fd >= 0)
         close(fd);
     return joined;
@@ -104,9 +101,8 @@ static void pci_behind(const struct dpdk_machine *m, const char *class, const ch
                        char address[64])
 {
     char path[320], link[320];
-
-    snprintf(path, sizeof path, "%s/sys/class/%s/%.63s/device", m->root, class, name);
-    ssize_t n = readlink(path, link, sizeof link - 1);
+    snprintf(path, sizeof(path), "%s/sys/class/%s/%.63s/device", m->root, class, name);
+    ssize_t n = readlink(path, link, sizeof(link) - 1);
     link[n > 0 ? n : 0] = '\0';
     snprintf(address, 64, "%.63s", n > 0 && strchr(basename(link), ':') ? basename(link) : "");
 }
@@ -117,11 +113,10 @@ static int check_name(const struct dpdk_spec *spec, const struct dpdk_machine *m
 {
     static const char *const prefixes[] = {"net_", "eth_", "virtio_user"};
     char path[320], address[64];
-
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
         if (!strncmp(spec->name, prefixes[i], strlen(prefixes[i])))
             return 0;
-    snprintf(path, sizeof path, "%s/sys/class/infiniband/%s", m->root, spec->name);
+    snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s", m->root, spec->name);
     bool rdma = access(path, F_OK) == 0;
     pci_behind(m, "infiniband", spec->name, address);
     if (rdma && *address)
@@ -140,7 +135,6 @@ int dpdk_hint_check(const struct dpdk_spec *spec, const struct dpdk_machine *m, 
                     char *err, size_t err_size)
 {
     const struct dpdk_need *need = &needs[spec->kind];
-
     if (need->caps & ~m->effective) {
         snprintf(err, err_size,
                  "dpdk:%s: opening an %s port takes %s; run as root, or `setcap %s+ep` on urnicd, "

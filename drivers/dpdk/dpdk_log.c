@@ -35,7 +35,7 @@ void dpdk_log(const char *level, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     fprintf(stderr, "%s dpdk: %s\n", level, text);
 }
@@ -53,11 +53,10 @@ static void keep(unsigned level, const char *text, size_t len)
     char *first = level <= LEVEL_ERROR     ? heard.error
                   : level == LEVEL_WARNING ? heard.warning
                                            : NULL;
-
     if (first && !*first)
-        snprintf(first, sizeof heard.error, "%.*s", (int)len, text);
-    if (len + 1 < sizeof heard.all - heard.used)
-        heard.used += (size_t)snprintf(heard.all + heard.used, sizeof heard.all - heard.used,
+        snprintf(first, sizeof(heard.error), "%.*s", (int)len, text);
+    if (len + 1 < sizeof(heard.all) - heard.used)
+        heard.used += (size_t)snprintf(heard.all + heard.used, sizeof(heard.all) - heard.used,
                                        "%.*s\n", (int)len, text);
 }
 
@@ -65,14 +64,13 @@ static void write_sometimes(unsigned level, const char *text, size_t len)
 {
     struct timespec now;
     char more[64] = "";
-
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (now.tv_sec < heard.next) {
         heard.kept_back++;
         return;
     }
     if (heard.kept_back)
-        snprintf(more, sizeof more, " (%lu more messages before it)", heard.kept_back);
+        snprintf(more, sizeof(more), " (%lu more messages before it)", heard.kept_back);
     heard.kept_back = 0;
     heard.next = now.tv_sec + PAUSE_S;
     dpdk_log(level_name(level), "%.*s%s", (int)len, text, more);

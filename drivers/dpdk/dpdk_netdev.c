@@ -41,7 +41,6 @@ static void set_link(struct netdev *nd, bool up)
 static bool event_downs(struct nlmsghdr *nlh, uint32_t *downs)
 {
     unsigned left = IFLA_PAYLOAD(nlh);
-
     for (struct rtattr *a = IFLA_RTA(NLMSG_DATA(nlh)); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
         if (a->rta_type == IFLA_CARRIER_DOWN_COUNT && RTA_PAYLOAD(a) >= sizeof(*downs)) {
             memcpy(downs, RTA_DATA(a), sizeof(*downs));
@@ -55,7 +54,6 @@ static void now_up(struct netdev *nd, struct nlmsghdr *nlh, bool up)
 {
     bool was_up = nd->up;
     uint32_t downs;
-
     set_link(nd, up);
     if (!event_downs(nlh, &downs))
         return;
@@ -100,7 +98,6 @@ static struct nlmsghdr *ask_link(struct netdev *nd, int ifindex, const char *nam
         .ext = RTEXT_FILTER_SKIP_STATS,
         .attr = {.rta_type = IFLA_IFNAME, .rta_len = RTA_LENGTH(IF_NAMESIZE)},
     };
-
     snprintf(ask.name, sizeof(ask.name), "%s", name);
     ask.nlh.nlmsg_len = ifindex ? offsetof(__typeof__(ask), attr) : sizeof(ask);
     if (send(nd->ask_fd, &ask, ask.nlh.nlmsg_len, MSG_DONTWAIT) < 0)
@@ -120,7 +117,6 @@ static struct nlmsghdr *ask_link(struct netdev *nd, int ifindex, const char *nam
 static void take_attributes(struct netdev *nd, struct nlmsghdr *nlh)
 {
     unsigned left = IFLA_PAYLOAD(nlh);
-
     for (struct rtattr *a = IFLA_RTA(NLMSG_DATA(nlh)); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
         size_t len = RTA_PAYLOAD(a);
         if (a->rta_type == IFLA_IFNAME && len > 1 && len <= sizeof(nd->name))
@@ -166,7 +162,6 @@ int netdev_open(struct netdev *nd, const char *name)
 {
     struct sockaddr_nl sa = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
     int rc;
-
     memset(nd, 0, sizeof(*nd));
     nd->member_fd = nd->event_fd = nd->ask_fd = -1;
     snprintf(nd->name, sizeof(nd->name), "%s", name);
@@ -209,7 +204,6 @@ void netdev_close(struct netdev *nd)
 static bool says_moved(struct nlmsghdr *nlh)
 {
     unsigned left = IFLA_PAYLOAD(nlh);
-
     for (struct rtattr *a = IFLA_RTA(NLMSG_DATA(nlh)); RTA_OK(a, left); a = RTA_NEXT(a, left))
         if (a->rta_type == IFLA_NEW_NETNSID)
             return true;
@@ -219,7 +213,6 @@ static bool says_moved(struct nlmsghdr *nlh)
 static void link_event(struct netdev *nd, struct nlmsghdr *nlh)
 {
     const struct ifinfomsg *ifi = NLMSG_DATA(nlh);
-
     if (nlh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) ||
         ifi->ifi_index != (nd->ifindex ? nd->ifindex : nd->gone_index))
         return;
@@ -261,8 +254,7 @@ int netdev_is_ethernet(const char *name)
 {
     struct ifreq ifr = {0};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = fd < 0 ? -errno : 0;
-
-    snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", name);
+    snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
     if (fd >= 0 && ioctl(fd, SIOCGIFHWADDR, &ifr) < 0)
         rc = -errno;
     if (fd >= 0)
@@ -276,7 +268,6 @@ int netdev_is_ethernet(const char *name)
 int netdev_raise_mtu(struct netdev *nd, uint32_t mtu)
 {
     struct ifreq ifr;
-
     if (nd->mtu >= mtu)
         return 0;
     ifreq_for(nd, &ifr);
@@ -290,7 +281,6 @@ int netdev_raise_mtu(struct netdev *nd, uint32_t mtu)
 int netdev_set_up(struct netdev *nd)
 {
     struct ifreq ifr;
-
     ifreq_for(nd, &ifr);
     if (ioctl(nd->ctl_fd, SIOCGIFFLAGS, &ifr) < 0)
         return -errno;
@@ -307,7 +297,6 @@ int netdev_allmulti(struct netdev *nd)
 {
     struct packet_mreq mreq = {.mr_ifindex = nd->ifindex, .mr_type = PACKET_MR_ALLMULTI};
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0); /* protocol 0: receives nothing */
-
     if (fd < 0)
         return -errno;
     if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &mreq, sizeof(mreq)) < 0) {
@@ -361,7 +350,6 @@ static bool is_xdp(int fd)
     char path[32], target[32] = "";
     int domain = 0;
     socklen_t len = sizeof(domain);
-
     if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0)
         return domain == AF_XDP;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -372,7 +360,6 @@ static bool is_xdp(int fd)
 void netdev_find_xdp(const struct netdev_fdset *before, struct netdev_fdset *mine)
 {
     struct netdev_fdset now;
-
     netdev_fds(&now);
     memset(mine, 0, sizeof(*mine));
     for (int fd = 0; fd < NETDEV_FDS; fd++)
@@ -390,7 +377,6 @@ void netdev_close_xdp(const struct netdev_fdset *mine)
 int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifindex)
 {
     struct netdev_fdset now;
-
     netdev_fds(&now);
     for (int fd = 0; fd < NETDEV_FDS; fd++) {
         struct sockaddr_ll sll = {0};
@@ -412,7 +398,6 @@ int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifinde
 int netdev_find_tap(const struct netdev_fdset *before, const char *name)
 {
     struct netdev_fdset now;
-
     netdev_fds(&now);
     for (int fd = 0; fd < NETDEV_FDS; fd++) {
         struct ifreq ifr = {0};

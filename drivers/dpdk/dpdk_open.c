@@ -35,7 +35,6 @@ static int enter_ns(const struct dpdk_port *port)
 {
     struct stat there, here;
     int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-
     if (fd >= 0 && (port->ns_fd < 0 || fstat(port->ns_fd, &there) < 0 || fstat(fd, &here) < 0 ||
                     there.st_ino == here.st_ino || setns(port->ns_fd, CLONE_NEWNET) < 0)) {
         close(fd);
@@ -57,7 +56,6 @@ static void leave_ns(int fd)
 static void renew_claim(struct dpdk_port *port)
 {
     int old = port->claim_fd;
-
     port->claim_fd = -1;
     if (port->spec.kind == DPDK_AF_PACKET && port->attached && port->n_claimed) {
         int fd = claim_make(port->nd.ifindex, port->claimed, port->n_claimed);
@@ -79,7 +77,6 @@ void dpdk_port_claim(struct io_port *io, const struct io_addr *addrs, unsigned n
 {
     struct dpdk_port *port = (struct dpdk_port *)io;
     int ns = enter_ns(port);
-
     port->n_claimed = n < CLAIM_ADDRS_MAX ? n : CLAIM_ADDRS_MAX;
     memcpy(port->claimed, addrs, port->n_claimed * sizeof(addrs[0]));
     renew_claim(port);
@@ -89,7 +86,6 @@ void dpdk_port_claim(struct io_port *io, const struct io_addr *addrs, unsigned n
 uint32_t dpdk_port_iface_frame(const struct dpdk_port *port)
 {
     uint32_t limit = dpdk_iface_frame_limit(port), frame = port->nd.mtu + ETH_HDR;
-
     if (port->wanted && port->wanted < limit)
         limit = port->wanted;
     if (port->spec.kind == DPDK_AF_PACKET && strstr(port->args, ",framesz="))
@@ -106,7 +102,6 @@ int dpdk_port_respec(struct dpdk_port *port, uint32_t frame_max, char *err, size
 static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
 {
     int rc, ns;
-
     pthread_mutex_lock(&lock);
     ns = enter_ns(port);
     dpdk_log_collect();
@@ -127,7 +122,6 @@ static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, si
 int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
 {
     int rc = attach_once(port, frame_max, err, err_size);
-
     /* The kernel lets go of an XDP socket's queue a moment after the socket was closed, and DPDK
      * doesn't tell "busy" from other failures: whoever reopens a port must not fail for that. */
     for (int i = 0; rc && port->spec.kind == DPDK_AF_XDP && i < AF_XDP_TRIES; i++) {
@@ -142,7 +136,6 @@ int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size
 void dpdk_port_detach(struct dpdk_port *port)
 {
     int ns;
-
     pthread_mutex_lock(&lock);
     ns = enter_ns(port);
     dpdk_port_keep_losses(port);
@@ -166,7 +159,6 @@ void dpdk_port_detach(struct dpdk_port *port)
 static void *remove_gone(void *arg)
 {
     struct dpdk_port *port = arg;
-
     pthread_mutex_lock(&lock);
     dpdk_log_collect();
     dpdk_device_remove(port);
@@ -181,7 +173,6 @@ static void *remove_gone(void *arg)
 static void let_go(struct dpdk_port *port)
 {
     pthread_t thread;
-
     dpdk_port_drop_queued(port);
     port->attached = false;
     port->gone = true;
@@ -204,16 +195,15 @@ static void take_back(struct dpdk_port *port, uint64_t now)
     struct dpdk_machine m;
     uint32_t frame = port->frame_max;
     char err[512] = "";
-
     if (port->lent_first != port->lent_last || port->n_reserved)
         return;
     dpdk_hint_machine(&m);
     m.running = true;
-    int rc = dpdk_hint_check(&port->spec, &m, frame, err, sizeof err);
+    int rc = dpdk_hint_check(&port->spec, &m, frame, err, sizeof(err));
     if (rc == 0)
-        rc = dpdk_pci_lock(&port->spec, &m, &port->lock_fd, err, sizeof err);
+        rc = dpdk_pci_lock(&port->spec, &m, &port->lock_fd, err, sizeof(err));
     if (rc == 0)
-        rc = dpdk_port_attach(port, frame, err, sizeof err);
+        rc = dpdk_port_attach(port, frame, err, sizeof(err));
     if (rc == 0) {
         port->gone = false;
         port->next_attach = 0;
@@ -233,7 +223,6 @@ void dpdk_port_follow_nic(struct dpdk_port *port, uint64_t now)
 {
     struct dpdk_machine m = {.root = ""};
     bool leaving = atomic_load_explicit(&port->leaving, memory_order_acquire);
-
     if (port->attached && leaving) {
         dpdk_port_keep_losses(port); /* vfio leaves us the device until we let go */
         let_go(port);
@@ -263,7 +252,6 @@ static bool is_removed(const struct dpdk_port *port)
 void dpdk_port_close(struct io_port *io)
 {
     struct dpdk_port *port = (struct dpdk_port *)io;
-
     if (!is_removed(port))
         return; /* the thread has the port, and the process ends */
     if (port->attached)
@@ -284,7 +272,6 @@ static int prepare_iface(struct dpdk_port *port, uint32_t *frame_max, char *err,
     const struct dpdk_spec *spec = &port->spec;
     struct statfs fs;
     int rc = netdev_open(&port->nd, spec->iface);
-
     if (rc)
         return dpdk_fail(
             err, size, rc,
@@ -322,7 +309,6 @@ static int open_port(struct dpdk_port *port, const char *args, const struct io_o
     struct dpdk_machine m;
     uint32_t frame_max = params ? params->frame_max : 0;
     int rc = dpdk_spec_parse(args, spec, err, err_size);
-
     if (rc)
         return rc;
     spec->promisc |= params && params->promiscuous;
@@ -369,7 +355,6 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
 {
     char nowhere[8];
     struct dpdk_port *port = calloc(1, sizeof(*port));
-
     if (!err || !err_size) {
         err = nowhere;
         err_size = sizeof(nowhere);

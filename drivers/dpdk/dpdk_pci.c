@@ -53,7 +53,6 @@ static const char *link_of(const struct dpdk_machine *m, const char *device, con
                            char link[PATH_ROOM])
 {
     char path[PATH_ROOM];
-
     in_device(m, device, name, path);
     ssize_t n = readlink(path, link, PATH_ROOM - 1);
     link[n > 0 ? n : 0] = '\0';
@@ -73,7 +72,6 @@ static bool read_line(const char *path, char *buf, size_t size)
 {
     FILE *f = fopen(path, "re");
     bool got = f && fgets(buf, (int)size, f);
-
     if (f)
         fclose(f);
     if (got)
@@ -85,14 +83,12 @@ static bool is_driver(const struct dpdk_spec *spec, const struct dpdk_machine *m
                       const char *driver)
 {
     char link[PATH_ROOM];
-
     return !strcmp(link_of(m, spec->name, "driver", link), driver);
 }
 
 static bool is_uio(const struct dpdk_spec *spec, const struct dpdk_machine *m)
 {
     char link[PATH_ROOM];
-
     return strstr(link_of(m, spec->name, "driver", link), "uio");
 }
 
@@ -100,9 +96,8 @@ static bool is_uio(const struct dpdk_spec *spec, const struct dpdk_machine *m)
 static bool is_noiommu(const struct dpdk_spec *spec, const struct dpdk_machine *m)
 {
     char path[PATH_ROOM], name[32];
-
     in_device(m, spec->name, "iommu_group/name", path);
-    return read_line(path, name, sizeof name) && !strncmp(name, "vfio-noiommu", 12);
+    return read_line(path, name, sizeof(name)) && !strncmp(name, "vfio-noiommu", 12);
 }
 
 bool dpdk_pci_physical(const struct dpdk_spec *spec, const struct dpdk_machine *m)
@@ -113,9 +108,8 @@ bool dpdk_pci_physical(const struct dpdk_spec *spec, const struct dpdk_machine *
 bool dpdk_pci_is_there(const struct dpdk_spec *spec, const struct dpdk_machine *m)
 {
     char link[PATH_ROOM];
-
     return is_one_of(link_of(m, spec->name, "driver", link), usable,
-                     sizeof usable / sizeof usable[0]);
+                     sizeof(usable) / sizeof(usable[0]));
 }
 
 /* ---- advice ---- */
@@ -123,16 +117,15 @@ bool dpdk_pci_is_there(const struct dpdk_spec *spec, const struct dpdk_machine *
 bool dpdk_pci_has_iommu(const struct dpdk_machine *m)
 {
     char path[PATH_ROOM];
-
-    snprintf(path, sizeof path, "%s/sys/kernel/iommu_groups", m->root);
+    snprintf(path, sizeof(path), "%s/sys/kernel/iommu_groups", m->root);
     DIR *dir = opendir(path);
     bool found = false;
     for (struct dirent *e; dir && !found && (e = readdir(dir));) {
         char file[PATH_ROOM + 300], name[32];
         if (e->d_name[0] == '.')
             continue;
-        snprintf(file, sizeof file, "%s/%s/name", path, e->d_name);
-        found = !read_line(file, name, sizeof name) || strncmp(name, "vfio-noiommu", 12) != 0;
+        snprintf(file, sizeof(file), "%s/%s/name", path, e->d_name);
+        found = !read_line(file, name, sizeof(name)) || strncmp(name, "vfio-noiommu", 12) != 0;
     }
     if (dir)
         closedir(dir);
@@ -145,18 +138,17 @@ static bool has_module(const struct dpdk_machine *m, const char *name)
     static const char *const lists[] = {"modules.dep", "modules.builtin"};
     char path[PATH_ROOM], release[100], file[100], line[2048];
     bool found = false;
-
-    snprintf(path, sizeof path, "%s/sys/module/%s", m->root, name);
+    snprintf(path, sizeof(path), "%s/sys/module/%s", m->root, name);
     if (access(path, F_OK) == 0)
         return true;
-    snprintf(path, sizeof path, "%s/proc/sys/kernel/osrelease", m->root);
-    if (!read_line(path, release, sizeof release))
+    snprintf(path, sizeof(path), "%s/proc/sys/kernel/osrelease", m->root);
+    if (!read_line(path, release, sizeof(release)))
         return false;
-    snprintf(file, sizeof file, "/%s.ko", name);
-    for (size_t i = 0; !found && i < sizeof lists / sizeof lists[0]; i++) {
-        snprintf(path, sizeof path, "%s/lib/modules/%s/%s", m->root, release, lists[i]);
+    snprintf(file, sizeof(file), "/%s.ko", name);
+    for (size_t i = 0; !found && i < sizeof(lists) / sizeof(lists[0]); i++) {
+        snprintf(path, sizeof(path), "%s/lib/modules/%s/%s", m->root, release, lists[i]);
         FILE *f = fopen(path, "re");
-        while (f && !found && fgets(line, sizeof line, f))
+        while (f && !found && fgets(line, sizeof(line), f))
             found = strstr(line, file);
         if (f)
             fclose(f);
@@ -170,7 +162,6 @@ static bool has_legacy_interrupt(const struct dpdk_spec *spec, const struct dpdk
 {
     char path[PATH_ROOM];
     uint8_t pin = 0;
-
     in_device(m, spec->name, "config", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool known = fd >= 0 && pread(fd, &pin, 1, 0x3d) == 1;
@@ -184,8 +175,7 @@ void dpdk_pci_advise(const struct dpdk_spec *spec, const struct dpdk_machine *m,
 {
     static const char unsafe[] = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
     char path[PATH_ROOM];
-
-    snprintf(path, sizeof path, "%s%s", m->root, unsafe);
+    snprintf(path, sizeof(path), "%s%s", m->root, unsafe);
     if (dpdk_pci_has_iommu(m))
         snprintf(out, size, "`modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci %s`",
                  spec->name);
@@ -214,18 +204,17 @@ static long holder(const struct dpdk_machine *m, const char *file, char *name, s
 {
     char path[PATH_ROOM];
     long found = 0;
-
-    snprintf(path, sizeof path, "%s/proc", m->root);
+    snprintf(path, sizeof(path), "%s/proc", m->root);
     DIR *proc = opendir(path);
     for (struct dirent *p; proc && !found && (p = readdir(proc));) {
         long pid = strtol(p->d_name, NULL, 10);
         if (pid <= 0)
             continue;
-        snprintf(path, sizeof path, "%s/proc/%ld/fd", m->root, pid);
+        snprintf(path, sizeof(path), "%s/proc/%ld/fd", m->root, pid);
         DIR *fds = opendir(path);
         for (struct dirent *e; fds && !found && (e = readdir(fds));) {
             char link[PATH_ROOM];
-            ssize_t n = readlinkat(dirfd(fds), e->d_name, link, sizeof link - 1);
+            ssize_t n = readlinkat(dirfd(fds), e->d_name, link, sizeof(link) - 1);
             link[n > 0 ? n : 0] = '\0';
             if (!strcmp(link, file))
                 found = pid;
@@ -235,7 +224,7 @@ static long holder(const struct dpdk_machine *m, const char *file, char *name, s
     }
     if (proc)
         closedir(proc);
-    snprintf(path, sizeof path, "%s/proc/%ld/comm", m->root, found);
+    snprintf(path, sizeof(path), "%s/proc/%ld/comm", m->root, found);
     if (!found || !read_line(path, name, size))
         snprintf(name, size, "?");
     return found;
@@ -255,7 +244,6 @@ static bool uio_file(const struct dpdk_spec *spec, const struct dpdk_machine *m,
 {
     char path[PATH_ROOM];
     bool found = false;
-
     in_device(m, spec->name, "uio", path);
     DIR *dir = opendir(path);
     for (struct dirent *e; dir && !found && (e = readdir(dir));) {
@@ -274,8 +262,7 @@ static int check_uio_holder(const struct dpdk_spec *spec, const struct dpdk_mach
                             size_t size)
 {
     char file[64], name[64];
-    long pid = uio_file(spec, m, file, sizeof file) ? holder(m, file, name, sizeof name) : 0;
-
+    long pid = uio_file(spec, m, file, sizeof(file)) ? holder(m, file, name, sizeof(name)) : 0;
     return pid && pid != (long)getpid() ? say_held(spec, pid, name, err, size) : 0;
 }
 
@@ -283,7 +270,6 @@ int dpdk_pci_lock(const struct dpdk_spec *spec, const struct dpdk_machine *m, in
                   size_t err_size)
 {
     char path[PATH_ROOM];
-
     *fd = -1;
     if (spec->kind != DPDK_PCI || !is_uio(spec, m))
         return 0; /* vfio lets one process in, and the others' drivers share */
@@ -307,7 +293,6 @@ int dpdk_pci_lock(const struct dpdk_spec *spec, const struct dpdk_machine *m, in
 static const char *user_name(const struct dpdk_machine *m)
 {
     const struct passwd *pw = getpwuid(m->uid);
-
     return pw ? pw->pw_name : "USER";
 }
 
@@ -315,15 +300,14 @@ static int check_file(const struct dpdk_spec *spec, const struct dpdk_machine *m
                       char *err, size_t size)
 {
     char path[PATH_ROOM], name[64];
-
-    snprintf(path, sizeof path, "%s%s", m->root, file);
+    snprintf(path, sizeof(path), "%s%s", m->root, file);
     int fd = open(path, O_RDWR | O_CLOEXEC), why = errno;
     if (fd >= 0) {
         close(fd);
         return 0;
     }
     if (why == EBUSY) { /* a group of vfio's is for one process, with all NICs that are in it */
-        long pid = holder(m, file, name, sizeof name);
+        long pid = holder(m, file, name, sizeof(name));
         return pid == (long)getpid() ? 0 : say_held(spec, pid, name, err, size);
     }
     if (why == ENOENT)
@@ -339,14 +323,13 @@ static int check_group(const struct dpdk_spec *spec, const struct dpdk_machine *
 {
     char path[PATH_ROOM], link[PATH_ROOM];
     int rc = 0;
-
     in_device(m, spec->name, "iommu_group/devices", path);
     DIR *dir = opendir(path);
     for (struct dirent *e; dir && !rc && (e = readdir(dir));) {
         if (e->d_name[0] == '.')
             continue;
         const char *driver = link_of(m, e->d_name, "driver", link);
-        if (!is_one_of(driver, harmless, sizeof harmless / sizeof harmless[0]))
+        if (!is_one_of(driver, harmless, sizeof(harmless) / sizeof(harmless[0])))
             rc = refuse(
                 err, size, -EBUSY,
                 "%s shares its IOMMU group with %s, which the driver \"%s\" has: give that to "
@@ -365,9 +348,8 @@ static int check_vfio(const struct dpdk_spec *spec, const struct dpdk_machine *m
     bool noiommu = is_noiommu(spec, m);
     const char *group = link_of(m, spec->name, "iommu_group", link);
     int rc = noiommu ? 0 : check_group(spec, m, err, size);
-
     if (rc == 0 && strcmp(group, "none") != 0) {
-        snprintf(file, sizeof file, "/dev/vfio/%s%.20s", noiommu ? "noiommu-" : "", group);
+        snprintf(file, sizeof(file), "/dev/vfio/%s%.20s", noiommu ? "noiommu-" : "", group);
         rc = check_file(spec, m, file, err, size);
     }
     return rc ? rc : check_file(spec, m, "/dev/vfio/vfio", err, size);
@@ -395,9 +377,8 @@ static uint32_t get32(const uint8_t *p)
 static bool find_caps(int fd, struct virtio_caps *out)
 {
     uint8_t c[256];
-
     *out = (struct virtio_caps){0};
-    if (pread(fd, c, sizeof c, 0) != (ssize_t)sizeof c)
+    if (pread(fd, c, sizeof(c), 0) != (ssize_t)sizeof(c))
         return false; /* others than root see only the first 64 octets */
     unsigned at = c[0x34] & 0xfcu;
     bool conf = false;
@@ -422,7 +403,6 @@ static bool window(int fd, const struct virtio_caps *v, uint32_t offset, const u
 {
     uint8_t bar = v->conf_bar, four[4] = {4};
     uint32_t where = v->conf_offset + offset; /* little-endian, as this machine is */
-
     if (pwrite(fd, &bar, 1, v->window + 4) != 1 || pwrite(fd, &where, 4, v->window + 8) != 4 ||
         pwrite(fd, four, 4, v->window + 12) != 4)
         return false;
@@ -440,9 +420,8 @@ static int check_virtio(const struct dpdk_spec *spec, const struct dpdk_machine 
     struct virtio_caps caps;
     uint32_t upper = 1, features = 0;
     int rc = 0;
-
     in_device(m, spec->name, "vendor", path);
-    if (!read_line(path, text, sizeof text) || strtoul(text, NULL, 16) != VIRTIO_VENDOR)
+    if (!read_line(path, text, sizeof(text)) || strtoul(text, NULL, 16) != VIRTIO_VENDOR)
         return 0;
     in_device(m, spec->name, "config", path);
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -467,18 +446,17 @@ static uint64_t free_pages(const struct dpdk_machine *m, uint64_t *least, char *
     char path[PATH_ROOM], line[32];
     uint64_t sum = 0;
     size_t used = 0;
-
     *least = 0;
     snprintf(text, size, "none");
-    snprintf(path, sizeof path, "%s/sys/kernel/mm/hugepages", m->root);
+    snprintf(path, sizeof(path), "%s/sys/kernel/mm/hugepages", m->root);
     DIR *dir = opendir(path);
     for (struct dirent *e; dir && (e = readdir(dir));) {
         unsigned long long kib, count;
         char file[PATH_ROOM + 300];
         if (sscanf(e->d_name, "hugepages-%llukB", &kib) != 1)
             continue;
-        snprintf(file, sizeof file, "%s/%s/free_hugepages", path, e->d_name);
-        if (!read_line(file, line, sizeof line) || !(count = strtoull(line, NULL, 10)))
+        snprintf(file, sizeof(file), "%s/%s/free_hugepages", path, e->d_name);
+        if (!read_line(file, line, sizeof(line)) || !(count = strtoull(line, NULL, 10)))
             continue;
         sum += count * kib << 10;
         if (!*least || kib << 10 < *least)
@@ -495,7 +473,6 @@ static uint64_t free_pages(const struct dpdk_machine *m, uint64_t *least, char *
 uint64_t dpdk_pci_pages(const struct dpdk_machine *m, char *text, size_t size)
 {
     uint64_t least;
-
     return free_pages(m, &least, text, size);
 }
 
@@ -504,11 +481,10 @@ static int check_memory(const struct dpdk_spec *spec, const struct dpdk_machine 
 {
     uint64_t need = dpdk_spec_memory(spec, frame_max), page, huge;
     char have[80];
-
     if (spec->huge == DPDK_HUGE_OFF || m->running)
         return 0;
-    huge = free_pages(m, &page, have, sizeof have);
-    if (huge < need)
+    huge = free_pages(m, &page, have, sizeof(have));
+    if (huge < need || page == 0)
         return refuse(err, size, -ENOMEM,
                       "%s needs %llu MiB of hugepages, free are %s: `sysctl vm.nr_hugepages=%llu`",
                       spec->name, (unsigned long long)(need >> MIB), have,
@@ -527,14 +503,13 @@ int dpdk_pci_check(const struct dpdk_spec *spec, const struct dpdk_machine *m, u
                    char *err, size_t err_size)
 {
     char path[PATH_ROOM], link[PATH_ROOM], advice[300];
-
     in_device(m, spec->name, "", path);
     if (access(path, F_OK) < 0)
         return refuse(err, err_size, -ENODEV,
                       "no PCI device %s here; `dpdk-devbind.py --status` lists them", spec->name);
     const char *driver = link_of(m, spec->name, "driver", link);
-    if (!is_one_of(driver, usable, sizeof usable / sizeof usable[0])) {
-        dpdk_pci_advise(spec, m, advice, sizeof advice);
+    if (!is_one_of(driver, usable, sizeof(usable) / sizeof(usable[0]))) {
+        dpdk_pci_advise(spec, m, advice, sizeof(advice));
         return refuse(err, err_size, -EBUSY,
                       "%s is bound to the driver \"%s\"; give it to user space, unless you are "
                       "logged in through it: %s (doc/nic.md)",

@@ -56,7 +56,6 @@ static inline void know_thread(struct dpdk_port *port)
 static void flush(struct dpdk_port *port)
 {
     uint32_t lens[PORT_QUEUE_MAX], done = 0;
-
     for (uint32_t i = 0; i < port->n_queued; i++) /* once taken, an mbuf is the device's */
         lens[i] = port->queued[i]->pkt_len;
     while (done < port->n_queued) {
@@ -88,7 +87,6 @@ static struct rte_mbuf *linearise(struct dpdk_port *port, struct rte_mbuf *chain
     uint32_t len = chain->pkt_len;
     const void *data;
     char *room;
-
     if (flat) {
         room = len <= UINT16_MAX ? rte_pktmbuf_append(flat, (uint16_t)len) : NULL;
         data = room ? rte_pktmbuf_read(chain, 0, len, room) : NULL;
@@ -108,7 +106,6 @@ static struct rte_mbuf *linearise(struct dpdk_port *port, struct rte_mbuf *chain
 static uint32_t rx_flags(const struct rte_mbuf *m)
 {
     bool good = (m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD;
-
     return good ? IO_RX_IP_CSUM_OK : 0;
 }
 
@@ -142,7 +139,6 @@ static unsigned dpdk_rx_peek(struct io_port *io, struct io_frame *frames, unsign
     struct rte_mbuf *burst[IO_BURST_MAX];
     uint32_t room = PORT_LENT_MAX - (port->lent_last - port->lent_first);
     unsigned n, lent = 0;
-
     port->last_now = now;
     if (unlikely(!port->attached))
         return 0;
@@ -173,7 +169,6 @@ static unsigned dpdk_rx_peek(struct io_port *io, struct io_frame *frames, unsign
 static void dpdk_rx_release(struct io_port *io, unsigned n)
 {
     struct dpdk_port *port = port_of(io);
-
     while (n && port->lent_first != port->lent_last) {
         uint32_t at = port->lent_first % PORT_LENT_MAX;
         uint32_t run = PORT_LENT_MAX - at; /* up to the end of the array */
@@ -193,12 +188,11 @@ static void dpdk_rx_release(struct io_port *io, unsigned n)
 static void drain(struct dpdk_port *port)
 {
     uint64_t count;
-
     if (!port->rx_piece)
-        port->rx_piece = sizeof count;
+        port->rx_piece = sizeof(count);
     while (read(port->io.caps.rx_fd, &count, port->rx_piece) > 0)
         ;
-    if (errno == EINVAL && port->rx_piece == sizeof count) {
+    if (errno == EINVAL && port->rx_piece == sizeof(count)) {
         port->rx_piece = sizeof(uint32_t);
         drain(port);
     }
@@ -207,7 +201,6 @@ static void drain(struct dpdk_port *port)
 static void rx_arm(struct io_port *io, bool on)
 {
     struct dpdk_port *port = port_of(io);
-
     if (!port->attached)
         return;
     if (port->n_queued)
@@ -233,7 +226,6 @@ static void rx_arm(struct io_port *io, bool on)
 static void refill_spare(struct dpdk_port *port, uint32_t want)
 {
     uint32_t need = want > port->n_spare ? want - port->n_spare : 0;
-
     if (!need)
         return;
     if (rte_pktmbuf_alloc_bulk(port->pool, port->spare + port->n_spare, need) == 0) {
@@ -261,7 +253,6 @@ static unsigned dpdk_tx_reserve(struct io_port *io, struct io_slot *slots, unsig
 {
     struct dpdk_port *port = port_of(io);
     uint32_t n = max < IO_BURST_MAX ? max : IO_BURST_MAX;
-
     port->last_now = now;
     unreserve(port, 0);
     if (unlikely(!port->attached || !port->link.up)) {
@@ -295,7 +286,6 @@ static void dpdk_tx_commit(struct io_port *io, const struct io_slot *slots, unsi
                            uint64_t now)
 {
     struct dpdk_port *port = port_of(io);
-
     port->last_now = now;
     if (n > port->n_reserved)
         n = port->n_reserved;
@@ -323,7 +313,6 @@ static void dpdk_tx_commit(struct io_port *io, const struct io_slot *slots, unsi
 static uint64_t port_deadline(struct io_port *io)
 {
     const struct dpdk_port *port = port_of(io);
-
     return port->n_queued ? port->last_now + RETRY_NS : UINT64_MAX;
 }
 
@@ -332,7 +321,6 @@ static uint64_t kernel_drops(const struct dpdk_port *port)
 {
     struct tpacket_stats ts = {0};
     socklen_t len = sizeof(ts);
-
     if (port->packet_fd < 0 ||
         getsockopt(port->packet_fd, SOL_PACKET, PACKET_STATISTICS, &ts, &len) < 0)
         return 0;
@@ -342,7 +330,6 @@ static uint64_t kernel_drops(const struct dpdk_port *port)
 static void device_losses(struct dpdk_port *port, uint64_t *rx, uint64_t *tx)
 {
     struct rte_eth_stats es;
-
     *rx = *tx = 0;
     if (port->attached && rte_eth_stats_get(port->id, &es) == 0) {
         port->lost_rx += kernel_drops(port);
@@ -354,7 +341,6 @@ static void device_losses(struct dpdk_port *port, uint64_t *rx, uint64_t *tx)
 void dpdk_port_keep_losses(struct dpdk_port *port)
 {
     uint64_t rx, tx;
-
     device_losses(port, &rx, &tx);
     port->lost_rx += rx;
     port->lost_tx += tx;
@@ -364,7 +350,6 @@ static void port_stats(struct io_port *io, struct io_stats *out)
 {
     struct dpdk_port *port = port_of(io);
     uint64_t rx, tx;
-
     device_losses(port, &rx, &tx);
     *out = port->st;
     out->rx_drop += port->lost_rx + rx;
@@ -388,7 +373,6 @@ static void clear_socket_error(const struct dpdk_port *port)
 {
     int error;
     socklen_t len = sizeof(error);
-
     if (port->packet_fd >= 0)
         getsockopt(port->packet_fd, SOL_SOCKET, SO_ERROR, &error, &len);
 }
@@ -396,7 +380,6 @@ static void clear_socket_error(const struct dpdk_port *port)
 void dpdk_port_refresh_link(struct dpdk_port *port)
 {
     struct rte_eth_link el = {0};
-
     if (port->watched) {
         uint64_t fresh = port->nd.changes - port->nd_changes;
         bool up = port->attached && port->nd.up;
@@ -440,7 +423,6 @@ static void attach_again(struct dpdk_port *port, uint64_t now)
 {
     char err[512] = "";
     uint32_t had = port->frame_max;
-
     if (now < port->next_attach || !may_let_go(port))
         return;
     if (port->wanted)
@@ -470,7 +452,6 @@ static void attach_again(struct dpdk_port *port, uint64_t now)
 static void tell_gone(struct dpdk_port *port, uint64_t now)
 {
     const struct netdev *nd = &port->nd;
-
     if (!port->tell_gone || (!nd->moved && nd->ifindex == 0 && now < port->tell_gone))
         return;
     port->tell_gone = 0;
@@ -487,7 +468,6 @@ static void follow_mac(struct dpdk_port *port)
 {
     static const uint8_t none[6];
     const uint8_t *m = port->nd.mac, *w = port->wanted_mac;
-
     if (memcmp(m, port->seen_mac, 6) == 0)
         return;
     memcpy(port->seen_mac, m, 6);
@@ -509,7 +489,6 @@ static void follow_mtu(struct dpdk_port *port)
 {
     uint32_t frame = dpdk_port_iface_frame(port);
     bool fits = port->spec.kind == DPDK_AF_XDP || dpdk_spec_framesz(frame) <= port->spec.ring_frame;
-
     if (frame > port->frame_max && fits) {
         port->frame_max = frame;
     } else if (frame > port->frame_max && may_let_go(port)) {
@@ -525,7 +504,6 @@ static void follow_interface(struct dpdk_port *port, uint64_t now)
 {
     struct netdev *nd = &port->nd;
     bool tap = port->spec.kind == DPDK_TAP;
-
     netdev_poll(nd);
     if (port->attached && (nd->ifindex == 0 || nd->replaced)) {
         port->tell_gone = now + GONE_NS;
@@ -554,7 +532,6 @@ static void follow_interface(struct dpdk_port *port, uint64_t now)
 static void port_service(struct io_port *io, uint64_t now)
 {
     struct dpdk_port *port = port_of(io);
-
     port->last_now = now;
     if (port->watched)
         follow_interface(port, now);

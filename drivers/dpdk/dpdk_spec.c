@@ -48,7 +48,6 @@ static bool pci_address(const char *s, char *out, size_t size)
 {
     unsigned dom = 0, bus, dev, fn;
     int used = -1;
-
     if (s[strspn(s, "0123456789abcdefABCDEF:.")]) /* sscanf would take signs and blanks */
         return false;
     if (sscanf(s, "%8x:%2x:%2x.%1x%n", &dom, &bus, &dev, &fn, &used) != 4 || s[used]) {
@@ -67,7 +66,6 @@ static int number(const char *key, const char *val, uint32_t min, uint32_t max, 
 {
     char *end;
     unsigned long v;
-
     errno = 0;
     v = strtoul(val, &end, 10);
     if (!isdigit((unsigned char)*val) || *end || errno || v < min || v > max) {
@@ -83,7 +81,6 @@ static int own_option(struct dpdk_spec *spec, const char *key, const char *val, 
 {
     uint32_t flag = 0;
     int rc;
-
     if (!strcmp(key, "urnic_mtu"))
         return number(key, val, 296, 9216, &spec->mtu, err, err_size);
     if (!strcmp(key, "urnic_rxd"))
@@ -122,7 +119,6 @@ static int own_option(struct dpdk_spec *spec, const char *key, const char *val, 
 static const char *word_end(const char *p)
 {
     unsigned depth = 0;
-
     for (; *p && (*p != ',' || depth); p++) {
         if (strchr("([{", *p))
             depth++;
@@ -142,7 +138,6 @@ static const char *next_word(const char *p)
 static bool is_key(const char *word, const char *key)
 {
     size_t n = strlen(key);
-
     return !strncmp(word, key, n) && word[n] && strchr("=,", word[n]);
 }
 
@@ -151,7 +146,6 @@ static bool is_key(const char *word, const char *key)
 static int only_once(const char *args, const char *key, char *err, size_t err_size)
 {
     unsigned times = 0;
-
     for (const char *p = next_word(args); p; p = next_word(p))
         times += is_key(p, key) || !strcmp(p, key);
     if (times < 2)
@@ -163,7 +157,6 @@ static int only_once(const char *args, const char *key, char *err, size_t err_si
 static int append(struct dpdk_spec *spec, const char *text, char *err, size_t err_size)
 {
     size_t have = strlen(spec->devargs);
-
     if (have + 1 + strlen(text) >= sizeof(spec->devargs)) {
         snprintf(err, err_size, "the options of %s are longer than %zu characters", spec->name,
                  sizeof(spec->devargs) - 1);
@@ -192,7 +185,6 @@ static bool has_key(const struct dpdk_spec *spec, const char *key)
 static bool is_misspelt(const char *word, size_t n, const char *right, size_t len)
 {
     size_t same = 0, tail = 0, most = n < len ? n : len;
-
     while (same < most && word[same] == right[same])
         same++;
     while (tail < most - same && word[n - 1 - tail] == right[len - 1 - tail])
@@ -212,7 +204,6 @@ static int check_option(const struct known_driver *driver, const char *word, cha
     size_t n = strcspn(word, "="), len;
     const char *near = NULL;
     size_t near_len = 0;
-
     for (const char *o = driver->options; *o; o += len + strspn(o + len, " ")) {
         len = strcspn(o, " ");
         if (len == n && !memcmp(o, word, n))
@@ -272,7 +263,6 @@ static int driver_option(struct dpdk_spec *spec, const struct known_driver *driv
                          const char *args, const char *word, char *err, size_t err_size)
 {
     int rc = driver ? check_option(driver, word, err, err_size) : 0;
-
     if (!rc)
         rc = append(spec, word, err, err_size);
     /* What other drivers call so need not be an interface: net_vhost means a socket by it. */
@@ -286,7 +276,6 @@ int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t e
     char copy[256], *word, *next, *val;
     const struct known_driver *driver;
     int rc;
-
     memset(out, 0, sizeof(*out));
     if (strlen(args) >= sizeof(copy)) {
         snprintf(err, err_size, "dpdk: the specification is longer than %zu characters",
@@ -331,7 +320,6 @@ int dpdk_spec_renew(struct dpdk_spec *spec, const char *args, const char *iface,
     struct dpdk_spec fresh;
     const char *at = find_key(args, "iface");
     char renamed[sizeof(fresh.devargs) + 32];
-
     if (at)
         snprintf(renamed, sizeof(renamed), "%.*siface=%s%s", (int)(at - args), args, iface,
                  word_end(at));
@@ -360,7 +348,6 @@ uint32_t dpdk_spec_framesz(uint32_t frame_max)
 static uint32_t given(const struct dpdk_spec *spec, const char *key)
 {
     const char *word = find_key(spec->devargs, key);
-
     return word ? (uint32_t)strtoul(word + strlen(key) + 1, NULL, 0) : 0;
 }
 
@@ -372,7 +359,6 @@ static int ring_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lo
     uint32_t framesz = given(spec, "framesz"), framecnt = given(spec, "framecnt"), odd;
     char text[40];
     int rc = 0;
-
     if (!framesz) {
         framesz = dpdk_spec_framesz(frame_max);
         if (has_key(spec, "blocksz")) /* likely a power of two */
@@ -402,7 +388,6 @@ int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lock
                        size_t err_size)
 {
     char text[64];
-
     if (spec->kind == DPDK_AF_PACKET)
         return ring_defaults(spec, frame_max, lockable, err, err_size);
     /* Preferred busy polling turns the interface's interrupts off: then nobody wakes a worker that
@@ -426,7 +411,6 @@ int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lock
 uint32_t dpdk_spec_buffers(uint32_t rxd, uint32_t txd)
 {
     const uint32_t bursts = 128; /* reserved and spare slots */
-
     return rxd + txd + PORT_LENT_MAX + PORT_QUEUE_MAX + bursts + 4 * PORT_POOL_CACHE;
 }
 

@@ -59,7 +59,6 @@ size_t mem_link_drops(struct mem_link *link, uint64_t *next, struct mem_link_dro
 {
     size_t n = 0;
     uint64_t lost = 0;
-
     pthread_mutex_lock(&link->lock);
     uint64_t oldest = link->drop_n > link->cfg.log ? link->drop_n - link->cfg.log : 0;
     if (*next < oldest) {
@@ -98,7 +97,6 @@ static void stats_add(struct mem_link_stats *sum, const struct mem_link_stats *s
 static uint64_t queue_now(const struct mem_link *link, unsigned dir, uint64_t now)
 {
     uint64_t q = 0;
-
     for (unsigned i = 0; i < link->top; i++) {
         uint64_t waits = mem_socket_backlog(link->sockets[i], link->sockets[dir]->faults.rate, now);
         if ((i == dir) == mem_link_is_switch(link) && waits > q)

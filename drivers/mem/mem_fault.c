@@ -22,7 +22,6 @@ double mem_ecn_probability(uint64_t q, uint64_t kmin, uint64_t kmax, double pmax
 bool mem_frame_mark_ce(uint8_t *frame, uint32_t len)
 {
     uint32_t off = 12;
-
     while (off + 4 <= len && (wire_get16(frame + off) == WIRE_ETHERTYPE_VLAN ||
                               wire_get16(frame + off) == WIRE_ETHERTYPE_SVLAN))
         off += 4;
@@ -60,7 +59,6 @@ void mem_frame_flip(uint8_t *frame, uint32_t len, unsigned bits, uint64_t *dice)
 {
     uint64_t chosen[8];
     unsigned n = 0;
-
     if (bits > 8)
         bits = 8;
     while (n < bits) {

@@ -61,7 +61,6 @@ static void mem_socket_signal(struct mem_socket *s)
 void mem_buf_free(struct mem_link *link, struct mem_buf *buf)
 {
     struct mem_socket *s = link->sockets[buf->owner];
-
     s->pool[s->pool_n++] = buf;
     if (s->wants_room) {
         s->wants_room = false;
@@ -79,7 +78,6 @@ static void lose(struct mem_link *link, unsigned dir, enum mem_link_reason reaso
 struct mem_buf *mem_buf_take(struct mem_link *link, unsigned from)
 {
     struct mem_socket *s = link->sockets[from];
-
     if (s->pool_n == 0)
         return NULL;
     struct mem_buf *buf = s->pool[--s->pool_n];
@@ -90,7 +88,6 @@ struct mem_buf *mem_buf_take(struct mem_link *link, unsigned from)
 static struct mem_buf *buf_copy(struct mem_link *link, const struct mem_buf *buf)
 {
     struct mem_buf *copy = mem_buf_take(link, buf->owner);
-
     if (!copy)
         return NULL;
     copy->len = buf->len;
@@ -125,7 +122,6 @@ static bool queue_pass(struct mem_link *link, unsigned dir, unsigned to, struct 
     struct mem_link_stats *qs = &link->sockets[mem_link_is_switch(link) ? to : dir]->stats;
     uint64_t wire = buf->len + MEM_WIRE_OVERHEAD;
     uint64_t q = mem_socket_backlog(dst, f->rate, now) + wire;
-
     if (f->queue && q > f->queue)
         return false;
     if (q > qs->queue_max)
@@ -151,7 +147,6 @@ static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem
     struct mem_socket *src = link->sockets[dir], *dst = link->sockets[to];
     const struct mem_link_faults *f = queue_faults(link, dir, to);
     uint64_t at = now;
-
     if (!atomic_load_explicit(&dst->up, memory_order_relaxed)) {
         lose(link, dir, MEM_LINK_R_DOWN, buf, now);
         return;
@@ -201,7 +196,6 @@ static void flood(struct mem_link *link, unsigned dir, struct mem_buf *buf,
                   const struct mem_link_verdict *v, uint64_t now)
 {
     unsigned last = MEM_LINK_ALL, copies = 0;
-
     for (unsigned i = 0; i < link->top; i++) {
         if (i == dir || !link->sockets[i]->open)
             continue;
@@ -228,7 +222,6 @@ static void forward(struct mem_link *link, unsigned dir, struct mem_buf *buf,
                     const struct mem_link_verdict *v, uint64_t now)
 {
     unsigned to = MEM_LINK_ALL;
-
     if (mem_link_is_switch(link))
         to = mem_mac_find(link, buf->data);
     if (to == MEM_LINK_ALL)
@@ -258,7 +251,6 @@ void mem_socket_forward(struct mem_link *link, unsigned from, struct mem_buf *bu
 static void roll(struct mem_socket *src, struct mem_link_verdict *v, bool *loss, bool *corrupt)
 {
     const struct mem_link_faults *f = &src->faults;
-
     *loss = fault_draw_hit(&src->rng, f->loss);
     *corrupt = fault_draw_hit(&src->rng, f->corrupt);
     if (fault_draw_hit(&src->rng, f->dup))
@@ -288,7 +280,6 @@ static void damage(struct mem_link *link, unsigned dir, struct mem_buf *buf,
                    const struct mem_link_verdict *v, bool corrupt, uint64_t now)
 {
     struct mem_socket *src = link->sockets[dir];
-
     if (corrupt || v->flags & MEM_LINK_CORRUPT)
         log_loss(link, dir, MEM_LINK_R_CORRUPT, buf, now);
     if (corrupt)
@@ -303,7 +294,6 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
     struct mem_socket *src = link->sockets[dir];
     struct mem_link_verdict v = {0};
     bool loss, corrupt;
-
     if (now > link->last_now)
         link->last_now = now;
     src->stats.frames++;
@@ -363,7 +353,6 @@ bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now)
 {
     struct mem_socket *src = link->sockets[dir];
     bool pause = false, full = false;
-
     src->room_at = UINT64_MAX;
     for (unsigned i = 0; i < link->top; i++) {
         struct mem_socket *dst = link->sockets[i];
@@ -412,7 +401,6 @@ void mem_links_update(struct mem_link *link)
 static void flush_queue(struct mem_link *link, unsigned to, unsigned from, bool all, uint64_t now)
 {
     struct mem_socket *s = link->sockets[to];
-
     uint64_t keep = all || s->arrived < s->lent ? s->lent : s->arrived;
     for (uint64_t i = s->head + keep; i != s->tail;) {
         struct mem_entry e = *mem_queue_at(s, i);

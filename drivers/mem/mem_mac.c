@@ -16,7 +16,6 @@ static unsigned mac_slot(const uint8_t mac[6])
 void mem_mac_learn(struct mem_link *link, const uint8_t mac[6], unsigned port)
 {
     unsigned first = mac_slot(mac), i = first;
-
     if (mac[0] & 1)
         return;
     do {
@@ -32,7 +31,6 @@ void mem_mac_learn(struct mem_link *link, const uint8_t mac[6], unsigned port)
 unsigned mem_mac_find(const struct mem_link *link, const uint8_t mac[6])
 {
     unsigned first = mac_slot(mac), i = first;
-
     if (mac[0] & 1)
         return MEM_LINK_ALL;
     do {

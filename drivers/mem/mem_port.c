@@ -21,7 +21,6 @@ static void port_rx_arm(struct io_port *io, bool on)
 {
     struct mem_port *p = port_of(io);
     uint64_t count;
-
     pthread_mutex_lock(&p->link->lock);
     ssize_t n = read(p->sock->fd, &count, sizeof(count));
     (void)n; /* EAGAIN: nobody had signalled */
@@ -35,7 +34,6 @@ static unsigned port_rx_peek(struct io_port *io, struct io_frame *frames, unsign
     struct mem_port *p = port_of(io);
     struct mem_socket *s = p->sock;
     unsigned n = 0;
-
     if (atomic_load_explicit(&s->waiting, memory_order_acquire) == 0)
         return 0;
     pthread_mutex_lock(&p->link->lock);
@@ -63,7 +61,6 @@ static void port_rx_release(struct io_port *io, unsigned n)
 {
     struct mem_port *p = port_of(io);
     struct mem_socket *s = p->sock;
-
     if (n == 0)
         return;
     pthread_mutex_lock(&p->link->lock);
@@ -83,7 +80,6 @@ static void port_rx_release(struct io_port *io, unsigned n)
 static bool port_refill(struct mem_port *p, unsigned max, uint64_t now)
 {
     struct mem_socket *s = p->sock;
-
     pthread_mutex_lock(&p->link->lock);
     while (p->cache_n < MEM_TX_CACHE && s->pool_n)
         p->cache[p->cache_n++] = s->pool[--s->pool_n];
@@ -100,7 +96,6 @@ static unsigned port_tx_reserve(struct io_port *io, struct io_slot *slots, unsig
     struct mem_socket *s = p->sock;
     unsigned n = 0;
     bool ok = atomic_load_explicit(&s->up, memory_order_relaxed);
-
     while (p->reserved_n) /* reserved before and never committed */
         p->cache[p->cache_n++] = p->reserved[--p->reserved_n];
     if (ok && (p->cache_n < max || p->may_be_full))
@@ -120,7 +115,6 @@ static void port_tx_commit(struct io_port *io, const struct io_slot *slots, unsi
 {
     struct mem_port *p = port_of(io);
     bool up = atomic_load_explicit(&p->sock->up, memory_order_relaxed);
-
     pthread_mutex_lock(&p->link->lock);
     for (unsigned i = 0; i < p->reserved_n; i++) {
         struct mem_buf *buf = p->reserved[i];
@@ -147,7 +141,6 @@ static uint64_t port_deadline(struct io_port *io)
     struct mem_port *p = port_of(io);
     struct mem_socket *s = p->sock;
     uint64_t at = UINT64_MAX;
-
     pthread_mutex_lock(&p->link->lock);
     if (s->head + s->lent != s->tail)
         at = mem_queue_at(s, s->head + s->lent)->at;
@@ -160,7 +153,6 @@ static uint64_t port_deadline(struct io_port *io)
 static void port_link(struct io_port *io, struct io_link *out)
 {
     struct mem_socket *s = port_of(io)->sock;
-
     *out = (struct io_link){.changes = atomic_load(&s->changes)};
     out->up = atomic_load(&s->up);
 }
@@ -168,7 +160,6 @@ static void port_link(struct io_port *io, struct io_link *out)
 static void port_stats(struct io_port *io, struct io_stats *out)
 {
     struct mem_port *p = port_of(io);
-
     *out = p->stats;
     pthread_mutex_lock(&p->link->lock);
     out->rx_oversize = p->sock->rx_oversize;
@@ -180,7 +171,6 @@ static void port_close(struct io_port *io)
     struct mem_port *p = port_of(io);
     struct mem_link *link = p->link;
     struct mem_socket *s = p->sock;
-
     port_rx_release(io, (unsigned)s->lent);
     pthread_mutex_lock(&link->lock);
     s->armed = false;
@@ -215,7 +205,6 @@ int io_mem_open(const char *args, const struct io_open_params *params, struct io
                 char *err, size_t err_size)
 {
     struct mem_port *p = calloc(1, sizeof(*p));
-
     if (!p)
         return io_fail(err, err_size, -ENOMEM, "mem: no memory for a port");
     int rc = mem_registry_attach(args, params, &p->link, &p->index, err, err_size);

@@ -13,7 +13,6 @@ static bool ring_grow(struct mem_socket *s)
 {
     uint64_t size = s->ring ? (s->mask + 1) * 2 : RING_MIN;
     struct mem_entry *ring = malloc(size * sizeof(*ring));
-
     if (!ring)
         return false;
     for (uint64_t i = s->head; i != s->tail; i++)

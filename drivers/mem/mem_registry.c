@@ -28,7 +28,6 @@ static struct mem_link *link_new(const char *name, const struct mem_link_config 
 {
     struct mem_link *link = calloc(1, sizeof(*link));
     pthread_mutexattr_t attr;
-
     if (!link)
         return NULL;
     pthread_mutexattr_init(&attr);
@@ -60,7 +59,6 @@ static void socket_free(struct mem_socket *s)
 static void link_free(struct mem_link *link)
 {
     struct mem_link **p = &registry;
-
     while (*p != link)
         p = &(*p)->next;
     *p = link->next;
@@ -76,7 +74,6 @@ static void link_free(struct mem_link *link)
 static struct mem_socket *socket_new(const struct mem_link *link, unsigned index)
 {
     struct mem_socket *s = calloc(1, sizeof(*s));
-
     if (!s)
         return NULL;
     s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -106,7 +103,6 @@ static struct mem_socket *socket_new(const struct mem_link *link, unsigned index
 static int attach(struct mem_link *link, const struct io_open_params *params, unsigned *index)
 {
     unsigned i = 0;
-
     while (i < link->top && link->sockets[i]->open)
         i++;
     if (i == MEM_LINK_PORTS)
@@ -145,7 +141,6 @@ int mem_registry_attach(const char *args, const struct io_open_params *params,
     struct mem_link_config cfg;
     char name[MEM_LINK_NAME];
     int rc;
-
     pthread_mutex_lock(&registry_lock);
     size_t len = strcspn(args, ",");
     memcpy(name, args, len < sizeof(name) ? len : 0);

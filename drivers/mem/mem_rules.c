@@ -19,7 +19,6 @@ int mem_rules_open(const struct mem_link_config *cfg, struct fault **out, char *
 {
     struct fault_error why;
     struct stat st;
-
     *out = NULL;
     if (!*cfg->rules)
         return 0;
@@ -48,7 +47,6 @@ int mem_rules_open(const struct mem_link_config *cfg, struct fault **out, char *
 int mem_link_rules_set(struct mem_link *link, const char *text, size_t len, struct fault_error *err)
 {
     struct fault *f = len ? fault_parse(text, len, 0, err) : NULL;
-
     if (len && !f)
         return -EINVAL;
     pthread_mutex_lock(&link->lock);
@@ -91,7 +89,6 @@ static void inject(struct mem_link *link, unsigned dir, bool back, const struct 
 {
     unsigned from = back ? other_port(link, dir) : dir;
     struct mem_buf *buf = NULL;
-
     if (from != MEM_LINK_ALL && in->len <= link->cfg.frame)
         buf = mem_buf_take(link, dir);
     if (!buf)
@@ -111,7 +108,6 @@ void mem_rules_apply(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
     struct fault_out out;
     enum fault_dir way = dir == 0 ? FAULT_AB : FAULT_BA;
     unsigned bits = fault_apply(link->faults, way, buf->data, buf->len, now, &out);
-
     v->flow = out.flow;
     if (bits & FAULT_INJECT)
         for (unsigned i = 0; i < out.ninject; i++)

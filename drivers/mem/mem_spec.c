@@ -73,7 +73,6 @@ static int value_parse(enum kind kind, const char *text, struct value *v)
 {
     bool on;
     int rc;
-
     switch (kind) {
     case COUNT:
     case COUNT32:
@@ -101,7 +100,6 @@ static struct value value_load(const struct key *key, const struct mem_link_conf
 {
     const char *at = (const char *)cfg + key->offset;
     struct value v = {0};
-
     if (key->kind == PATH)
         v.path = at;
     else if (key->kind == PROB)
@@ -119,7 +117,6 @@ static void value_store(const struct key *key, struct mem_link_config *cfg, stru
 {
     char *at = (char *)cfg + key->offset;
     const char *path = v.path ? v.path : "";
-
     if (key->kind == PATH)
         memcpy(at, path, strlen(path) + 1); /* read into a place of that size */
     else if (key->kind == PROB)
@@ -170,7 +167,6 @@ static void defaults(struct mem_link_config *cfg, uint64_t seed)
 static int read_name(const char **args, char *name, char *err, size_t err_size)
 {
     size_t len = strcspn(*args, ",");
-
     if (len == 0 || len >= MEM_LINK_NAME || memchr(*args, '=', len))
         return io_fail(
             err, err_size, -EINVAL,
@@ -189,7 +185,6 @@ static int check_keys(const char *args, char *err, size_t err_size)
 {
     const char *names[KEYS_MAX] = {NULL};
     char text[VALUE_MAX], known[KEYS_MAX * 16];
-
     for (size_t i = 0, n = 0; i < NKEYS && n < sizeof(known); i++) {
         names[i] = keys[i].name;
         n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? " " : "", keys[i].name);
@@ -211,7 +206,6 @@ static int read_key(const struct key *key, const char *args, const struct mem_li
     char text[VALUE_MAX];
     struct value v = {0};
     int found = io_arg(args, key->name, text, sizeof(text));
-
     if (found == 0)
         return 0;
     if (found < 0 || value_parse(key->kind, text, &v))
@@ -236,7 +230,6 @@ static int read_keys(const char *args, const struct mem_link_config *have, uint6
                      char *name, struct mem_link_config *cfg, char *err, size_t err_size)
 {
     int rc = read_name(&args, name, err, err_size);
-
     if (rc == 0)
         rc = check_keys(args, err, err_size);
     if (have)
@@ -252,7 +245,6 @@ int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_
                    struct mem_link_config *cfg, char *err, size_t err_size)
 {
     int rc = read_keys(args, have, seed, name, cfg, err, err_size);
-
     return rc ? rc : check_sense(&cfg->faults, err, err_size);
 }
 
@@ -261,7 +253,6 @@ int io_mem_check(const char *args, char *err, size_t err_size)
 {
     char name[MEM_LINK_NAME];
     struct mem_link_config cfg;
-
     return read_keys(args, NULL, 1, name, &cfg, err, err_size);
 }
 
@@ -270,6 +261,5 @@ int mem_link_check(const char *first, uint64_t seed, const char *args, char *err
     char name[MEM_LINK_NAME];
     struct mem_link_config link, cfg;
     int rc = mem_spec_parse(first, NULL, seed, name, &link, err, err_size);
-
     return rc || args == first ? rc : mem_spec_parse(args, &link, seed, name, &cfg, err, err_size);
 }

@@ -77,7 +77,6 @@ static void queue_place(struct memif_queue *q, struct memif_ring *ring, unsigned
 static void queue_start(struct memif_queue *q, bool sender, bool c2s)
 {
     bool own_head = sender == c2s;
-
     q->own = own_head ? &q->ring->head : &q->ring->tail;
     q->peer = own_head ? &q->ring->tail : &q->ring->head;
     q->bias = own_head ? q->size : 0;
@@ -96,7 +95,6 @@ static enum memif_reason client_make(struct memif_conn *c, const struct memif_co
     uint32_t lines = (octets + CACHE_LINE - 1) / CACHE_LINE;
     size_t ring = memif_ring_octets(log2);
     size_t slots = (size_t)1 << log2;
-
     c->buffer = cfg->buffer ? cfg->buffer : dpdk ? BUFFER_DPDK : lines * CACHE_LINE;
     if (slots * c->buffer < cfg->frame_max)
         return MEMIF_SMALL;
@@ -122,7 +120,6 @@ static enum memif_reason client_say_ring(const struct memif_conn *c, const struc
                                          unsigned flags)
 {
     struct memif_msg msg = {0};
-
     msg.add_ring.flags = (uint16_t)flags;
     msg.add_ring.offset = (uint32_t)((uint8_t *)q->ring - c->region[0].base);
     msg.add_ring.log2_size = (uint8_t)__builtin_ctz(q->size);
@@ -133,7 +130,6 @@ static enum memif_reason client_say_ring(const struct memif_conn *c, const struc
 static enum memif_reason client_next(struct memif_conn *c, const struct memif_config *cfg)
 {
     struct memif_msg msg = {0};
-
     switch (c->step++) {
     case 0:
         msg.init.version = MEMIF_VERSION;
@@ -161,7 +157,6 @@ static enum memif_reason client_hello(struct memif_conn *c, const struct memif_c
                                       const struct memif_hello *hello)
 {
     unsigned log2 = cfg->log2_ring < hello->log2_ring_max ? cfg->log2_ring : hello->log2_ring_max;
-
     if (hello->version_min > MEMIF_VERSION || hello->version_max < MEMIF_VERSION)
         return MEMIF_PEER_VERSION;
     if (log2 < 1)
@@ -228,7 +223,6 @@ static enum memif_reason server_add_region(struct memif_conn *c, const struct me
 static bool is_eventfd(int fd)
 {
     char link[32], target[32] = "";
-
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     return readlink(link, target, sizeof(target) - 1) > 0 &&
            strcmp(target, "anon_inode:[eventfd]") == 0;
@@ -238,7 +232,6 @@ static enum memif_reason server_add_ring(struct memif_conn *c, const struct memi
                                          int *fd)
 {
     struct memif_queue *q = add->flags & MEMIF_ADD_RING_C2S ? &c->rx : &c->tx;
-
     if (add->index != 0 || q->ring || add->region >= c->regions || add->log2_size < 1 ||
         add->log2_size > MEMIF_LOG2_MAX || add->offset % MEMIF_DESC_ALIGN != 0 ||
         add->private_header != 0)
@@ -258,7 +251,6 @@ static enum memif_reason server_add_ring(struct memif_conn *c, const struct memi
 static enum memif_reason server_connect(struct memif_conn *c, const struct memif_config *cfg)
 {
     struct memif_msg msg = {0};
-
     if (!c->rx.ring || !c->tx.ring || c->rx.ring == c->tx.ring ||
         c->rx.ring->cookie != MEMIF_COOKIE || c->tx.ring->cookie != MEMIF_COOKIE)
         return MEMIF_RING;
@@ -274,7 +266,6 @@ static enum memif_reason server_message(struct memif_conn *c, const struct memif
 {
     enum memif_reason reason = MEMIF_MESSAGE;
     struct memif_msg ack = {0};
-
     if (msg->type == MEMIF_MSG_INIT && c->state == MEMIF_HELLO)
         reason = server_init(c, cfg, &msg->init);
     else if (c->state == MEMIF_SETUP && msg->type == MEMIF_MSG_ADD_REGION)
@@ -290,7 +281,6 @@ static enum memif_reason server_message(struct memif_conn *c, const struct memif
 static void take_text(char *to, size_t size, const char *from, size_t len)
 {
     size_t n = 0;
-
     for (; n < len && n < size - 1 && from[n]; n++)
         to[n] = (char)(from[n] >= ' ' && from[n] <= '~' ? from[n] : '?');
     to[n] = '\0';
@@ -322,7 +312,6 @@ void memif_conn_init(struct memif_conn *c)
 void memif_conn_start(struct memif_conn *c, const struct memif_config *cfg, int sock, uint64_t now)
 {
     struct memif_msg msg = {0};
-
     memif_conn_init(c);
     c->sock = sock;
     c->state = MEMIF_HELLO;
@@ -341,7 +330,6 @@ bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, ui
 {
     enum memif_state before = c->state;
     enum memif_reason reason = MEMIF_OK;
-
     if (before == MEMIF_IDLE || before == MEMIF_DEAD)
         return false;
     for (unsigned i = 0; i < MESSAGES_MAX && !reason; i++) {
@@ -371,7 +359,6 @@ bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, ui
 void memif_conn_end(struct memif_conn *c, enum memif_reason reason)
 {
     struct memif_msg msg = {0};
-
     if (c->state == MEMIF_IDLE || c->state == MEMIF_DEAD)
         return;
     if (reason != MEMIF_HANGUP && reason != MEMIF_GOODBYE) {

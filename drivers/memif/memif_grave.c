@@ -28,7 +28,6 @@ static void grave_free(struct memif_port *p, struct memif_grave *g)
 static void graves_tidy(struct memif_port *p)
 {
     struct memif_grave **link = &p->graves;
-
     while (*link) {
         struct memif_grave *g = *link;
         if (g->lent || g->reserved) {
@@ -55,7 +54,6 @@ bool memif_grave_dig(struct memif_port *p)
     struct memif_grave **link = &p->graves;
     struct memif_grave *g;
     bool reserved = reserved_here(p);
-
     if (p->lent_head == p->lent_tail && !reserved)
         return true;
     g = calloc(1, sizeof(*g));
@@ -90,7 +88,6 @@ unsigned memif_grave_release(struct memif_port *p, unsigned n)
 bool memif_grave_unreserve(struct memif_port *p)
 {
     bool any = false;
-
     for (struct memif_grave *g = p->graves; g; g = g->next) {
         any |= g->reserved;
         g->reserved = false;

@@ -21,7 +21,6 @@ static void kick_reap(const struct memif_kick *k)
 {
     struct io_event events[EVENTS];
     struct timespec now = {0};
-
     (void)syscall(SYS_io_getevents, k->aio, 0L, (long)EVENTS, events, &now);
 }
 
@@ -50,7 +49,6 @@ static long kick_submit(const struct memif_kick *k, int event)
         .aio_resfd = (uint32_t)event,
     };
     struct iocb *list[1] = {&cb};
-
     return syscall(SYS_io_submit, k->aio, 1L, list) < 0 ? -errno : 0;
 }
 
@@ -60,7 +58,6 @@ static bool kick_plain(int event)
 {
     const uint64_t one = 1;
     struct pollfd pfd = {.fd = event, .events = POLLOUT};
-
     return poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLOUT) &&
            write(event, &one, sizeof(one)) == sizeof(one);
 }

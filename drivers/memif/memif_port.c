@@ -48,7 +48,6 @@ uint8_t *memif_port_side(struct memif_port *p, uint8_t **pool, unsigned i)
 static void port_watch(const struct memif_port *p, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
-
     if (fd >= 0)
         (void)epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event);
 }
@@ -78,7 +77,6 @@ static void port_up(struct memif_port *p)
 static void port_down(struct memif_port *p)
 {
     struct memif_conn *c = &p->conn;
-
     p->counters.reason[c->reason]++;
     if (c->text[0])
         memcpy(p->counters.text, c->text, sizeof(p->counters.text));
@@ -94,7 +92,6 @@ static void port_down(struct memif_port *p)
 static void port_refuse(struct memif_port *p, int sock, const char *why)
 {
     struct memif_msg msg = {.type = MEMIF_MSG_DISCONNECT};
-
     snprintf(msg.disconnect.text, sizeof(msg.disconnect.text), "%s", why);
     (void)memif_sock_send(sock, &msg, -1);
     memif_sock_hang_up(sock);
@@ -105,7 +102,6 @@ static void port_refuse(struct memif_port *p, int sock, const char *why)
 static void port_refuse_second(struct memif_port *p)
 {
     int sock = memif_sock_accept(p->listener);
-
     if (sock >= 0)
         port_refuse(p, sock, "already connected");
 }
@@ -134,7 +130,6 @@ static bool port_meet(struct memif_port *p, uint64_t now)
 void memif_port_control(struct memif_port *p, uint64_t now)
 {
     struct memif_conn *c = &p->conn;
-
     if (p->fault && c->state == MEMIF_UP) {
         memif_conn_end(c, p->fault);
         port_down(p);
@@ -182,7 +177,6 @@ void memif_port_counters(struct io_port *io, struct memif_counters *out)
 static void port_close(struct io_port *io)
 {
     struct memif_port *p = (struct memif_port *)io;
-
     memif_conn_free(&p->conn);
     memif_grave_free_all(p);
     memif_kick_close(&p->kick);
@@ -225,7 +219,6 @@ static int arg_number(const char *args, const char *key, int (*read)(const char 
 {
     char val[32] = "";
     int found = io_arg(args, key, val, sizeof(val));
-
     *out = otherwise;
     if (found == 0 || (found == 1 && !read(val, out) && *out >= min && *out <= max))
         return 0;
@@ -236,7 +229,6 @@ static int arg_number(const char *args, const char *key, int (*read)(const char 
 static int parse_role(const char *args, bool *server, struct complaint err)
 {
     char role[16] = "";
-
     if (io_arg(args, "role", role, sizeof(role)) == 1) {
         *server = !strcmp(role, "server") || !strcmp(role, "master");
         if (*server || !strcmp(role, "client") || !strcmp(role, "slave"))
@@ -252,7 +244,6 @@ static int check_keys(const char *args, struct complaint err)
     static const char *const keys[] = {"role",   "id",     "rings", "log2_ring_size",
                                        "buffer", "secret", "trust", NULL};
     char bad[32];
-
     if (io_arg_unknown(args, keys, bad, sizeof(bad)))
         return io_fail(err.text, err.size, -EINVAL,
                        "memif: %s=: use each of role, id, rings, log2_ring_size, buffer, secret "
@@ -272,7 +263,6 @@ static int parse(const char *args, struct memif_config *cfg, struct complaint er
 {
     uint64_t id, rings, log2, buffer, trust;
     size_t len = strcspn(args, ",");
-
     if (len == 0 || len >= sizeof(cfg->path))
         return io_fail(err.text, err.size, -EINVAL,
                        "memif: the socket's path must have 1 to %zu characters",
@@ -304,7 +294,6 @@ static int parse(const char *args, struct memif_config *cfg, struct complaint er
 static uint32_t wanted_frame(const struct io_open_params *params)
 {
     uint32_t want = params && params->frame_max ? params->frame_max : FRAME_DEFAULT;
-
     return want < FRAME_MIN ? FRAME_MIN : want > IO_FRAME_MAX ? IO_FRAME_MAX : want;
 }
 
@@ -328,7 +317,6 @@ static int port_prepare(struct memif_port *p)
 int io_memif_check(const char *args, char *err, size_t err_size)
 {
     struct memif_config cfg = {.frame_max = FRAME_MIN};
-
     return parse(args, &cfg, (struct complaint){.text = err, .size = err_size});
 }
 
@@ -353,7 +341,6 @@ int io_memif_open(const char *args, const struct io_open_params *params, struct 
 {
     struct complaint to = {.text = err, .size = err_size};
     struct memif_port *p = calloc(1, sizeof(*p));
-
     if (!p)
         return io_fail(err, err_size, -ENOMEM, "memif: no memory for a port");
     p->listener = p->epoll = -1;

@@ -96,7 +96,6 @@ void memif_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n
 static inline void memif_tx_warm(const struct memif_port *p)
 {
     const struct memif_queue *q = &p->conn.tx;
-
     __builtin_prefetch(&q->ring->desc[q->cur & q->mask], 1);
 }
 

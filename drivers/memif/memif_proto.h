@@ -157,7 +157,6 @@ static inline struct memif_desc memif_desc_load(const struct memif_desc *shared)
     const uint64_t *w = (const uint64_t *)shared;
     uint64_t a = __atomic_load_n(&w[0], __ATOMIC_RELAXED);
     uint64_t b = __atomic_load_n(&w[1], __ATOMIC_RELAXED);
-
     return (struct memif_desc){
         .flags = (uint16_t)a,
         .region = (uint16_t)(a >> 16),
@@ -170,7 +169,6 @@ static inline struct memif_desc memif_desc_load(const struct memif_desc *shared)
 static inline void memif_desc_store(struct memif_desc *shared, struct memif_desc d)
 {
     uint64_t *w = (uint64_t *)shared;
-
     __atomic_store_n(&w[0], d.flags | (uint64_t)d.region << 16 | (uint64_t)d.length << 32,
                      __ATOMIC_RELAXED);
     __atomic_store_n(&w[1], d.offset | (uint64_t)d.metadata << 32, __ATOMIC_RELAXED);

@@ -19,7 +19,6 @@
 int memif_region_create(struct memif_region *r, uint64_t size)
 {
     int fd = memfd_create("memif", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-
     *r = (struct memif_region){.fd = -1};
     if (fd < 0)
         return -errno;
@@ -45,7 +44,6 @@ static enum memif_reason region_check(int fd, uint64_t size, bool trust)
     struct stat st;
     struct statfs fs;
     int seals = fcntl(fd, F_GET_SEALS);
-
     if (seals < 0 && !trust) /* of a file of FUSE nothing more may be asked: see memory_foreign */
         return MEMIF_UNSEALED;
     if (size == 0 || size > REGION_SIZE_MAX || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
@@ -62,7 +60,6 @@ enum memif_reason memif_region_map(struct memif_region *r, int fd, uint64_t size
 {
     enum memif_reason reason = region_check(fd, size, trust);
     void *base = MAP_FAILED;
-
     *r = (struct memif_region){.fd = -1};
     if (reason == MEMIF_OK) {
         base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -17,7 +17,6 @@
 static void rx_give_back(struct memif_port *p, uint16_t end)
 {
     struct memif_queue *q = &p->conn.rx;
-
     if (q->bias) {
         /* Ours to lay out again: the peer has written lengths, and could have written anything. */
         for (uint16_t i = q->done; i != end; i++)
@@ -31,7 +30,6 @@ static void rx_give_back(struct memif_port *p, uint16_t end)
 static void rx_skip(struct memif_port *p, uint16_t end)
 {
     struct memif_queue *q = &p->conn.rx;
-
     q->cur = end;
     if (p->lent_head != p->lent_tail)
         p->lent[(uint16_t)(p->lent_head - 1) & q->mask].end = end;
@@ -42,7 +40,6 @@ static void rx_skip(struct memif_port *p, uint16_t end)
 static void rx_lend(struct memif_port *p, uint16_t end, bool copied)
 {
     struct memif_queue *q = &p->conn.rx;
-
     p->lent[p->lent_head++ & q->mask] = (struct memif_lent){.end = end, .copied = copied};
     q->cur = end;
 }
@@ -53,7 +50,6 @@ static uint32_t rx_copy(struct memif_port *p, uint8_t *side, uint16_t from, uint
 {
     const struct memif_queue *q = &p->conn.rx;
     uint32_t len = 0;
-
     for (uint16_t i = from; i != to; i++) {
         struct memif_desc d = memif_desc_load(&q->ring->desc[i & q->mask]);
         const uint8_t *data = memif_port_buffer(p, &d);
@@ -72,7 +68,6 @@ static bool rx_refresh(struct memif_port *p)
     struct memif_queue *q = &p->conn.rx;
     uint16_t limit = atomic_load_explicit(q->peer, memory_order_acquire);
     uint16_t filled = (uint16_t)(limit - q->done);
-
     if (MEMIF_UNLIKELY(filled > q->size || filled < (uint16_t)(q->limit - q->done))) {
         memif_port_fault(p, MEMIF_INDEX);
         return false;
@@ -101,7 +96,6 @@ static bool rx_follow(struct memif_port *p, struct rx_chain *c)
     struct memif_queue *q = &p->conn.rx;
     const uint8_t *follow = NULL;
     struct memif_desc d;
-
     *c = (struct rx_chain){.end = q->cur, .together = true};
     do {
         if (c->end == q->limit && (!rx_refresh(p) || c->end == q->limit)) {
@@ -131,7 +125,6 @@ static bool rx_follow(struct memif_port *p, struct rx_chain *c)
 static enum rx_step rx_gather(struct memif_port *p, struct rx_chain *c)
 {
     struct memif_queue *q = &p->conn.rx;
-
     if ((uint16_t)(p->side_head - p->side_tail) == IO_BURST_MAX)
         return RX_STOP;
     uint8_t *side = memif_port_side(p, &p->rx_side, p->side_head % IO_BURST_MAX);
@@ -156,7 +149,6 @@ static enum rx_step rx_uncommon(struct memif_port *p, struct io_frame *frame)
 {
     struct memif_queue *q = &p->conn.rx;
     struct rx_chain c;
-
     if (!rx_follow(p, &c))
         return RX_STOP;
     if (c.len == 0 || c.len > p->io.caps.frame_max) {
@@ -206,7 +198,6 @@ static unsigned rx_ring(struct memif_port *p, struct io_frame *frames, unsigned 
     const uint16_t first = q->cur;
     uint64_t octets = 0;
     unsigned n = 0;
-
     if ((uint16_t)(q->limit - q->cur) < max && !rx_refresh(p))
         return 0;
     if (q->cur == q->limit)
@@ -253,7 +244,6 @@ unsigned memif_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max
 {
     struct memif_port *p = (struct memif_port *)io;
     unsigned n = p->up ? rx_ring(p, frames, max) : 0;
-
     if (n == 0 && MEMIF_UNLIKELY(p->armed) && (!p->up || rx_stirs(p))) {
         /* rx_fd may be readable for what is no frame; only now does it stop to be. */
         rx_drain(p->conn.rx.event);
@@ -268,7 +258,6 @@ void memif_rx_release(struct io_port *io, unsigned n)
 {
     struct memif_port *p = (struct memif_port *)io;
     const struct memif_queue *q = &p->conn.rx;
-
     if (MEMIF_UNLIKELY(p->graves))
         n = memif_grave_release(p, n);
     if (n == 0 || n > (uint16_t)(p->lent_head - p->lent_tail))
@@ -286,7 +275,6 @@ void memif_rx_release(struct io_port *io, unsigned n)
 void memif_rx_arm(struct io_port *io, bool on)
 {
     struct memif_port *p = (struct memif_port *)io;
-
     p->armed = on;
     if (!p->up)
         return;
@@ -300,7 +288,6 @@ void memif_rx_arm(struct io_port *io, bool on)
 void memif_rx_abandon(struct memif_port *p)
 {
     struct memif_queue *q = &p->conn.rx;
-
     if (!rx_refresh(p))
         return;
     for (; q->cur != q->limit; q->cur++) {

@@ -19,7 +19,6 @@
 static int sock_address(const char *path, struct sockaddr_un *un)
 {
     size_t len = strlen(path);
-
     memset(un, 0, sizeof(*un));
     un->sun_family = AF_UNIX;
     if (len == 0 || len >= sizeof(un->sun_path))
@@ -34,7 +33,6 @@ static int sock_address(const char *path, struct sockaddr_un *un)
 static int sock_new(void)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
     return fd < 0 ? -errno : fd;
 }
 
@@ -43,7 +41,6 @@ int memif_sock_connect(const char *path)
     struct sockaddr_un un;
     int len = sock_address(path, &un);
     int fd = len < 0 ? len : sock_new();
-
     if (fd < 0)
         return fd;
     if (connect(fd, (struct sockaddr *)&un, (socklen_t)len) < 0) {
@@ -59,7 +56,6 @@ int memif_sock_listen(const char *path)
     struct sockaddr_un un;
     int len = sock_address(path, &un);
     int fd = len < 0 ? len : sock_new();
-
     if (fd < 0)
         return fd;
     int error = bind(fd, (struct sockaddr *)&un, (socklen_t)len) < 0 ? -errno : 0;
@@ -83,7 +79,6 @@ int memif_sock_listen(const char *path)
 int memif_sock_accept(int listener)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
     return fd < 0 ? -errno : fd;
 }
 
@@ -98,7 +93,6 @@ int memif_sock_send(int sock, const struct memif_msg *msg, int fd)
     union sock_control control = {0};
     struct iovec iov = {.iov_base = &copy, .iov_len = sizeof(copy)};
     struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
-
     if (fd >= 0) {
         mh.msg_control = &control;
         mh.msg_controllen = sizeof(control);
@@ -119,7 +113,6 @@ bool memif_sock_holds(int fd)
     char link[32], target[64] = "";
     int domain = 0;
     socklen_t len = sizeof(domain);
-
     if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0)
         return domain == AF_UNIX;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -134,7 +127,6 @@ bool memif_sock_holds(int fd)
 static int sock_take_fd(int sock, struct msghdr *mh, bool *holds)
 {
     int first = -1;
-
     for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(mh); cmsg; cmsg = CMSG_NXTHDR(mh, cmsg)) {
         if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
             continue;
@@ -164,7 +156,6 @@ int memif_sock_recv(int sock, struct memif_msg *msg, int *fd)
                         .msg_iovlen = 1,
                         .msg_control = &control,
                         .msg_controllen = sizeof(control)};
-
     bool holds = false;
 
     *fd = -1;

@@ -16,7 +16,6 @@
 static uint8_t *tx_buffer(const struct memif_port *p, uint16_t i, struct memif_desc *d)
 {
     const struct memif_queue *q = &p->conn.tx;
-
     if (q->bias) {
         *d = memif_conn_empty(&p->conn, p->conn.buffers_c2s, i & q->mask);
         return p->conn.region[0].base + d->offset;
@@ -32,7 +31,6 @@ static uint16_t tx_refresh(struct memif_port *p)
     struct memif_queue *q = &p->conn.tx;
     uint16_t limit = (uint16_t)(atomic_load_explicit(q->peer, memory_order_acquire) + q->bias);
     uint16_t space = (uint16_t)(limit - q->cur);
-
     if (MEMIF_UNLIKELY(space > q->size || space < (uint16_t)(q->limit - q->cur))) {
         memif_port_fault(p, MEMIF_INDEX);
         return 0;
@@ -45,7 +43,6 @@ static uint16_t tx_refresh(struct memif_port *p)
 static void tx_stuck(struct memif_port *p)
 {
     const struct memif_queue *q = &p->conn.tx;
-
     if ((uint16_t)(q->limit - q->cur) == q->size)
         memif_port_fault(p, MEMIF_SMALL);
 }
@@ -60,7 +57,6 @@ static uint16_t tx_reserve_chain(struct memif_port *p, struct io_slot *slot, uin
     uint64_t room = 0;
     bool together = true;
     uint16_t i = at;
-
     while (room < p->io.caps.frame_max) {
         struct memif_desc d;
         if (i == q->limit && (!tx_refresh(p) || i == q->limit)) {
@@ -90,7 +86,6 @@ unsigned memif_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned ma
     struct memif_queue *q = &p->conn.tx;
     const uint32_t frame_max = io->caps.frame_max;
     unsigned n = 0;
-
     (void)now;
     if (MEMIF_UNLIKELY(p->graves))
         (void)memif_grave_unreserve(p);
@@ -128,7 +123,6 @@ static uint16_t tx_put(struct memif_port *p, uint16_t at, const uint8_t *data, u
     struct memif_queue *q = &p->conn.tx;
     bool copied = false;
     uint16_t i = at;
-
     while (len) {
         struct memif_desc d;
         if (i == q->limit)
@@ -156,7 +150,6 @@ static uint16_t tx_put(struct memif_port *p, uint16_t at, const uint8_t *data, u
 static void tx_kick(struct memif_port *p)
 {
     const struct memif_queue *q = &p->conn.tx;
-
     atomic_thread_fence(memory_order_seq_cst);
     if (MEMIF_LIKELY(atomic_load_explicit(&q->ring->flags, memory_order_relaxed) &
                      MEMIF_RING_MASK_INT) ||
@@ -173,7 +166,6 @@ void memif_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n
     uint16_t at = q->cur, own = q->cur; /* next slot to fill; first slot reserved for frame i */
     uint64_t octets = 0;
     unsigned sent = 0;
-
     (void)now;
     bool up = p->up && !(MEMIF_UNLIKELY(p->graves) && memif_grave_unreserve(p));
     if (n > p->reserved_n)

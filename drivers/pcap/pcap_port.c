@@ -90,7 +90,6 @@ static unsigned port_rx_peek(struct io_port *io, struct io_frame *frames, unsign
 {
     struct pcap_port *p = port_of(io);
     unsigned n = 0;
-
     if (p->start == UINT64_MAX)
         p->start = now;
     if (p->tail - p->head - p->lent < max)
@@ -112,7 +111,6 @@ static unsigned port_rx_peek(struct io_port *io, struct io_frame *frames, unsign
 static void port_rx_release(struct io_port *io, unsigned n)
 {
     struct pcap_port *p = port_of(io);
-
     p->head += n;
     p->lent -= n;
     if (p->eof && p->head == p->tail)
@@ -123,7 +121,6 @@ static unsigned port_tx_reserve(struct io_port *io, struct io_slot *slots, unsig
                                 uint64_t now)
 {
     struct pcap_port *p = port_of(io);
-
     (void)now;
     for (unsigned i = 0; i < max; i++)
         slots[i] = (struct io_slot){.data = p->tx_arena + (size_t)i * IO_FRAME_MAX,
@@ -135,7 +132,6 @@ static void port_tx_commit(struct io_port *io, const struct io_slot *slots, unsi
                            uint64_t now)
 {
     struct pcap_port *p = port_of(io);
-
     for (unsigned i = 0; i < n; i++) {
         uint32_t len = slots[i].len;
         if (len == 0)
@@ -153,7 +149,6 @@ static void port_tx_commit(struct io_port *io, const struct io_slot *slots, unsi
 static uint64_t port_deadline(struct io_port *io)
 {
     struct pcap_port *p = port_of(io);
-
     if (p->in)
         read_ahead(p);
     if (p->head + p->lent == p->tail)
@@ -184,7 +179,6 @@ static void port_stats(struct io_port *io, struct io_stats *out)
 static void port_close(struct io_port *io)
 {
     struct pcap_port *p = port_of(io);
-
     if (p->in)
         pcap_close(p->in);
     if (p->out)
@@ -210,7 +204,6 @@ static const struct io_ops pcap_ops = {
 static int open_in(struct pcap_port *p, const char *path, char *err, size_t err_size)
 {
     char why[PCAP_ERRBUF_SIZE];
-
     p->in = pcap_open_offline_with_tstamp_precision(path, PCAP_TSTAMP_PRECISION_NANO, why);
     if (!p->in)
         return io_fail(err, err_size, -ENOENT, "pcap: can't read '%s': %s", path, why);
@@ -224,7 +217,6 @@ static int open_in(struct pcap_port *p, const char *path, char *err, size_t err_
 static bool same_file(const char *in, const char *out)
 {
     struct stat a, b;
-
     return stat(in, &a) == 0 && stat(out, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
            a.st_ino == b.st_ino;
 }
@@ -232,7 +224,6 @@ static bool same_file(const char *in, const char *out)
 static int open_out(struct pcap_port *p, const char *path, char *err, size_t err_size)
 {
     int rc = pcapng_create(path, PCAPNG_DROPS, NULL, &p->out);
-
     if (rc)
         return io_fail(err, err_size, rc, "pcap: can't write '%s': %s", path, strerror(-rc));
     p->out_if = pcapng_interface(p->out, path, "urnic pcap port", 0);
@@ -243,7 +234,6 @@ static int open_out(struct pcap_port *p, const char *path, char *err, size_t err
 static int split(const char *args, char in[IO_SPEC_MAX], char out[IO_SPEC_MAX])
 {
     char *names[2] = {in, out};
-
     in[0] = out[0] = '\0';
     for (int i = 0; i < 3 && *args; i++) {
         size_t item = strcspn(args, ",");
@@ -264,7 +254,6 @@ static int parse(const char *args, char in[IO_SPEC_MAX], char out[IO_SPEC_MAX], 
 {
     static const char *const keys[] = {"paced", NULL};
     char value[16] = "";
-
     if (io_arg_unknown(args, keys, value, sizeof(value)))
         return io_fail(err, err_size, -EINVAL,
                        "pcap: key '%s' is unknown or given twice (key: paced=on)", value);
@@ -280,7 +269,6 @@ int io_pcap_check(const char *args, char *err, size_t err_size)
 {
     char in[IO_SPEC_MAX], out[IO_SPEC_MAX];
     bool paced;
-
     return parse(args, in, out, &paced, err, err_size);
 }
 
@@ -291,7 +279,6 @@ int io_pcap_open(const char *args, const struct io_open_params *params, struct i
     bool paced = false;
     struct pcap_port *p;
     int rc = parse(args, in, to, &paced, err, err_size);
-
     if (rc)
         return rc;
     p = calloc(1, sizeof(*p));

@@ -19,7 +19,6 @@ static int fd_of(void *arg)
 static ssize_t write_now(void *arg, const void *data, size_t len)
 {
     ssize_t n;
-
     do
         n = write(fd_of(arg), data, len);
     while (n < 0 && errno == EINTR);
@@ -51,7 +50,6 @@ int pcapng_from_fd(int fd, enum pcapng_patience patience, const struct pcapng_op
                                      .arg = (void *)(intptr_t)fd};
     struct stat st;
     int rc = pcapng_open(&sink, opt, out);
-
     if (rc == 0 && patience == PCAPNG_DROPS && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     return rc;
@@ -61,7 +59,6 @@ int pcapng_create(const char *path, enum pcapng_patience patience, const struct 
                   struct pcapng **out)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
     if (fd < 0)
         return -errno;
     return pcapng_from_fd(fd, patience, opt, out);
@@ -70,7 +67,6 @@ int pcapng_create(const char *path, enum pcapng_patience patience, const struct 
 uint64_t pcapng_epoch(uint64_t now)
 {
     struct timespec wall;
-
     clock_gettime(CLOCK_REALTIME, &wall);
     return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - now;
 }

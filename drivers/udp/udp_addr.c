@@ -19,7 +19,6 @@ void udp_watch_open(struct udp_watch *w)
 {
     struct sockaddr_nl sa = {.nl_family = AF_NETLINK,
                              .nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
-
     w->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (w->fd >= 0 && bind(w->fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
         udp_watch_close(w);
@@ -36,7 +35,6 @@ bool udp_watch_changed(struct udp_watch *w)
 {
     char buf[8192];
     bool any = w->fd < 0;
-
     for (unsigned i = 0; i < 64 && w->fd >= 0; i++) {
         ssize_t n = recv(w->fd, buf, sizeof(buf), MSG_DONTWAIT);
         if (n < 0 && errno != ENOBUFS && errno != EINTR)
@@ -57,7 +55,6 @@ static bool parse(struct nlmsghdr *nh, int ifindex, struct io_addr *out)
     int len = (int)nh->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*ifa));
     uint32_t flags = 0;
     bool local = false, found = false;
-
     if (len < 0 || (int)ifa->ifa_index != ifindex)
         return false;
     flags = ifa->ifa_flags;
@@ -92,7 +89,6 @@ static int ask(int fd)
                .nlmsg_type = RTM_GETADDR,
                .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
     };
-
     return send(fd, &m, sizeof(m), 0) < 0 ? -errno : 0;
 }
 
@@ -102,7 +98,6 @@ int udp_addr_list(int ifindex, struct io_addr *out, unsigned max)
     unsigned n = 0;
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     int rc = fd < 0 ? -errno : ask(fd);
-
     for (bool more = rc == 0; more;) {
         ssize_t got = recv(fd, buf, sizeof(buf), 0);
         if (got < 0 && errno == EINTR)

@@ -32,7 +32,6 @@ static void tell(struct udp_port *p, struct msghdr *mh, const union udp_sockaddr
     char text[64], line[UDP_TELL];
     struct io_addr addr;
     struct wire_addr w;
-
     for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
         if (!(c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) &&
             !(c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))
@@ -54,7 +53,6 @@ static void tell(struct udp_port *p, struct msghdr *mh, const union udp_sockaddr
 unsigned udp_error_drain(struct udp_port *p, const struct udp_socket *s)
 {
     unsigned n = 0;
-
     for (; n < ERRORS_AT_ONCE; n++) {
         union udp_sockaddr to = {0};
         _Alignas(struct cmsghdr) char control[512];

@@ -27,7 +27,6 @@ static const uint8_t peer_mac[6] = IO_PEER_MAC;
 static bool is_v4(const struct io_addr *a)
 {
     static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
-
     return memcmp(a->b, mapped, sizeof(mapped)) == 0;
 }
 
@@ -37,7 +36,6 @@ void udp_head_init(struct udp_head *h, const uint8_t mac[6], const struct io_add
     struct wire_addr dip;
     uint8_t *f = h->octets, *ip = f + IP, *udp;
     bool v4 = is_v4(to);
-
     memset(h, 0, sizeof(*h));
     memcpy(dip.b, to->b, sizeof(dip.b));
     if (wire_addr_is_multicast(&dip))
@@ -74,7 +72,6 @@ uint8_t *udp_frame_put(uint8_t *datagram, uint32_t len, const struct udp_head *h
                        uint8_t ttl)
 {
     uint8_t *f = datagram - h->len, *ip = f + IP;
-
     memcpy(f, h->octets, h->len);
     wire_put16(datagram - 4, (uint16_t)(len + WIRE_UDP_LEN));
     if (h->len == UDP_HDR_V4) {
@@ -104,7 +101,6 @@ struct udp_verdict udp_frame_check(uint8_t *frame, uint32_t len, uint16_t guess)
     uint8_t hdr = v4 ? UDP_HDR_V4 : UDP_HDR_V6;
     struct udp_verdict v = {.df = true};
     uint8_t *ip = frame + IP, d0, d1;
-
     if (len < hdr + LEAST)
         return v;
     if (v4 && guess)
@@ -157,7 +153,6 @@ bool udp_frame_other_source(const uint8_t *frame, uint32_t len, struct io_addr *
 static bool parse_v4(const uint8_t *ip, uint32_t have, struct udp_out *o, uint32_t *udp_len)
 {
     uint32_t total = wire_get16(ip + 2);
-
     if (ip[0] != 0x45 || ip[9] != WIRE_PROTO_UDP || total > have || (wire_get16(ip + 6) & 0x3FFF))
         return false;
     o->v4 = true;
@@ -176,7 +171,6 @@ static bool parse_v4(const uint8_t *ip, uint32_t have, struct udp_out *o, uint32
 static bool parse_v6(const uint8_t *ip, uint32_t have, struct udp_out *o, uint32_t *udp_len)
 {
     uint32_t payload = wire_get16(ip + 4);
-
     if (ip[0] >> 4 != 6 || ip[6] != WIRE_PROTO_UDP || payload > have - WIRE_IPV6_LEN)
         return false;
     o->v4 = false;
@@ -192,7 +186,6 @@ static bool parse_v6(const uint8_t *ip, uint32_t have, struct udp_out *o, uint32
 bool udp_frame_parse(const uint8_t *frame, uint32_t len, struct udp_out *o)
 {
     uint32_t udp_len;
-
     if (len < UDP_HDR_V4 + LEAST)
         return false;
     uint16_t type = wire_get16(frame + 12);
@@ -214,7 +207,6 @@ void udp_frame_reseal(uint8_t *datagram, const struct udp_out *o, uint16_t id)
     uint8_t *icrc = datagram + o->len - WIRE_ICRC_LEN;
     uint32_t behind = o->len - WIRE_ICRC_LEN, diff = 0;
     uint16_t sport = o->sport ^ WIRE_UDP_PORT, number = o->id ^ id;
-
     if (sport)
         diff ^= udp_icrc_delta((uint8_t)(sport >> 8), (uint8_t)sport, behind + BEHIND_SPORT);
     if (o->v4 && number)

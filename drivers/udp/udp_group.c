@@ -21,7 +21,6 @@ int udp_groups(struct io_port *io, const struct io_addr *groups, unsigned n)
 {
     struct udp_port *p = udp_port_of(io);
     int rc = 0;
-
     for (unsigned i = 0; i < p->nsock; i++) {
         struct udp_socket *s = &p->sock[i];
         if (s->fd >= 0 && s->group && !is_in(groups, n, &s->addr))

@@ -28,7 +28,6 @@ bool udp_habit_take(struct udp_habit *h, uint16_t id, bool df)
     bool small = df && id < PLACES;
     bool counts = df == h->last_df && step >= 1 && step <= UDP_HABIT_STEP;
     bool fits = h->small >= UDP_HABIT_PACKETS ? small : counts_now(h) ? counts : true;
-
     if (!fits && ++h->strange < UDP_HABIT_BROKEN)
         return false;
     if (!fits)

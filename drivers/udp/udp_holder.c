@@ -17,7 +17,6 @@ static bool find_socket(const char *table, uint16_t port, unsigned long *inode, 
     char line[512];
     bool found = false;
     FILE *f = fopen(table, "re");
-
     while (f && !found && fgets(line, sizeof(line), f)) {
         unsigned local;
         found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %u %*s %lu", &local, uid,
@@ -33,7 +32,6 @@ static bool has_open(const char *pid, const char *link)
 {
     char path[64], target[64];
     bool found = false;
-
     snprintf(path, sizeof(path), "/proc/%.16s/fd", pid);
     DIR *dir = opendir(path);
     const struct dirent *de;
@@ -52,7 +50,6 @@ static bool has_open(const char *pid, const char *link)
 static void name_process(const char *pid, char *text, size_t size)
 {
     char path[64], name[32] = "";
-
     snprintf(path, sizeof(path), "/proc/%.16s/comm", pid);
     FILE *f = fopen(path, "re");
     if (f) {
@@ -68,7 +65,6 @@ void udp_holder(uint16_t port, char *text, size_t size)
     unsigned long inode = 0;
     unsigned uid = 0;
     char link[64];
-
     if (!find_socket("/proc/self/net/udp", port, &inode, &uid) &&
         !find_socket("/proc/self/net/udp6", port, &inode, &uid)) {
         snprintf(text, size, "a socket that /proc does not show");

@@ -30,7 +30,6 @@ static uint32_t over_x(uint32_t a)
 static uint32_t times(uint32_t a, uint32_t b)
 {
     uint32_t p = 0;
-
     for (unsigned i = 0; i < 32; i++) {
         p ^= b & (0u - (a >> 31));
         a <<= 1;
@@ -42,7 +41,6 @@ static uint32_t times(uint32_t a, uint32_t b)
 static void fill(void)
 {
     uint32_t up = X0, down = X0;
-
     for (unsigned i = 0; i < 16; i++) {
         up = times_x(up);
         down = over_x(down);
@@ -60,7 +58,6 @@ static void fill(void)
 void udp_icrc_init(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-
     pthread_once(&once, fill);
 }
 

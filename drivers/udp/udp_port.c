@@ -44,7 +44,6 @@ void udp_say(struct udp_port *p, const char *fmt, ...)
 static bool is_lo_v4(const struct io_addr *a)
 {
     struct wire_addr w;
-
     memcpy(w.b, a->b, sizeof(w.b));
     return wire_addr_is_v4(&w) && a->b[12] == 127;
 }
@@ -55,7 +54,6 @@ static unsigned wanted(const struct udp_port *p, struct io_addr *out)
     struct io_addr all[256];
     int n = p->ifindex ? udp_addr_list(p->ifindex, all, 256) : 0;
     unsigned m = 0;
-
     for (int i = 0; i < n && m < UDP_ADDRS; i++) {
         if (udp_spec_wants(&p->spec, &all[i]) && !(p->lo && p->spec.nonly && is_lo_v4(&all[i])))
             out[m++] = all[i];
@@ -82,7 +80,6 @@ static int follow_addresses(struct udp_port *p, struct io_addr *bad, char *why, 
     struct io_addr want[UDP_ADDRS];
     unsigned n = wanted(p, want);
     int rc = 0;
-
     for (unsigned i = 0; i < p->nsock; i++) {
         struct udp_socket *s = &p->sock[i];
         if (s->fd >= 0 && !s->group && !is_in(want, n, &s->addr))
@@ -104,7 +101,6 @@ static int complain(const struct io_addr *bad, int rc, const char *why, char *te
 {
     struct wire_addr w;
     char addr[64];
-
     memcpy(w.b, bad->b, sizeof(w.b));
     wire_addr_str(&w, addr, sizeof(addr));
     if (rc == -EADDRINUSE)
@@ -118,7 +114,6 @@ static void rejoin(struct udp_port *p)
 {
     struct io_addr groups[UDP_GROUPS];
     unsigned n = 0;
-
     for (unsigned i = 0; i < p->nsock; i++) {
         struct udp_socket *s = &p->sock[i];
         if (s->fd < 0 || !s->group)
@@ -135,7 +130,6 @@ static uint64_t line_rate(const struct udp_port *p)
 {
     struct ethtool_cmd cmd = {.cmd = ETHTOOL_GSET};
     struct ifreq ifr = {0};
-
     snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", p->dev.name);
     ifr.ifr_data = (void *)&cmd;
     if (ioctl(p->dev.ctl_fd, SIOCETHTOOL, &ifr) < 0)
@@ -147,7 +141,6 @@ static uint64_t line_rate(const struct udp_port *p)
 static void take_interface(struct udp_port *p)
 {
     uint32_t max = p->dev.mtu + ETHER;
-
     if (max > IO_FRAME_MAX)
         max = IO_FRAME_MAX;
     if (p->frame_max && p->frame_max < max)
@@ -163,7 +156,6 @@ static void port_service(struct io_port *io, uint64_t now)
     char why[HOLDER_TEXT] = "", text[UDP_TELL];
     struct io_addr bad;
     uint64_t changes = p->dev.changes;
-
     netdev_poll(&p->dev);
     bool other = p->dev.ifindex != p->ifindex;
     p->ifindex = p->dev.ifindex;
@@ -187,7 +179,6 @@ static void port_service(struct io_port *io, uint64_t now)
 static void port_link(struct io_port *io, struct io_link *out)
 {
     struct udp_port *p = udp_port_of(io);
-
     *out = (struct io_link){.up = p->dev.up, .changes = p->dev.changes};
     if (out->up)
         return;
@@ -204,7 +195,6 @@ static unsigned port_addrs(struct io_port *io, struct io_addr *out, unsigned max
 {
     const struct udp_port *p = udp_port_of(io);
     unsigned n = 0;
-
     for (unsigned i = 0; i < p->nsock && n < max; i++) {
         if (p->sock[i].fd >= 0 && !p->sock[i].group)
             out[n++] = p->sock[i].addr;
@@ -219,7 +209,6 @@ static int ask_source(const struct udp_port *p, const struct io_addr *dst, bool 
     union udp_sockaddr sa;
     socklen_t len = udp_sockaddr_set(&sa, dst, (uint32_t)p->ifindex);
     int fd = socket(sa.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
-
     if (fd < 0)
         return -errno;
     if (sa.sa.sa_family == AF_INET6 && !udp_addr_is_link_local(dst) && dst->b[0] != 0xFF)
@@ -243,7 +232,6 @@ static int port_source(struct io_port *io, const struct io_addr *dst, struct io_
     struct udp_port *p = udp_port_of(io);
     int rc = ask_source(p, dst, false, src);
     struct wire_addr a, b;
-
     if (rc == 0 && udp_socket_find(p, src, false))
         return 0;
     rc = ask_source(p, dst, true, src);
@@ -267,7 +255,6 @@ static int port_source(struct io_port *io, const struct io_addr *dst, struct io_
 static bool port_news(struct io_port *io, char *text, size_t size)
 {
     struct udp_port *p = udp_port_of(io);
-
     if (!p->tell[0])
         return false;
     snprintf(text, size, "%s", p->tell);
@@ -287,7 +274,6 @@ static void port_rx_arm(struct io_port *io, bool on)
 static uint64_t port_deadline(struct io_port *io)
 {
     const struct udp_port *p = udp_port_of(io);
-
     if (p->rx.first + p->rx.lent < p->rx.count)
         return 0;
     return p->tx.sent < p->tx.count ? p->tx.retry_at : UINT64_MAX;
@@ -301,7 +287,6 @@ static void port_stats(struct io_port *io, struct io_stats *out)
 static void port_close(struct io_port *io)
 {
     struct udp_port *p = udp_port_of(io);
-
     for (unsigned i = 0; i < p->nsock; i++)
         udp_socket_close(p, &p->sock[i]);
     udp_watch_close(&p->watch);
@@ -339,7 +324,6 @@ static void choose_mac(struct udp_port *p, const struct io_open_params *params)
     static const uint8_t none[6];
     uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
     uint8_t *mac = p->io.caps.mac;
-
     if (memcmp(params->mac, none, 6) != 0) {
         memcpy(mac, params->mac, 6);
         return;
@@ -369,7 +353,6 @@ static void tell_missing(struct udp_port *p)
 {
     char text[64];
     struct wire_addr w;
-
     for (unsigned i = 0; i < p->spec.nonly; i++) {
         if (udp_socket_find(p, &p->spec.only[i], false))
             continue;
@@ -388,7 +371,6 @@ int io_udp_open(const char *args, const struct io_open_params *params, struct io
     char why[HOLDER_TEXT] = "", text[UDP_TELL];
     struct udp_port *p = calloc(1, sizeof(*p));
     struct io_addr bad;
-
     if (!p)
         return io_fail(err, err_size, -ENOMEM, "udp: no memory");
     int rc = udp_spec_parse(args, &p->spec, err, err_size);

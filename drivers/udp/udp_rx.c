@@ -69,7 +69,6 @@ static unsigned piece_len(const struct udp_rx *r)
 static void make_message(struct udp_port *p, unsigned i, unsigned per, struct iovec *iov)
 {
     struct udp_rx *r = &p->rx;
-
     for (unsigned k = 0; k < per; k++)
         iov[k] = (struct iovec){slot(p, r->next + i * per + k), piece_len(r)};
     iov[per] = (struct iovec){r->tails + (size_t)i * UDP_DATAGRAM, UDP_DATAGRAM};
@@ -87,7 +86,6 @@ unsigned udp_rx_make(struct udp_port *p)
     struct udp_rx *r = &p->rx;
     unsigned per = per_message(r), msgs = UDP_RX_SEGS / per;
     unsigned fit = (UDP_RX_SLOTS - r->next) / (per + UDP_TRAIN);
-
     msgs = msgs > UDP_RX_BATCH ? UDP_RX_BATCH : msgs;
     msgs = msgs > fit ? fit : msgs;
     if (r->made && r->made_next == r->next && r->made_segment == r->segment && r->made_msgs == msgs)
@@ -106,7 +104,6 @@ unsigned udp_rx_make(struct udp_port *p)
 static unsigned peer_place(const struct io_addr *from, const struct io_addr *to, uint16_t sport)
 {
     uint32_t a, b;
-
     memcpy(&a, from->b + 12, sizeof(a));
     memcpy(&b, to->b + 12, sizeof(b));
     a = (a ^ b * 31 ^ sport) * 2654435761u;
@@ -117,7 +114,6 @@ static struct udp_peer *find_peer(struct udp_port *p, const struct udp_socket *s
                                   const struct io_addr *from, uint16_t sport)
 {
     struct udp_peer *peer = &p->peers[peer_place(from, &s->addr, sport)];
-
     if (peer->known && peer->sport == sport &&
         memcmp(peer->from.b, from->b, sizeof(from->b)) == 0 &&
         memcmp(peer->to.b, s->addr.b, sizeof(from->b)) == 0)
@@ -134,7 +130,6 @@ static void look_for_nat(struct udp_port *p, struct udp_peer *peer, const uint8_
     struct wire_addr from, nat;
     struct io_addr source;
     char text[64], other[64];
-
     if (!udp_frame_other_source(frame, len, &source))
         return;
     bool again = memcmp(source.b, peer->nat.b, sizeof(source.b)) == 0;
@@ -159,7 +154,6 @@ static void queue_frame(struct udp_port *p, struct udp_peer *peer, uint8_t *data
 {
     struct udp_rx *r = &p->rx;
     uint32_t whole = len + peer->head.len;
-
     if (whole > p->io.caps.frame_max || len > SLOT_MAX) {
         p->stats.rx_oversize++;
         return;
@@ -190,7 +184,6 @@ static int number(const struct cmsghdr *c)
 {
     int v = 0;
     size_t len = c->cmsg_len - CMSG_LEN(0);
-
     memcpy(&v, CMSG_DATA(c), len < sizeof(v) ? len : sizeof(v)); /* IP_TOS is one octet */
     return v;
 }
@@ -198,7 +191,6 @@ static int number(const struct cmsghdr *c)
 static struct about read_control(struct udp_port *p, struct udp_socket *s, struct msghdr *mh)
 {
     struct about a = {.ttl = 64};
-
     for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
         int v = number(c), level = c->cmsg_level, type = c->cmsg_type;
         if ((level == IPPROTO_IP && type == IP_TOS) ||
@@ -245,7 +237,6 @@ static void take_datagram(struct udp_port *p, const struct message *m, uint8_t *
 static void take_single(struct udp_port *p, const struct message *m)
 {
     uint8_t *at = m->mh->msg_iov[0].iov_base;
-
     if (m->len > m->mh->msg_iov[0].iov_len && m->len <= SLOT_MAX)
         linearize(m->mh, m->len, at);
     take_datagram(p, m, at, m->len, 0);
@@ -258,7 +249,6 @@ static unsigned take_train(struct udp_port *p, const struct message *m, unsigned
     struct udp_rx *r = &p->rx;
     unsigned seg = m->about.segment, used = 0;
     bool foreseen = seg == r->made_segment && m->len <= seg * per_message(r);
-
     if (!foreseen)
         linearize(m->mh, m->len, r->whole);
     for (unsigned k = 0; k * seg < m->len; k++) {
@@ -281,7 +271,6 @@ void udp_rx_take(struct udp_port *p, struct udp_socket *s, unsigned n)
 {
     struct udp_rx *r = &p->rx;
     unsigned free_slot = r->next + n * per_message(r), segment = r->segment;
-
     for (unsigned i = 0; i < n; i++) {
         struct message m = {.mh = &r->msg[i].msg_hdr, .len = r->msg[i].msg_len};
         struct io_addr from;
@@ -316,7 +305,6 @@ static unsigned receive(struct udp_port *p, unsigned index)
 {
     struct udp_socket *s = &p->sock[index];
     unsigned before = p->rx.count;
-
     for (unsigned i = 0; i < RECV_TRIES && s->fd >= 0; i++) {
         unsigned msgs = udp_rx_make(p);
         if (msgs == 0)
@@ -339,7 +327,6 @@ static void look(struct udp_port *p)
 {
     struct udp_rx *r = &p->rx;
     struct epoll_event ev[UDP_RX_BATCH];
-
     if (p->nsock == 1) {
         receive(p, 0);
         return;
@@ -361,7 +348,6 @@ unsigned udp_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max, 
     struct udp_port *p = udp_port_of(io);
     struct udp_rx *r = &p->rx;
     unsigned n = 0;
-
     if (p->tx.sent < p->tx.count && now >= p->tx.retry_at)
         udp_tx_flush(p, now);
     if (r->first + r->lent == r->count)
@@ -374,7 +360,6 @@ unsigned udp_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max, 
 void udp_rx_release(struct io_port *io, unsigned n)
 {
     struct udp_rx *r = &udp_port_of(io)->rx;
-
     r->first += n;
     r->lent -= n;
     if (r->first == r->count) /* all of them: the warm slots come first again */

@@ -29,7 +29,6 @@
 static bool is_v4(const struct io_addr *a)
 {
     struct wire_addr w;
-
     memcpy(w.b, a->b, sizeof(w.b));
     return wire_addr_is_v4(&w);
 }
@@ -65,7 +64,6 @@ uint16_t udp_sockaddr_get(const union udp_sockaddr *sa, struct io_addr *addr)
 static void on(int fd, int level, int option)
 {
     const int one = 1;
-
     setsockopt(fd, level, option, &one, sizeof(one));
 }
 
@@ -77,7 +75,6 @@ static void set(int fd, int level, int option, int value)
 static void options_v4(const struct udp_port *p, int fd)
 {
     struct ip_mreqn via = {.imr_ifindex = p->ifindex};
-
     on(fd, IPPROTO_IP, IP_RECVTOS);
     on(fd, IPPROTO_IP, IP_RECVTTL);
     on(fd, IPPROTO_IP, IP_RECVERR);
@@ -105,7 +102,6 @@ static void options_v6(const struct udp_port *p, int fd)
 static void buffers(int fd)
 {
     const int want = BUFFER;
-
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0)
         set(fd, SOL_SOCKET, SO_RCVBUF, want);
     if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want)) < 0)
@@ -130,7 +126,6 @@ static int bind_it(struct udp_port *p, struct udp_socket *s)
 {
     union udp_sockaddr sa;
     socklen_t len = udp_sockaddr_set(&sa, &s->addr, s->scope);
-
     if (s->group)
         on(s->fd, SOL_SOCKET, SO_REUSEADDR);
     if (bind(s->fd, &sa.sa, len) < 0)
@@ -151,7 +146,6 @@ int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, 
                     size_t size)
 {
     struct udp_socket *s = place(p);
-
     if (!s)
         return -ENOSPC;
     *s = (struct udp_socket){.addr = *addr, .v4 = is_v4(addr), .group = group, .fd = -1};

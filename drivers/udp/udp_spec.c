@@ -15,7 +15,6 @@
 static int parse_only(struct udp_spec *s, char *list, char *err, size_t err_size)
 {
     char *save = NULL;
-
     for (char *one = strtok_r(list, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
         struct wire_addr a;
         if (s->nonly == UDP_ADDRS)
@@ -40,7 +39,6 @@ int udp_spec_parse(const char *args, struct udp_spec *out, char *err, size_t err
     static const char *const keys[] = {"addr", "trains", NULL};
     char value[IO_SPEC_MAX];
     size_t len = strcspn(args, ",");
-
     *out = (struct udp_spec){.trains = true};
     if (len == 0 || len >= sizeof(out->iface) || memchr(args, '=', len))
         return io_fail(
@@ -80,6 +78,5 @@ bool udp_spec_wants(const struct udp_spec *s, const struct io_addr *addr)
 int io_udp_check(const char *args, char *err, size_t err_size)
 {
     struct udp_spec s;
-
     return udp_spec_parse(args, &s, err, err_size);
 }

@@ -54,7 +54,6 @@ static struct udp_single *single_place(struct udp_port *p, const struct io_addr 
 static bool is_single(struct udp_port *p, const struct io_addr *to)
 {
     const struct udp_single *s = single_place(p, to);
-
     return s->used && same_addr(&s->to, to);
 }
 
@@ -62,7 +61,6 @@ static void set_single(struct udp_port *p, const struct io_addr *to, int error)
 {
     struct wire_addr w;
     char text[64];
-
     *single_place(p, to) = (struct udp_single){.to = *to, .used = true};
     memcpy(w.b, to->b, sizeof(w.b));
     udp_say(
@@ -82,7 +80,6 @@ static uint32_t dqpn(const uint8_t *datagram)
 static bool rides(const struct udp_tx *t, unsigned a, unsigned b)
 {
     const struct udp_out *x = &t->out[a], *y = &t->out[b];
-
     return y->len <= x->len && x->tclass == y->tclass && x->ttl == y->ttl &&
            same_addr(&x->to, &y->to) && same_addr(&x->from, &y->from) &&
            dqpn(t->at[a]) == dqpn(t->at[b]);
@@ -93,7 +90,6 @@ static unsigned train_len(struct udp_port *p, unsigned first)
     const struct udp_tx *t = &p->tx;
     uint32_t len = t->out[first].len, total = len;
     unsigned n = 1;
-
     if (!p->spec.trains || first + 1 == t->count || !rides(t, first, first + 1) ||
         is_single(p, &t->out[first].to))
         return 1;
@@ -112,7 +108,6 @@ static unsigned train_len(struct udp_port *p, unsigned first)
 static void reseal(struct udp_tx *t, unsigned i, unsigned place)
 {
     struct udp_out *o = &t->out[i];
-
     if (o->sport == WIRE_UDP_PORT && (!o->v4 || o->id == place))
         return;
     if (o->sport == WIRE_UDP_PORT && o->id == 0) {
@@ -140,7 +135,6 @@ static void *put_control(struct msghdr *mh, uint8_t *room, int level, int type, 
                          size_t size)
 {
     struct cmsghdr *c = (struct cmsghdr *)(void *)(room + mh->msg_controllen);
-
     c->cmsg_level = level;
     c->cmsg_type = type;
     c->cmsg_len = CMSG_LEN(size);
@@ -157,7 +151,6 @@ static void make_message(struct udp_port *p, const struct udp_socket *s, struct 
     const struct udp_out *o = &t->out[m->first];
     struct msghdr *mh = &c->msg[i].msg_hdr;
     bool far = !udp_addr_is_link_local(&o->to) && o->to.b[0] != 0xFF;
-
     for (unsigned k = 0; k < m->n; k++) {
         reseal(t, m->first + k, k);
         c->iov[m->first + k] = (struct iovec){t->at[m->first + k], t->out[m->first + k].len};
@@ -184,7 +177,6 @@ static unsigned make_call(struct udp_port *p, const struct udp_socket *s, struct
 {
     const struct udp_tx *t = &p->tx;
     unsigned n = 0;
-
     for (unsigned i = t->sent; i < t->count && same_addr(&t->out[i].from, &s->addr); n++) {
         c->message[n] = (struct message){i, train_len(p, i)};
         make_message(p, s, c, n);
@@ -197,7 +189,6 @@ static unsigned make_call(struct udp_port *p, const struct udp_socket *s, struct
 static void done(struct udp_port *p, unsigned n, bool lost)
 {
     struct udp_tx *t = &p->tx;
-
     for (unsigned i = 0; i < n; i++) {
         const struct udp_out *o = &t->out[t->sent + i];
         p->stats.tx_drop += lost;
@@ -213,7 +204,6 @@ static bool refused(struct udp_port *p, const struct udp_socket *s, const struct
                     int error, uint64_t now)
 {
     struct udp_tx *t = &p->tx;
-
     if (error == EINTR)
         return true;
     if (error == EAGAIN || error == ENOBUFS || error == ENOMEM) {
@@ -234,7 +224,6 @@ void udp_tx_flush(struct udp_port *p, uint64_t now)
 {
     struct udp_tx *t = &p->tx;
     struct call c;
-
     t->retry_at = UINT64_MAX;
     while (t->sent < t->count) {
         const struct udp_socket *s = udp_socket_find(p, &t->out[t->sent].from, false);
@@ -256,7 +245,6 @@ unsigned udp_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max,
 {
     struct udp_port *p = udp_port_of(io);
     struct udp_tx *t = &p->tx;
-
     if (t->sent < t->count && now >= t->retry_at)
         udp_tx_flush(p, now);
     t->reserved = p->dev.up && t->sent == t->count ? max : 0;
@@ -271,7 +259,6 @@ void udp_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, 
 {
     struct udp_port *p = udp_port_of(io);
     struct udp_tx *t = &p->tx;
-
     t->sent = t->count = 0;
     for (unsigned i = 0; i < n && i < t->reserved; i++) {
         uint8_t *f = t->slots + (size_t)i * UDP_STRIDE;

@@ -71,7 +71,7 @@ int capread_damaged(struct capread *c, const char *format, ...)
     if (!c->damage[0]) {
         va_list ap;
         va_start(ap, format);
-        vsnprintf(c->damage, sizeof c->damage, format, ap);
+        vsnprintf(c->damage, sizeof(c->damage), format, ap);
         va_end(ap);
         c->info.damage = c->damage;
     }
@@ -86,7 +86,7 @@ bool capread_add_interface(struct capread *c, const struct capread_interface *i)
         uint32_t room = c->room ? 2 * c->room : 4;
         if (c->room >= CAPREAD_INTERFACES)
             return false;
-        void *more = realloc(c->interface, room * sizeof *c->interface);
+        void *more = realloc(c->interface, room * sizeof(*c->interface));
         if (!more)
             return false;
         c->interface = more;
@@ -188,7 +188,7 @@ static const char *not_a_capture(struct capread *c)
         {"\xFD\x37zXZ", "compressed: pipe it through 'xz -dc'", 5},
         {"\x04\x22\x4D\x18", "compressed: pipe it through 'lz4 -dc'", 4},
     };
-    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
+    for (size_t i = 0; i < sizeof(packed) / sizeof(*packed); i++) {
         const uint8_t *m = capread_peek(c, packed[i].len);
         if (m && !memcmp(m, packed[i].magic, packed[i].len))
             return packed[i].why;
@@ -246,7 +246,7 @@ static int start(struct capread *c, struct capread **out, char *why, size_t why_
 int capread_open(const struct capread_source *source, struct capread **out, char *why,
                  size_t why_size)
 {
-    struct capread *c = calloc(1, sizeof *c);
+    struct capread *c = calloc(1, sizeof(*c));
     uint8_t *own = malloc(CAPREAD_BUFFER);
     if (!c || !own) {
         snprintf(why, why_size, "%s", strerror(ENOMEM));
@@ -264,7 +264,7 @@ int capread_open(const struct capread_source *source, struct capread **out, char
 
 int capread_open_mem(const void *data, size_t len, struct capread **out, char *why, size_t why_size)
 {
-    struct capread *c = calloc(1, sizeof *c);
+    struct capread *c = calloc(1, sizeof(*c));
     if (!c) {
         snprintf(why, why_size, "%s", strerror(ENOMEM));
         return -ENOMEM;

@@ -68,7 +68,7 @@ static int interface_block(struct capread *c, const uint8_t *body, const uint8_t
     size_t len;
     for (body += 8; option(c, &body, end, &code, &value, &len);) {
         if (code == OPT_INTERFACE_NAME)
-            snprintf(i.name, sizeof i.name, "%.*s", (int)len, (const char *)value);
+            snprintf(i.name, sizeof(i.name), "%.*s", (int)len, (const char *)value);
         else if (code == OPT_INTERFACE_TSRESOL && len >= 1)
             i.units = resolution(value[0]);
         else if (code == OPT_INTERFACE_TSOFFSET && len >= 8) {
@@ -114,7 +114,7 @@ static void packet_options(struct capread *c, const uint8_t *at, const uint8_t *
     size_t len;
     while (option(c, &at, end, &code, &value, &len)) {
         if (code == OPT_COMMENT && !p->comment) {
-            snprintf(c->comment, sizeof c->comment, "%.*s", (int)len, (const char *)value);
+            snprintf(c->comment, sizeof(c->comment), "%.*s", (int)len, (const char *)value);
             p->comment = c->comment;
         } else if (code == OPT_PACKET_FLAGS && len >= 4) {
             unsigned dir = capread_32(c, value) & 3u;

@@ -36,7 +36,6 @@ struct pcapng {
 static void put(struct pcapng *w, const void *data, size_t len)
 {
     static const uint8_t zero[4];
-
     memcpy(w->buf + w->used, data, len);
     w->used += len;
     size_t pad = -len & 3;
@@ -46,14 +45,13 @@ static void put(struct pcapng *w, const void *data, size_t len)
 
 static void put32(struct pcapng *w, uint32_t v)
 {
-    put(w, &v, sizeof v);
+    put(w, &v, sizeof(v));
 }
 
 static void put_option(struct pcapng *w, uint16_t code, const void *data, size_t len)
 {
     uint16_t head[2] = {code, (uint16_t)len};
-
-    put(w, head, sizeof head);
+    put(w, head, sizeof(head));
     put(w, data, len);
 }
 
@@ -74,7 +72,7 @@ static void block_end(struct pcapng *w)
 {
     put_option(w, OPT_END, "", 0);
     uint32_t len = (uint32_t)(w->used - w->block + 4);
-    memcpy(w->buf + w->block + 4, &len, sizeof len);
+    memcpy(w->buf + w->block + 4, &len, sizeof(len));
     put32(w, len);
 }
 
@@ -90,7 +88,6 @@ int pcapng_flush(struct pcapng *w)
 {
     size_t done = 0;
     int rc = 0;
-
     while (!w->dead && done < w->used) {
         ssize_t n = w->sink.write(w->sink.arg, w->buf + done, w->used - done);
         if (n >= 0) {
@@ -128,11 +125,10 @@ static void section_header(struct pcapng *w, const char *application)
 {
     int64_t unknown = -1;
     const uint16_t version[2] = {1, 0}; /* major, minor */
-
     block_begin(w, BLOCK_SECTION);
     put32(w, PCAPNG_ORDER_MAGIC);
-    put(w, version, sizeof version);
-    put(w, &unknown, sizeof unknown);
+    put(w, version, sizeof(version));
+    put(w, &unknown, sizeof(unknown));
     put_text(w, OPT_SECTION_APPLICATION, application ? application : "urnic", TEXT_MOST);
     block_end(w);
 }
@@ -141,8 +137,7 @@ int pcapng_open(const struct pcapng_sink *sink, const struct pcapng_options *opt
                 struct pcapng **out)
 {
     static const struct pcapng_options defaults;
-    struct pcapng *w = calloc(1, sizeof *w);
-
+    struct pcapng *w = calloc(1, sizeof(*w));
     if (!opt)
         opt = &defaults;
     if (!w)
@@ -173,16 +168,15 @@ int pcapng_interface(struct pcapng *w, const char *name, const char *description
 {
     uint8_t resolution = TSRESOL_NS;
     uint16_t link[2] = {CAPTURE_ETHERNET, 0};
-
     if (w->interfaces == (int)PCAPNG_INTERFACES || !room(w, 2 * TEXT_MOST + 64))
         return -ENOSPC;
     block_begin(w, BLOCK_INTERFACE);
-    put(w, link, sizeof link);
+    put(w, link, sizeof(link));
     put32(w, w->snaplen);
     put_text(w, OPT_INTERFACE_NAME, name, TEXT_MOST);
     put_text(w, OPT_INTERFACE_DESCRIPTION, description, TEXT_MOST);
     if (speed)
-        put_option(w, OPT_INTERFACE_SPEED, &speed, sizeof speed);
+        put_option(w, OPT_INTERFACE_SPEED, &speed, sizeof(speed));
     put_option(w, OPT_INTERFACE_TSRESOL, &resolution, 1);
     block_end(w);
     return w->interfaces++;
@@ -193,7 +187,6 @@ bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum capture_di
 {
     uint32_t kept = len < w->snaplen ? len : w->snaplen;
     uint32_t flags = dir; /* bits 1..0: 01 inbound, 10 outbound */
-
     if (interface < 0 || interface >= w->interfaces)
         return false;
     if (!room(w, kept + PCAPNG_COMMENT_MAX + 64)) {
@@ -209,7 +202,7 @@ bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum capture_di
     put32(w, len);
     put(w, frame, kept);
     if (dir != CAPTURE_NO_DIR)
-        put_option(w, OPT_PACKET_FLAGS, &flags, sizeof flags);
+        put_option(w, OPT_PACKET_FLAGS, &flags, sizeof(flags));
     put_text(w, OPT_COMMENT, comment, PCAPNG_COMMENT_MAX);
     block_end(w);
     w->if_packets[interface]++;

@@ -33,7 +33,6 @@ static uint64_t scaled(const struct cc_conf *c)
 void cc_conf_fit(struct cc_conf *c, uint64_t line_rate)
 {
     uint64_t line = line_of(c, line_rate), which = scaled(c);
-
     if (c->fitted)
         return;
     c->fitted = true;
@@ -55,7 +54,6 @@ void cc_conf_fit(struct cc_conf *c, uint64_t line_rate)
 static void name_bounded(const struct cc_conf *c, char *why, size_t size)
 {
     size_t n = (size_t)snprintf(why, size, "the preset is for faster links;");
-
     for (unsigned i = 0; i < CC_PARAM_MAX && n < size; i++) {
         char value[32];
         if (!(c->bounded & 1ull << i))
@@ -72,7 +70,6 @@ bool cc_conf_fits(const struct cc_conf *c, uint64_t line_rate, char *why, size_t
 {
     struct cc_conf fit = *c;
     uint64_t line = line_of(c, line_rate), ai;
-
     if (!c->type->reacts)
         return true;
     cc_conf_fit(&fit, line_rate);

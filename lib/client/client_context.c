@@ -78,7 +78,6 @@ static int open_device(struct urnic_context *ctx, const char *device, int worker
     int fds[IPC_FD_MAX];
     unsigned nfds = IPC_FD_MAX;
     struct urnic_device *list = NULL;
-
     if (device == NULL) {
         int n, err = list_devices(&ctx->conn, &list, &n);
         if (err < 0)

@@ -19,7 +19,6 @@ int client_fd(int fd)
 {
     int from = atomic_load_explicit(&first, memory_order_relaxed);
     int moved = fd >= 0 && fd < from ? fcntl(fd, F_DUPFD_CLOEXEC, from) : -1;
-
     if (moved < 0)
         return fd;
     close(fd);

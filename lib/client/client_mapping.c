@@ -69,7 +69,6 @@ static bool map_query(const struct map_reader *r, uintptr_t addr, struct mapping
         .name_size = sizeof(m->name),
         .name_addr = (uintptr_t)m->name,
     };
-
     m->name[0] = '\0';
     if (ioctl(r->fd, MAP_QUERY, &q) < 0)
         return false;
@@ -114,7 +113,6 @@ static bool map_parse(const char *line, struct mapping *m)
     uint64_t off, ino;
     char rights[5];
     int name = 0;
-
     if (sscanf(line, "%lx-%lx %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &begin, &end, rights, &off,
                &major, &minor, &ino, &name) < 7)
         return false;
@@ -136,7 +134,6 @@ static bool map_parse(const char *line, struct mapping *m)
 static bool map_find(struct map_reader *r, uintptr_t addr, struct mapping *m)
 {
     char *line;
-
     if (!r->lines && map_query(r, addr, m))
         return true;
     if (!r->lines && errno == ENOENT)
@@ -163,7 +160,6 @@ static bool rights_hold(uintptr_t begin, uintptr_t end, bool write)
     struct map_reader r;
     struct mapping m;
     bool holds = map_open(&r);
-
     if (!holds)
         return false;
     while (holds && begin < end) {
@@ -178,7 +174,6 @@ int client_mapping_check(const void *addr, size_t len, bool write)
 {
     uintptr_t at = (uintptr_t)addr, begin = at & ~(PAGE - 1);
     long rc;
-
     if (len == 0)
         return 0;
     if (len > UINTPTR_MAX - PAGE - at)
@@ -203,7 +198,6 @@ static bool is_object(int fd, const struct mapping *m)
 {
     struct statfs fs;
     struct stat st;
-
     if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
         return false;
     return st.st_dev == m->dev && st.st_ino == m->ino && S_ISREG(st.st_mode) &&
@@ -215,7 +209,6 @@ static bool is_object(int fd, const struct mapping *m)
 static int object_open(const char *path, const struct mapping *m, bool write)
 {
     int fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
     if (fd >= 0 && !is_object(fd, m)) {
         close(fd);
         fd = -1;
@@ -229,7 +222,6 @@ int client_mapping_open(const void *addr, size_t len, bool write, uint64_t *off)
     struct mapping m;
     uintptr_t at = (uintptr_t)addr;
     char path[64];
-
     if (!map_open(&r))
         return -1;
     bool found = map_find(&r, at, &m);

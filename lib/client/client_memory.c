@@ -309,7 +309,6 @@ int urnic_rereg_mr(struct urnic_mr *mr, struct urnic_pd *pd, unsigned access)
 {
     struct urnic_context *ctx = mr->context;
     struct ipc_mr reply;
-
     if (pd == NULL)
         pd = mr->pd;
     if (pd->ctx != ctx)

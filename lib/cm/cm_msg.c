@@ -397,7 +397,6 @@ int cm_msg_dump(char *buf, size_t size, const struct cm_msg *msg)
                      msg->remote_id);
     char *at = (size_t)n < size ? buf + n : buf;
     size_t left = (size_t)n < size ? size - (size_t)n : 0;
-
     switch (msg->attr) {
     case CM_REQ:
         n += snprintf(at, left, " service %016llx qpn %06x psn %06x mtu %u rd %u/%u retry %u/%u",

@@ -205,12 +205,11 @@ static bool ask_for_less(struct cm *cm, struct cm_conn *c, const struct cm_msg *
 {
     struct cm_msg req;
     uint8_t mtu = rej->ari_len > 0 ? rej->ari[0] >> 4 : 0;
-
     if (rej->reason != CM_REJ_INVALID_MTU || c->state != CMS_REQ_SENT)
         return false;
     if (rej->tid != c->tid)
         return true;
-    if (mtu < 1 || mtu >= c->path.mtu || cm_msg_unpack(&req, c->mad, sizeof c->mad) < 0)
+    if (mtu < 1 || mtu >= c->path.mtu || cm_msg_unpack(&req, c->mad, sizeof(c->mad)) < 0)
         return false;
     c->path.mtu = mtu;
     c->tid = cm_random(cm);
@@ -300,7 +299,6 @@ static void rx_drep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
 {
     bool lost = c->challenged_at && msg->tid == c->challenge_tid &&
                 now - c->challenged_at < CHALLENGE_PAUSE_NS;
-
     if (c->state == CMS_DREQ_SENT) {
         disconnected(cm, c, msg, now);
     } else if (lost && (c->state == CMS_ESTABLISHED || c->state == CMS_REP_SENT ||

@@ -31,7 +31,6 @@ uint64_t cm_hash(const struct cm *cm, const void *data, size_t len)
     uint64_t v2 = k0 ^ 0x6c7967656e657261u, v3 = k1 ^ 0x7465646279746573u;
     const uint8_t *p = data;
     uint64_t last = (uint64_t)len << 56;
-
     for (; len >= 8; len -= 8, p += 8) {
         uint64_t m;
         memcpy(&m, p, 8);
@@ -264,7 +263,6 @@ bool cm_source_full(const struct cm *cm, const struct cm_listener *l, const stru
     uint32_t own = cm->src_pending[source_slot(cm, src)];
     uint32_t others = l->pending > own ? l->pending - own : 0;
     uint32_t most = (l->backlog - others) / 2;
-
     if (most < CM_SRC_PENDING)
         most = CM_SRC_PENDING;
     return own >= most || own == UINT16_MAX;

@@ -145,7 +145,6 @@ static bool key_fits(struct rx *rx, const struct qp *qp)
 static bool qp_takes(struct rx *rx, struct qp *qp)
 {
     const struct wire_pkt *p = &rx->pkt;
-
     if (!type_takes(qp, rx->op)) {
         rx_drop(rx, ENGINE_C_rx_qp_type_mismatch);
         return false;
@@ -176,7 +175,6 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
 {
     struct engine *e = rx->e;
     const struct wire_pkt *p = &rx->pkt;
-
     invariant_touch(e, qp);
     qp->stats.rx_packets++;
     qp->stats.rx_bytes += rx->f->len;

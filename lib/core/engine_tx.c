@@ -44,7 +44,6 @@ struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, 
 static uint16_t next_id(struct qp *qp)
 {
     uint16_t id = qp->ip_id;
-
     qp->ip_id = (uint16_t)(id + qp->id_step);
     return id;
 }

@@ -37,7 +37,6 @@ static bool follow_one(void *arg, struct qp *qp)
 {
     struct pass *p = arg;
     struct engine *e = p->e;
-
     follow_mac(e, qp);
     e->follow.larger +=
         qp->state >= QPS_RTR && qp->state != QPS_ERR && qp->mtu_shift > 7 + e->p.mtu;
@@ -55,7 +54,6 @@ bool engine_follow(struct engine *e, unsigned budget, uint64_t now)
 {
     struct pass p = {.e = e, .now = now};
     uint64_t before = e->qp_looks;
-
     if (!e->follow.on)
         return false;
     e->follow.at = engine_qp_walk(e, e->follow.at, budget, follow_one, &p);
@@ -98,7 +96,6 @@ unsigned engine_larger_mtu(const struct engine *e)
 int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now)
 {
     struct limiter_conf *c = limiter_conf_new(e, conf), *old = e->cc_conf;
-
     if (!c)
         return -ENOMEM;
     e->cc_conf = c;

@@ -28,7 +28,6 @@
 struct limiter_conf *limiter_conf_new(struct engine *e, const struct cc_conf *conf)
 {
     struct limiter_conf *c = calloc(1, sizeof(*c));
-
     if (!c)
         return NULL;
     c->conf = *conf;
@@ -47,7 +46,6 @@ static bool same_conf(const struct cc_conf *a, const struct cc_conf *b)
 static struct limiter_confs *confs_of(struct engine *e, const struct cc_conf *conf)
 {
     uint64_t h = 0;
-
     if (!e->cc_confs)
         e->cc_confs = calloc(CONF_LISTS, sizeof(*e->cc_confs));
     if (!e->cc_confs)
@@ -64,7 +62,6 @@ struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *c
     struct cc_conf fit = *conf;
     struct limiter_confs *list;
     struct limiter_conf *c = e->cc_conf;
-
     cc_conf_fit(&fit, e->p.line_rate);
     if (same_conf(&c->conf, &fit)) {
         c->users++;

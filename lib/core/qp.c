@@ -284,7 +284,6 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
 static int grow_table(struct engine *e)
 {
     uint32_t most = e->p.max_qp, part = most / TABLE_PART;
-
     if (e->table_size == most)
         return -ENOSPC;
     if (!e->table)

@@ -39,7 +39,6 @@ void uc_rx(struct rx *rx, struct qp *qp)
     unsigned flags = rx->op->flags;
     psn_t p = psn(rx->pkt.psn);
     bool expected = psn_eq(p, r->epsn);
-
     if (flags & WIRE_F_START) {
         if (r->in_msg != MSG_NONE)
             engine_count(rx->e, ENGINE_C_uc_drop_msg); /* the one before never ended */

@@ -127,7 +127,6 @@ int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfd
 static unsigned take_fds(struct msghdr *mh, int *fds)
 {
     unsigned got = 0;
-
     for (struct cmsghdr *cm = CMSG_FIRSTHDR(mh); cm != NULL; cm = CMSG_NXTHDR(mh, cm)) {
         if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
             continue;
@@ -173,7 +172,6 @@ ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int 
     int all[IPC_FD_ANY];
     unsigned got, room = nfds != NULL ? *nfds : 0;
     ssize_t n = ipc_recv_all(sock, msg, cap, all, &got, flags);
-
     if (n <= 0)
         room = 0;
     while (got > room)

@@ -20,7 +20,6 @@
 static unsigned bits_for(uint64_t n)
 {
     unsigned bits = 1;
-
     while (bits < SLOT_BITS_MAX && n > 1ull << bits)
         bits++;
     return bits;
@@ -29,7 +28,6 @@ static unsigned bits_for(uint64_t n)
 struct mem *mem_create(const struct mem_params *params)
 {
     struct mem *m = calloc(1, sizeof(*m));
-
     if (!m)
         return NULL;
     m->params = *params;
@@ -68,7 +66,6 @@ static bool grow(struct mem *m)
 {
     uint32_t limit = 1u << m->slot_bits;
     uint32_t cap = m->cap ? m->cap * 2 : CAP_MIN;
-
     if (cap > limit)
         cap = limit;
     if (cap <= m->cap)
@@ -99,7 +96,6 @@ void mem_slot_rekey(struct mem *m, struct mem_slot *s)
 {
     struct mem_cold *cold = mem_slot_cold(m, s);
     uint32_t index;
-
     do { /* index 0 is never valid (MR-01): skip the epoch that gives it */
         cold->epoch++;
         index = mem_key_hide(&m->keys, (cold->epoch << m->slot_bits | mem_slot_index(m, s)) &
@@ -141,7 +137,6 @@ void mem_slot_unbind(struct mem *m, struct mem_slot *s)
 void mem_slot_free(struct mem *m, struct mem_slot *s)
 {
     struct mem_cold *cold = mem_slot_cold(m, s);
-
     free(cold->segs);
     free(cold->starts);
     *cold = (struct mem_cold){.epoch = cold->epoch};
@@ -156,7 +151,6 @@ static bool grow_pds(struct mem *m)
 {
     uint64_t limit = (uint64_t)m->params.max_pd + 1;
     uint64_t cap = m->pd_cap ? m->pd_cap * 2ull : 16;
-
     if (cap > limit)
         cap = limit;
     if (cap <= m->pd_cap)

@@ -12,7 +12,6 @@ static const struct mem_slot *find(const struct mem *m, uint32_t pd, uint32_t qp
                                    unsigned need, bool local)
 {
     const struct mem_slot *s = mem_slot_find(m, key);
-
     /* All 32 bits at once; a slot without object has key 0, which isn't `valid` either. */
     if (!s || s->key != key || !s->valid || s->pd != pd || (s->access & need) != need)
         return NULL;
@@ -27,7 +26,6 @@ int mem_check(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, uint
               uint64_t len, unsigned need, bool local, struct mem_ref *out)
 {
     const struct mem_slot *s = find(m, pd, qpn, key, need, local);
-
     if (!s)
         return -EACCES;
     if (va < s->base || len > s->len || va - s->base > s->len - len)
@@ -52,7 +50,6 @@ void mem_prefetch(const struct mem *m, uint32_t slot)
 static uint32_t seg_find(const struct mem_cold *cold, uint32_t nsegs, uint64_t at)
 {
     uint32_t lo = 0, hi = nsegs;
-
     while (hi - lo > 1) {
         uint32_t mid = lo + (hi - lo) / 2;
 
@@ -69,7 +66,6 @@ static int pieces_of_segs(const struct mem_cold *cold, uint32_t nsegs, uint64_t 
 {
     uint32_t i = seg_find(cold, nsegs, at);
     unsigned n = 0;
-
     for (; len > 0; i++) {
         uint64_t skip = at - cold->starts[i];
         uint64_t left = cold->segs[i].len - skip;
@@ -88,7 +84,6 @@ int mem_pieces(const struct mem *m, const struct mem_ref *ref, uint64_t off, uin
                struct mem_piece *out, unsigned max)
 {
     const struct mem_slot *s = &m->slots[ref->slot];
-
     if (s->gen != ref->gen || len > ref->len || off > ref->len - len)
         return -EACCES;
     if (len == 0)

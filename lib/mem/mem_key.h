@@ -37,7 +37,6 @@ static inline uint32_t mem_key_round(const struct mem_keys *k, unsigned i, uint3
 static inline uint32_t mem_key_hide(const struct mem_keys *k, uint32_t slot)
 {
     uint32_t left = slot >> 12 & 0xFFF, right = slot & 0xFFF;
-
     for (unsigned i = 0; i < MEM_KEY_ROUNDS; i++) {
         uint32_t t = left ^ mem_key_round(k, i, right);
         left = right;
@@ -50,7 +49,6 @@ static inline uint32_t mem_key_hide(const struct mem_keys *k, uint32_t slot)
 static inline uint32_t mem_key_show(const struct mem_keys *k, uint32_t index)
 {
     uint32_t left = index >> 12 & 0xFFF, right = index & 0xFFF;
-
     for (unsigned i = MEM_KEY_ROUNDS; i-- > 0;) {
         uint32_t t = right ^ mem_key_round(k, i, left);
         right = left;

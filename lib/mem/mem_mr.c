@@ -32,7 +32,6 @@ static int check_range(const struct mem *m, uint64_t iova, uint64_t len, unsigne
 {
     uint64_t sum = 0;
     int err = check_access(m, access);
-
     if (err)
         return err;
     if (!(access & MEM_ZERO_BASED) && iova > UINT64_MAX - len)
@@ -122,7 +121,6 @@ int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned
 int mem_mr_rereg(struct mem *m, uint32_t lkey, uint32_t pd, unsigned access, uint32_t *rkey)
 {
     struct mem_slot *s = mem_slot_find_kind(m, lkey, MEM_K_MR, MEM_K_MR);
-
     if (!s || s->key != lkey || !mem_pd_live(m, pd))
         return -EINVAL;
     int err = check_access(m, access);
@@ -144,7 +142,6 @@ int mem_mr_rereg(struct mem *m, uint32_t lkey, uint32_t pd, unsigned access, uin
 static void *mr_free(struct mem *m, struct mem_slot *s)
 {
     void *owner = mem_slot_cold(m, s)->owner;
-
     mem_slot_free(m, s);
     m->usage.mrs--;
     return owner;
@@ -153,7 +150,6 @@ static void *mr_free(struct mem *m, struct mem_slot *s)
 int mem_mr_dereg(struct mem *m, uint32_t lkey)
 {
     struct mem_slot *s = mem_slot_find_kind(m, lkey, MEM_K_MR, MEM_K_FR);
-
     if (!s || (s->kind == MEM_K_MR && s->key != lkey))
         return -EINVAL;
     if (mem_slot_cold(m, s)->windows)
@@ -210,7 +206,6 @@ int mem_fr_reg(struct mem *m, uint32_t pd, uint32_t key, uint64_t iova, uint64_t
                unsigned access, const struct mem_seg *segs, unsigned nsegs)
 {
     struct mem_slot *s = mem_slot_find_kind(m, key, MEM_K_FR, MEM_K_FR);
-
     if (!s || s->pd != pd || s->valid || nsegs > mem_slot_cold(m, s)->max_segs)
         return -EINVAL;
     struct mem_cold *cold = mem_slot_cold(m, s);
@@ -238,7 +233,6 @@ int mem_fr_reg(struct mem *m, uint32_t pd, uint32_t key, uint64_t iova, uint64_t
 int mem_invalidate(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, bool remote)
 {
     struct mem_slot *s = mem_slot_find_kind(m, key, MEM_K_FR, MEM_K_MW2);
-
     if (!s || s->key != key || s->pd != pd || !s->valid)
         return -EINVAL;
     if (s->kind == MEM_K_MW2) {
@@ -261,7 +255,6 @@ void mem_hold(struct mem *m, const struct mem_ref *ref)
 void *mem_drop(struct mem *m, const struct mem_ref *ref)
 {
     struct mem_slot *s = &m->slots[ref->mr];
-
     assert(s->holds > 0);
     s->holds--;
     return s->holds == 0 && s->dead ? mr_free(m, s) : NULL;

@@ -42,7 +42,6 @@ int mem_mw_bind(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t mw_rkey, uint
 {
     struct mem_slot *s = mem_slot_find_kind(m, mw_rkey, MEM_K_MW1, MEM_K_MW2);
     bool chosen = s && (s->kind == MEM_K_MW2 || new_rkey != 0); /* the consumer chose the variant */
-
     if (!s || s->pd != pd)
         return -EINVAL;
     if (chosen && (new_rkey >> 8 != s->key >> 8 || new_rkey == s->key))
@@ -81,7 +80,6 @@ int mem_mw_bind(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t mw_rkey, uint
 int mem_mw_dealloc(struct mem *m, uint32_t rkey)
 {
     struct mem_slot *s = mem_slot_find_kind(m, rkey, MEM_K_MW1, MEM_K_MW2);
-
     if (!s)
         return -EINVAL;
     mem_slot_unbind(m, s);

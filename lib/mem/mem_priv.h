@@ -79,7 +79,6 @@ struct mem {
 static inline struct mem_slot *mem_slot_find(const struct mem *m, uint32_t key)
 {
     uint32_t slot = mem_key_show(&m->keys, key >> 8) & ((1u << m->slot_bits) - 1);
-
     return slot < m->cap ? &m->slots[slot] : NULL;
 }
 
@@ -89,7 +88,6 @@ static inline struct mem_slot *mem_slot_find_kind(const struct mem *m, uint32_t 
                                                   enum mem_kind a, enum mem_kind b)
 {
     struct mem_slot *s = key >> 8 ? mem_slot_find(m, key) : NULL;
-
     return s && s->key >> 8 == key >> 8 && (s->kind == a || s->kind == b) ? s : NULL;
 }
 

@@ -38,7 +38,6 @@ static _Atomic unsigned nstreams; /* so many slots were ever used */
 static struct stream *ours(const DIR *dir)
 {
     unsigned n = atomic_load_explicit(&nstreams, memory_order_acquire);
-
     for (unsigned i = 0; i < n; i++) {
         struct stream *s = atomic_load_explicit(&streams[i], memory_order_relaxed);
         if (s != NULL && (const void *)s == (const void *)dir)
@@ -64,7 +63,6 @@ static bool enter(struct stream *s)
 static struct stream *stream_of(const struct sysfs_node *node, const char *path)
 {
     struct stream *s = malloc(sizeof(*s) + node->len);
-
     if (s == NULL)
         return NULL;
     memset(s, 0, sizeof(*s));
@@ -79,7 +77,6 @@ static bool open_ours(const char *path, struct stream **s)
 {
     struct sysfs_node node;
     char clean[PATH_MAX];
-
     if (!sysfs_at(path, &node, clean, sizeof(clean)))
         return false;
     *s = node.kind == SYSFS_DIR ? stream_of(&node, clean) : NULL;
@@ -97,7 +94,6 @@ static bool open_ours(const char *path, struct stream **s)
 static uint64_t inode_of(struct stream *s, const char *name)
 {
     size_t n = strlen(s->path), m = strlen(name);
-
     if (s->dots <= 2 && name[0] == '.')
         return sysfs_inode(s->path);
     if (n + m + 2 > sizeof(s->path))
@@ -112,7 +108,6 @@ static uint64_t inode_of(struct stream *s, const char *name)
 static struct dirent *next(struct stream *s)
 {
     const char *name = s->dots == 0 ? "." : s->dots == 1 ? ".." : s->text + s->at;
-
     if (s->dots == 2 && s->at == s->len)
         return NULL;
     if (s->dots < 2)
@@ -147,7 +142,6 @@ INTERPOSED DIR *fdopendir(int fd)
 {
     const char *path = tree_fd_path(fd);
     struct stream *s;
-
     if (path == NULL || !open_ours(path, &s))
         return NEXT(fdopendir)(fd);
     if (s != NULL)
@@ -170,7 +164,6 @@ INTERPOSED struct dirent64 *readdir64(DIR *dir)
 INTERPOSED int closedir(DIR *dir)
 {
     struct stream *s = ours(dir);
-
     if (s == NULL)
         return NEXT(closedir)(dir);
     for (unsigned i = 0; i < STREAMS; i++)
@@ -185,7 +178,6 @@ INTERPOSED int closedir(DIR *dir)
 INTERPOSED void rewinddir(DIR *dir)
 {
     struct stream *s = ours(dir);
-
     if (s != NULL)
         go_to(s, 0);
     else
@@ -195,7 +187,6 @@ INTERPOSED void rewinddir(DIR *dir)
 INTERPOSED void seekdir(DIR *dir, long place)
 {
     struct stream *s = ours(dir);
-
     if (s != NULL)
         go_to(s, place);
     else
@@ -211,7 +202,6 @@ INTERPOSED long telldir(DIR *dir)
 INTERPOSED int dirfd(DIR *dir)
 {
     struct stream *s = ours(dir);
-
     if (s == NULL)
         return NEXT(dirfd)(dir);
     if (s->fd < 0)
@@ -223,7 +213,6 @@ INTERPOSED int dirfd(DIR *dir)
 static int next_into(struct stream *s, void *entry, void **result)
 {
     const struct dirent *e = next(s);
-
     *result = NULL;
     if (e != NULL)
         *result = memcpy(entry, e, sizeof(*e));
@@ -254,7 +243,6 @@ static int add(struct dirent ***list, int n, const struct dirent *e)
 {
     struct dirent **grown = realloc(*list, ((size_t)n + 1) * sizeof(*grown));
     struct dirent *copy = malloc(sizeof(*copy));
-
     if (grown != NULL)
         *list = grown;
     if (grown == NULL || copy == NULL) {
@@ -270,7 +258,6 @@ static int scan(struct stream *s, struct dirent ***list, choose wanted, order co
 {
     struct dirent **found = NULL, *e;
     int n = 0;
-
     while ((e = next(s)) != NULL) {
         if (wanted != NULL && wanted(e) == 0)
             continue;
@@ -293,7 +280,6 @@ static bool scan_ours(const char *path, struct dirent ***list, choose wanted, or
 {
     struct sysfs_node node;
     char clean[PATH_MAX];
-
     if (!sysfs_at(path, &node, clean, sizeof(clean)))
         return false;
     *n = -1;

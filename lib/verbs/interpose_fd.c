@@ -22,7 +22,6 @@
 static void copied(int from, int to)
 {
     struct ucma_file *f = ucma_fd(from);
-
     tree_fd_copy(from, to);
     if (f == NULL)
         return;
@@ -35,7 +34,6 @@ static void copied(int from, int to)
 static void dropped(int fd, struct ucma_file *f)
 {
     int saved = errno;
-
     ucma_lock();
     ucma_fd_drop(fd, f);
     if (f->numbers == 0)
@@ -47,7 +45,6 @@ static void dropped(int fd, struct ucma_file *f)
 INTERPOSED int close(int fd)
 {
     struct ucma_file *f = ucma_fd(fd);
-
     tree_fd_drop(fd);
     int rc = NEXT(close)(fd);
 
@@ -60,7 +57,6 @@ INTERPOSED int close(int fd)
 static void drop_range(unsigned first, unsigned last)
 {
     int fd;
-
     while ((fd = ucma_fd_next(first, last)) >= 0) {
         struct ucma_file *f = ucma_fd(fd);
         if (f != NULL) {
@@ -86,7 +82,6 @@ INTERPOSED int close_range(unsigned first, unsigned last, int flags)
 INTERPOSED int dup(int fd)
 {
     int copy = NEXT(dup)(fd);
-
     if (copy >= 0)
         copied(fd, copy);
     return copy;
@@ -107,7 +102,6 @@ INTERPOSED int dup2(int from, int to)
 {
     struct ucma_file *before = ucma_fd(to);
     int rc = NEXT(dup2)(from, to);
-
     if (rc >= 0)
         replaced(from, to, before);
     return rc;
@@ -117,7 +111,6 @@ INTERPOSED int dup3(int from, int to, int flags)
 {
     struct ucma_file *before = ucma_fd(to);
     int rc = NEXT(dup3)(from, to, flags);
-
     if (rc >= 0)
         replaced(from, to, before);
     return rc;

@@ -66,7 +66,6 @@ static struct extra *extras(const struct ifaddrs *kernels, unsigned *n)
     struct sysfs_device *devs;
     int ndevs = sysfs_load(&devs);
     struct extra *e = NULL;
-
     *n = 0;
     if (ndevs > 0)
         e = calloc((size_t)ndevs * SYSFS_GIDS, sizeof(*e));
@@ -123,7 +122,6 @@ static size_t size_of(const struct ifaddrs *i)
 static void *put(uint8_t **at, const void *from, size_t n, size_t room)
 {
     void *to = *at;
-
     if (from == NULL || room == 0)
         return NULL;
     memcpy(to, from, n);
@@ -134,7 +132,6 @@ static void *put(uint8_t **at, const void *from, size_t n, size_t room)
 static struct ifaddrs *copy(uint8_t **at, const struct ifaddrs *i)
 {
     struct ifaddrs *to = put(at, i, sizeof(*i), sizeof(*i));
-
     to->ifa_next = NULL;
     to->ifa_name = put(at, i->ifa_name, strlen(i->ifa_name) + 1, strlen(i->ifa_name) + 1);
     to->ifa_addr = put(at, i->ifa_addr, copied_size(i->ifa_addr), sockaddr_size(i->ifa_addr));
@@ -150,7 +147,6 @@ static struct ifaddrs *joined(const struct ifaddrs *kernels, const struct extra 
 {
     size_t size = 0;
     const struct ifaddrs *i;
-
     for (i = kernels; i != NULL; i = i->ifa_next)
         size += size_of(i);
     for (unsigned k = 0; k < n; k++)
@@ -172,7 +168,6 @@ INTERPOSED int getifaddrs(struct ifaddrs **list)
 {
     struct ifaddrs *kernels = NULL;
     unsigned n;
-
     if (NEXT(getifaddrs)(&kernels) < 0)
         return -1;
     int saved = errno;

@@ -24,7 +24,6 @@
 static int open_text(const struct sysfs_node *node, int flags)
 {
     size_t len = node->kind == SYSFS_FILE ? node->len : 0;
-
     if ((flags & O_ACCMODE) != O_RDONLY)
         return node->kind == SYSFS_DIR ? -EISDIR : -EACCES;
     int fd = memfd_create("sysfs", (flags & O_CLOEXEC) ? MFD_CLOEXEC : 0);
@@ -57,7 +56,6 @@ static bool open_ours(int dir, const char *path, int flags, int *fd)
 {
     struct sysfs_node node;
     char at[PATH_MAX], clean[PATH_MAX];
-
     if (!sysfs_at(tree_at(dir, path, at), &node, clean, sizeof(clean)))
         return false;
     *fd = open_node(&node, clean, flags);
@@ -139,7 +137,6 @@ int __openat64_2(int dir, const char *path, int flags)
 static bool fopen_ours(const char *path, const char *mode, FILE **file)
 {
     int fd, flags = mode[0] == 'r' && strchr(mode, '+') == NULL ? O_RDONLY : O_RDWR;
-
     if (strchr(mode, 'e') != NULL)
         flags |= O_CLOEXEC;
     if (!open_ours(AT_FDCWD, path, flags, &fd))

@@ -41,7 +41,6 @@ static bool stat_at(int dir, const char *path, void *st)
 {
     struct sysfs_node node;
     char at[PATH_MAX], clean[PATH_MAX];
-
     if (!sysfs_at(tree_at(dir, path, at), &node, clean, sizeof(clean)))
         return false;
     fill(st, &node, clean);
@@ -59,7 +58,6 @@ static bool fstat_ours(int fd, void *st)
 {
     struct sysfs_node node = {.kind = SYSFS_CDEV, .major = 10, .minor = 60};
     const char *path = tree_fd_path(fd);
-
     if (path != NULL) {
         if (!stat_ours(path, st)) {
             node.kind = SYSFS_FILE;
@@ -174,7 +172,6 @@ int __fxstat64(int version, int fd, struct stat64 *st)
 INTERPOSED int statx(int dir, const char *path, int flags, unsigned mask, struct statx *to)
 {
     struct stat st;
-
     if (!fstatat_ours(dir, path, &st, flags))
         return NEXT(statx)(dir, path, flags, mask, to);
     *to = (struct statx){
@@ -198,7 +195,6 @@ static bool access_ours(int dir, const char *path, int how, int *rc)
 {
     struct sysfs_node node;
     char at[PATH_MAX];
-
     if (!sysfs_at(tree_at(dir, path, at), &node, NULL, 0))
         return false;
     bool write = node.kind == SYSFS_CDEV, run = node.kind == SYSFS_DIR;
@@ -238,7 +234,6 @@ static bool realpath_ours(const char *path, char *to, char **result)
 {
     struct sysfs_node node;
     char clean[PATH_MAX];
-
     if (!sysfs_at(path, &node, clean, sizeof(clean)))
         return false;
     *result = to == NULL ? strdup(clean) : strcpy(to, clean); // NOLINT: PATH_MAX by contract
@@ -269,7 +264,6 @@ static bool readlink_ours(int dir, const char *path)
 {
     struct sysfs_node node;
     char at[PATH_MAX];
-
     if (!sysfs_at(tree_at(dir, path, at), &node, NULL, 0))
         return false;
     errno = EINVAL;

@@ -71,7 +71,6 @@ static int fill_statfs(void *to)
 {
     const struct statfs st = {
         .f_type = SYSFS_MAGIC, .f_bsize = PAGE, .f_frsize = PAGE, .f_namelen = NAME_LEN};
-
     memcpy(to, &st, sizeof(st));
     return 0;
 }
@@ -79,7 +78,6 @@ static int fill_statfs(void *to)
 static int fill_statvfs(void *to)
 {
     const struct statvfs st = {.f_bsize = PAGE, .f_frsize = PAGE, .f_namemax = NAME_LEN};
-
     memcpy(to, &st, sizeof(st));
     return 0;
 }

@@ -108,7 +108,6 @@ static void put_gid(struct sysfs_node *node, const struct sysfs_device *d, unsig
 {
     static const uint8_t none[16];
     const uint8_t *o = none;
-
     for (int i = 0; i < d->ngids; i++)
         if (d->gids[i].index == gid)
             o = d->gids[i].raw;
@@ -217,7 +216,6 @@ bool sysfs_claims(const char *path)
 bool sysfs_clean(char *to, size_t size, const char *path)
 {
     size_t len = 0;
-
     if (path[0] != '/')
         return false;
     while (*path != '\0') {
@@ -249,7 +247,6 @@ bool sysfs_clean(char *to, size_t size, const char *path)
 uint64_t sysfs_inode(const char *path)
 {
     uint64_t h = 14695981039346656037u; /* FNV-1a */
-
     while (*path != '\0')
         h = (h ^ (uint8_t)*path++) * 1099511628211u;
     return h >> 1 | 1;
@@ -266,7 +263,6 @@ static void spell(char *to, size_t size, const char *pattern, size_t n,
                   const struct sysfs_device *d, unsigned gid)
 {
     char what = (char)(n == 3 && pattern[1] == '%' ? pattern[2] : '\0');
-
     if (what == 'd')
         snprintf(to, size, "/%s", d->dev.name);
     else if (what == 'u')
@@ -329,7 +325,6 @@ static bool listed(const struct sysfs_node *node, const char *name)
 static void list(struct sysfs_node *node, const char *name)
 {
     size_t n = strlen(name) + 1;
-
     if (listed(node, name) || node->len + n > sizeof(node->text))
         return;
     memcpy(node->text + node->len, name, n);
@@ -344,7 +339,6 @@ static void list_next(struct sysfs_node *node, const struct row *r, const char *
     size_t n = component(left);
     bool gids = names_gid(left, n);
     unsigned many = gids ? d->port.gid_tbl_len : 1;
-
     node->kind = SYSFS_DIR;
     for (unsigned i = 0; i < many; i++) {
         if (gids && r->taken && entry(d, i) == NULL)

@@ -18,7 +18,6 @@ static int load(struct sysfs_device *to, struct ucma_dev *d)
     struct urnic_device_attr attr;
     char name[IF_NAMESIZE];
     int err = ucma_dev_open(d, false);
-
     if (err == 0)
         err = urnic_query_device(d->ctx, &attr);
     if (err == 0)
@@ -37,7 +36,6 @@ int sysfs_load(struct sysfs_device **out)
 {
     struct ucma_dev *devs[UCMA_DEVICES];
     int kept = 0;
-
     *out = NULL;
     ucma_lock();
     int n = ucma_dev_scan(devs);
@@ -54,7 +52,6 @@ bool sysfs_at(const char *path, struct sysfs_node *node, char *clean, size_t siz
 {
     struct sysfs_device *devs;
     char here[PATH_MAX];
-
     if (!sysfs_claims(path))
         return false;
     int saved = errno;

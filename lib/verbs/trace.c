@@ -29,7 +29,6 @@ static void make_page(void)
 {
     const char *path = getenv(UV_TRACE_ENV);
     int fd = memfd_create(UV_TRACE_PAGE, MFD_CLOEXEC);
-
     if (fd < 0)
         return;
     int own = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, UV_OWN_FROM);
@@ -54,7 +53,6 @@ void uv_trace_begin(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int saved = errno;
-
     pthread_once(&once, make_page);
     errno = saved;
 }
@@ -70,7 +68,6 @@ static void send_line(const char *line, size_t len)
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     const struct timeval patience = {.tv_sec = 1};
     int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
     if (fd < 0)
         return;
     memcpy(to.sun_path, page->path, sizeof(to.sun_path) - 1);

@@ -49,7 +49,6 @@ static const struct bit flags[] = {
 static void add_bits(char buf[UV_TEXT], unsigned value, const struct bit *bits, size_t n)
 {
     const char *between = "";
-
     for (size_t i = 0; i < n; i++) {
         if (!(value & bits[i].bit))
             continue;
@@ -88,7 +87,6 @@ const char *uv_text_gid(const uint8_t gid[16], char buf[UV_TEXT])
 {
     static const uint8_t v4_mapped[12] = {[10] = 0xFF, [11] = 0xFF};
     bool ip4 = memcmp(gid, v4_mapped, sizeof(v4_mapped)) == 0;
-
     if (inet_ntop(ip4 ? AF_INET : AF_INET6, ip4 ? gid + 12 : gid, buf, UV_TEXT) == NULL)
         buf[0] = '\0';
     return buf;
@@ -121,7 +119,6 @@ const char *uv_text_qp_attr(const struct ibv_qp_attr *a, unsigned mask, char buf
 #undef FIELD
     };
     char text[UV_TEXT];
-
     strcpy(buf, "{"); // NOLINT: it fits
     if (mask & IBV_QP_STATE)
         add(buf, " state %s", uv_text_state(a->qp_state));
@@ -163,7 +160,6 @@ static void add_more(char buf[UV_TEXT], unsigned more)
 const char *uv_text_send(const struct ibv_send_wr *wr, char buf[UV_TEXT])
 {
     unsigned more = 0;
-
     strcpy(buf, "NULL"); // NOLINT: it fits
     if (wr == NULL)
         return buf;
@@ -197,7 +193,6 @@ const char *uv_text_send(const struct ibv_send_wr *wr, char buf[UV_TEXT])
 const char *uv_text_recv(const struct ibv_recv_wr *wr, char buf[UV_TEXT])
 {
     unsigned more = 0;
-
     strcpy(buf, "NULL"); // NOLINT: it fits
     if (wr == NULL)
         return buf;

@@ -59,7 +59,6 @@ static bool inode(int fd, uint64_t *ino)
     struct stat st;
     int saved = errno;
     bool open = syscall(SYS_fstat, fd, &st) == 0;
-
     *ino = open ? st.st_ino : 0;
     errno = saved;
     return open;
@@ -68,7 +67,6 @@ static bool inode(int fd, uint64_t *ino)
 static void set(int fd, const char *path)
 {
     uint64_t ino;
-
     if ((unsigned)fd >= NUMBERS || path == NULL || !inode(fd, &ino))
         return;
     atomic_store(&numbers[fd].path, NULL);
@@ -97,7 +95,6 @@ void tree_fd_drop(int fd)
 const char *tree_fd_path(int fd)
 {
     uint64_t ino;
-
     if ((unsigned)fd >= NUMBERS)
         return NULL;
     const char *path = atomic_load_explicit(&numbers[fd].path, memory_order_acquire);
@@ -107,7 +104,6 @@ const char *tree_fd_path(int fd)
 const char *tree_at(int dir, const char *path, char *buf)
 {
     const char *base = path == NULL || path[0] == '/' ? NULL : tree_fd_path(dir);
-
     if (base == NULL)
         return path;
     size_t n = strlen(base), m = strlen(path);

@@ -21,7 +21,6 @@ static const uint8_t v4_mapped[12] = {[10] = 0xFF, [11] = 0xFF};
 int ucma_addr_take(union ucma_addr *to, const void *from, size_t size)
 {
     sa_family_t family;
-
     memset(to, 0, sizeof(*to));
     if (size < sizeof(family))
         return -EINVAL;
@@ -124,7 +123,6 @@ void ucma_addr_loopback(union ucma_addr *to, int family, uint16_t port)
 unsigned ucma_common_bits(const uint8_t a[16], const uint8_t b[16])
 {
     unsigned bits = 0;
-
     while (bits < 128 && !((a[bits / 8] ^ b[bits / 8]) & (0x80u >> bits % 8)))
         bits++;
     return bits;
@@ -188,7 +186,6 @@ void ucma_group_param(struct rdma_ucm_event_resp *to, const union ucma_addr *gro
                       uint16_t sgid_index)
 {
     struct urnic_ah_attr ah = {.sgid_index = sgid_index, .hop_limit = 1};
-
     ucma_addr_gid(group, ah.dgid);
     to->param.ud.qp_num = UCMA_MULTICAST_QPN;
     to->param.ud.qkey = UCMA_UDP_QKEY;
@@ -233,7 +230,6 @@ void ucma_path_rec(struct ib_user_path_rec *to, const struct ucma_path *from)
 void ucma_path_sa(uint32_t to[16], const struct ucma_path *from)
 {
     uint8_t o[64] = {0};
-
     memcpy(o + 8, from->dgid, 16);
     memcpy(o + 24, from->sgid, 16);
     o[47] = HOP_LIMIT;

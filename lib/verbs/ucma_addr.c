@@ -36,7 +36,6 @@ static int bind_all(struct ucma_id *id, const union ucma_addr *addr)
     struct ucma_dev *devs[UCMA_DEVICES];
     int n = ucma_dev_scan(devs), err = n < 0 ? n : n == 0 ? -ENODEV : 0;
     union ucma_addr at = *addr;
-
     if (err < 0)
         return err;
     id->legs = calloc((size_t)n, sizeof(*id->legs));
@@ -75,7 +74,6 @@ static int bind_one(struct ucma_id *id, const union ucma_addr *addr)
     uint8_t gid[16];
     uint16_t port;
     int n = ucma_dev_scan(devs);
-
     if (n < 0)
         return n;
     ucma_addr_gid(addr, gid);
@@ -122,7 +120,6 @@ static unsigned candidates(struct ucma_dev *to[UCMA_DEVICES], const union ucma_a
     unsigned bits[UCMA_DEVICES], count = 0;
     uint8_t want[16];
     int n = ucma_dev_scan(devs);
-
     ucma_addr_gid(dst, want);
     struct ucma_dev *owner = ucma_dev_by_address(devs, n, want);
     for (int i = 0; i < n; i++) {
@@ -156,7 +153,6 @@ static int resolve_on(struct ucma_id *id, struct ucma_dev *d)
     union ucma_addr any = {0};
     uint32_t timeout_ms = id->resolve.timeout_ms;
     int err = id->leg.dev == d ? 0 : ucma_leg_make(&id->leg, d, id);
-
     if (err < 0)
         return err;
     if (id->resolve.src.sa.sa_family != AF_UNSPEC && !of_all_devices(&id->resolve.src)) {
@@ -179,7 +175,6 @@ static int resolve_on(struct ucma_id *id, struct ucma_dev *d)
 static int resolve_next(struct ucma_id *id)
 {
     int err = -ENODEV;
-
     while (id->resolve.nleft > 0 && err < 0) {
         struct ucma_dev *d = id->resolve.left[0];
         id->resolve.nleft--;
@@ -197,7 +192,6 @@ static int resolve_loopback(struct ucma_id *id)
     uint16_t port = ucma_addr_port(dst);
     uint8_t gid[16];
     int n = id->leg.dev != NULL ? 1 : ucma_dev_scan(devs);
-
     if (id->leg.dev != NULL)
         devs[0] = id->leg.dev;
     for (int i = 0; i < n; i++) {
@@ -225,7 +219,6 @@ int ucma_resolve(struct ucma_id *id, const union ucma_addr *src, const union ucm
 {
     const enum ucma_state before = id->state;
     int err = 0;
-
     if (id->state == UCMA_IDLE && src->sa.sa_family != AF_UNSPEC && !ucma_addr_is_zero(src))
         err = ucma_bind(id, src);
     if (err < 0)
@@ -261,7 +254,6 @@ static void resolved(struct ucma_id *id)
 {
     uint8_t local[16];
     uint16_t port;
-
     id->state = UCMA_ADDR_RESOLVED;
     if (urnic_id_addr(id->leg.cm, local, &port, NULL, NULL) < 0)
         return;
@@ -295,7 +287,6 @@ int ucma_listen(struct ucma_id *id, int backlog)
     union ucma_addr any = {.in.sin_family = AF_INET};
     int err = id->state == UCMA_IDLE ? ucma_bind(id, &any) : 0;
     int family = id->afonly ? id->src.sa.sa_family : AF_UNSPEC;
-
     if (err < 0)
         return err;
     if (id->state != UCMA_BOUND)

@@ -64,7 +64,6 @@ static int cmd_create_id(struct cmd *c)
 {
     struct rdma_ucm_create_id in;
     int err = TAKE(c, in);
-
     if (err != 0)
         return err;
     /* RDMA_PS_IB is for connections of the type that the program names, at addresses of IP all the
@@ -94,7 +93,6 @@ static int cmd_destroy_id(struct cmd *c)
     struct rdma_ucm_destroy_id in;
     int err = TAKE(c, in);
     struct ucma_id *id = err != 0 ? NULL : ucma_id_get(c->file, in.id);
-
     if (err != 0)
         return err;
     if (id == NULL)
@@ -111,7 +109,6 @@ static int cmd_migrate_id(struct cmd *c)
 {
     struct rdma_ucm_migrate_id in;
     int err = TAKE(c, in);
-
     if (err != 0)
         return err;
     struct ucma_file *from = ucma_fd((int)in.fd);
@@ -148,7 +145,6 @@ static int cmd_bind_ip(struct cmd *c)
     union ucma_addr addr;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = ucma_addr_take(&addr, &in.addr, sizeof(in.addr));
     if (err == 0)
@@ -162,7 +158,6 @@ static int cmd_bind(struct cmd *c)
     union ucma_addr addr;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0 && (in.reserved != 0 || in.addr_size > sizeof(in.addr)))
         err = -EINVAL;
     if (err == 0)
@@ -176,7 +171,6 @@ static int cmd_bind(struct cmd *c)
 static int take_source(union ucma_addr *to, const void *from, size_t size)
 {
     sa_family_t family = AF_UNSPEC;
-
     if (size >= sizeof(family))
         memcpy(&family, from, sizeof(family));
     if (family == AF_UNSPEC) {
@@ -192,7 +186,6 @@ static int cmd_resolve_ip(struct cmd *c)
     union ucma_addr src, dst;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = take_source(&src, &in.src_addr, sizeof(in.src_addr));
     if (err == 0)
@@ -208,7 +201,6 @@ static int cmd_resolve_addr(struct cmd *c)
     union ucma_addr src, dst;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0 && (in.reserved != 0 || in.src_size > sizeof(in.src_addr) ||
                      in.dst_size > sizeof(in.dst_addr)))
         err = -EINVAL;
@@ -226,7 +218,6 @@ static int cmd_resolve_route(struct cmd *c)
     struct rdma_ucm_resolve_route in;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = id_of(c, in.id, &id);
     if (err != 0)
@@ -241,7 +232,6 @@ static int cmd_listen(struct cmd *c)
     struct rdma_ucm_listen in;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = id_of(c, in.id, &id);
     if (err != 0)
@@ -259,7 +249,6 @@ static int cmd_query_route(struct cmd *c)
     struct ucma_path path;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = id_of(c, in.id, &id);
     if (err != 0)
@@ -281,7 +270,6 @@ static int cmd_query_route(struct cmd *c)
 static int query_addr(struct cmd *c, const struct rdma_ucm_query *in, const struct ucma_id *id)
 {
     struct rdma_ucm_query_addr_resp resp = {0};
-
     resp.src_size = (uint16_t)ucma_addr_put(&id->src, &resp.src_addr, sizeof(resp.src_addr));
     resp.dst_size = (uint16_t)ucma_addr_put(&id->dst, &resp.dst_addr, sizeof(resp.dst_addr));
     if (id->leg.dev != NULL) {
@@ -300,7 +288,6 @@ static int query_path(struct cmd *c, const struct rdma_ucm_query *in, const stru
     struct ib_path_rec_data data = {.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL};
     uint8_t resp[sizeof(head) + sizeof(data)];
     struct ucma_path path;
-
     ucma_path(id, &path);
     bool room = c->out_len >= sizeof(resp);
     head.num_paths = path.resolved && room;
@@ -320,7 +307,6 @@ static int query_gid(struct cmd *c, const struct rdma_ucm_query *in, const struc
     const uint8_t pkey[2] = {UCMA_PKEY >> 8, UCMA_PKEY & 0xFF};
     struct ucma_path path;
     uint8_t *ends[2] = {(uint8_t *)&resp.src_addr, (uint8_t *)&resp.dst_addr};
-
     ucma_path(id, &path);
     for (int i = 0; i < 2 && id->leg.dev != NULL; i++) {
         memcpy(ends[i], &family, sizeof(family));
@@ -343,7 +329,6 @@ static int cmd_query(struct cmd *c)
     struct rdma_ucm_query in;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = id_of(c, in.id, &id);
     if (err != 0)
@@ -366,7 +351,6 @@ static int cmd_init_qp_attr(struct cmd *c)
     struct ib_uverbs_qp_attr resp;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0 && c->out_len < sizeof(resp))
         err = -ENOSPC;
     if (err == 0 && in.qp_state > URNIC_QPS_ERR)
@@ -395,7 +379,6 @@ static int cmd_connect(struct cmd *c)
     struct urnic_conn_param param;
     struct ucma_id *id = NULL;
     int err = take(c, &in, sizeof(in), offsetof(struct rdma_ucm_connect, ece));
-
     if (err == 0 && !in.conn_param.valid)
         err = -EINVAL;
     if (err == 0)
@@ -418,7 +401,6 @@ static int cmd_accept(struct cmd *c)
     struct urnic_conn_param param;
     struct ucma_id *id = NULL;
     int err = take(c, &in, sizeof(in), offsetof(struct rdma_ucm_accept, ece));
-
     if (err == 0)
         err = id_of(c, in.id, &id);
     if (err != 0)
@@ -443,7 +425,6 @@ static int cmd_reject(struct cmd *c)
     struct rdma_ucm_reject in;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = id_of(c, in.id, &id);
     if (err != 0)
@@ -458,7 +439,6 @@ static int cmd_disconnect(struct cmd *c)
     struct rdma_ucm_disconnect in;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = id_of(c, in.id, &id);
     if (err != 0)
@@ -472,7 +452,6 @@ static int cmd_notify(struct cmd *c)
     struct rdma_ucm_notify in;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = id_of(c, in.id, &id);
     if (err != 0)
@@ -486,7 +465,6 @@ static int option_of_id(struct ucma_id *id, const struct rdma_ucm_set_option *in
 {
     uint8_t value[sizeof(int)] = {0};
     int err = in->optlen > sizeof(value) ? -EINVAL : ucma_copy_in(value, in->optval, in->optlen);
-
     if (err != 0)
         return err;
     switch (in->optname) {
@@ -517,7 +495,6 @@ static int cmd_set_option(struct cmd *c)
     struct rdma_ucm_set_option in;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = id_of(c, in.id, &id);
     if (err != 0)
@@ -533,7 +510,6 @@ static int join(struct cmd *c, struct ucma_id *id, const union ucma_addr *addr, 
 {
     struct ucma_mc *mc;
     uint8_t gid[16];
-
     if (id->ps != RDMA_PS_UDP || id->leg.dev == NULL || !ucma_addr_is_multicast(addr))
         return -EINVAL;
     mc = calloc(1, sizeof(*mc));
@@ -567,7 +543,6 @@ static int cmd_join_ip_mcast(struct cmd *c)
     union ucma_addr addr;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0)
         err = ucma_addr_take(&addr, &in.addr, sizeof(in.addr));
     if (err == 0)
@@ -581,7 +556,6 @@ static int cmd_join_mcast(struct cmd *c)
     union ucma_addr addr;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err == 0 && (in.addr_size > sizeof(in.addr) || in.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
         err = -EINVAL;
     if (err == 0)
@@ -596,7 +570,6 @@ static int cmd_leave_mcast(struct cmd *c)
     struct rdma_ucm_destroy_id in;
     struct ucma_id *id = NULL;
     int err = TAKE(c, in);
-
     if (err != 0)
         return err;
     struct ucma_mc *mc = ucma_mc_get(c->file, in.id, &id);
@@ -615,7 +588,6 @@ static int cmd_leave_mcast(struct cmd *c)
 static void after_nudge(void)
 {
     const struct timespec ts = {.tv_nsec = NUDGE_NS};
-
     ucma_unlock();
     clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
     ucma_lock();
@@ -627,7 +599,6 @@ static int cmd_get_event(struct cmd *c)
     struct rdma_ucm_get_event in;
     struct ucma_event *ev = NULL;
     int err = TAKE(c, in);
-
     if (err == 0 && c->out_len < offsetof(struct rdma_ucm_event_resp, ece))
         err = -ENOSPC;
     while (err == 0) {
@@ -735,7 +706,6 @@ ssize_t ucma_write(struct ucma_file *f, int fd, const void *buf, size_t len)
     struct rdma_ucm_cmd_hdr hdr;
     const uint64_t at = (uintptr_t)buf;
     int err = len < sizeof(hdr) ? -EINVAL : ucma_copy_in(&hdr, at, sizeof(hdr));
-
     if (err == 0 && (size_t)hdr.in + sizeof(hdr) > len)
         err = -EINVAL;
     if (err == 0) {

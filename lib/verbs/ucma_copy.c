@@ -18,7 +18,6 @@ static int copy(long call, void *mine, void *theirs, size_t n)
     int saved = errno;
     long done = n == 0 ? 0 : syscall(call, (long)getpid(), &local, 1L, &remote, 1L, 0L);
     int err = done < 0 ? -errno : (size_t)done < n ? -EFAULT : 0;
-
     errno = saved;
     return err;
 }
@@ -31,7 +30,6 @@ static bool forbidden(int err)
 int ucma_copy_out(uint64_t to, const void *from, size_t n)
 {
     void *theirs = (void *)(uintptr_t)to, *mine; // NOLINT: the ABI's addresses are numbers
-
     memcpy(&mine, &from, sizeof(mine));
     int err = copy(SYS_process_vm_writev, mine, theirs, n);
     if (!forbidden(err))
@@ -44,7 +42,6 @@ int ucma_copy_in(void *to, uint64_t from, size_t n)
 {
     void *theirs = (void *)(uintptr_t)from; // NOLINT: as above
     int err = copy(SYS_process_vm_readv, to, theirs, n);
-
     if (!forbidden(err))
         return err;
     memcpy(to, theirs, n);

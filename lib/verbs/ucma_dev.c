@@ -32,7 +32,6 @@ static struct ucma_inode inode_of(int fd)
 {
     struct stat st = {0};
     int saved = errno;
-
     syscall(SYS_fstat, fd, &st);
     errno = saved;
     return (struct ucma_inode){st.st_dev, st.st_ino};
@@ -64,7 +63,6 @@ static bool same(struct ucma_dev *d, const struct urnic_device *u)
 static struct ucma_dev *dev_of(const struct urnic_device *u)
 {
     unsigned free_at = nknown;
-
     for (unsigned i = 0; i < nknown; i++) {
         if (known[i] != NULL && same(known[i], u))
             return known[i];
@@ -89,7 +87,6 @@ int ucma_dev_scan(struct ucma_dev *devs[UCMA_DEVICES])
     struct urnic_device *list = NULL;
     int n = 0, kept = 0;
     int err = urnic_get_device_list(&list, &n);
-
     for (int i = 0; err == 0 && i < n && kept < (int)UCMA_DEVICES; i++) {
         struct ucma_dev *d = dev_of(&list[i]);
         if (d != NULL)
@@ -119,7 +116,6 @@ static void wake(void)
 static nfds_t watched(struct pollfd *fds, struct ucma_dev **devs)
 {
     nfds_t n = 0;
-
     for (unsigned i = 0; i < nknown; i++) {
         struct ucma_dev *d = known[i];
         if (d == NULL || d->channel == NULL || d->gone || ucma_dev_lost(d))
@@ -161,7 +157,6 @@ static int own_eventfd(void)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int high = fd < 0 ? -1 : (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, UV_OWN_FROM);
-
     if (high < 0)
         return fd;
     syscall(SYS_close, fd);
@@ -174,7 +169,6 @@ static int start_thread(void)
     pthread_t thread;
     pthread_attr_t attr;
     sigset_t all, before;
-
     if (thread_runs)
         return 0;
     if (wake_fd < 0)
@@ -198,7 +192,6 @@ static int start_thread(void)
 static int open_channel(struct ucma_dev *d)
 {
     int err = start_thread();
-
     if (err == 0)
         err = urnic_create_cm_channel(d->ctx, &d->channel);
     if (err < 0)
@@ -213,7 +206,6 @@ static int open_channel(struct ucma_dev *d)
 int ucma_dev_open(struct ucma_dev *d, bool cm)
 {
     int err = 0;
-
     if (d->gone)
         return -ENODEV;
     if (d->ctx == NULL) {
@@ -237,7 +229,6 @@ int ucma_dev_gids(struct ucma_dev *d, struct urnic_gid gids[UCMA_GIDS])
 {
     int err = ucma_dev_open(d, false);
     int n = err < 0 ? err : urnic_query_gid_table(d->ctx, gids, UCMA_GIDS);
-
     if (n == -ENODEV)
         d->gone = true;
     return n < UCMA_GIDS ? n : UCMA_GIDS;
@@ -247,7 +238,6 @@ int ucma_dev_address(struct ucma_dev *d, int family, uint8_t gid[16])
 {
     struct urnic_gid gids[UCMA_GIDS];
     int n = ucma_dev_gids(d, gids), found = -1;
-
     for (int i = 0; i < n; i++) {
         union ucma_addr a;
         ucma_addr_from_gid(&a, gids[i].raw, 0);
@@ -270,7 +260,6 @@ static int find(struct ucma_dev *d, const uint8_t gid[16])
 {
     struct urnic_gid gids[UCMA_GIDS];
     int n = ucma_dev_gids(d, gids), found = -1;
-
     for (int i = 0; i < n; i++)
         if (memcmp(gids[i].raw, gid, 16) == 0 && (found < 0 || gids[i].type == URNIC_GID_ROCE_V2))
             found = (int)gids[i].index;

@@ -11,7 +11,6 @@
 struct ucma_event *ucma_event_new(struct ucma_id *id, unsigned type, int status)
 {
     struct ucma_event *ev = calloc(1, sizeof(*ev));
-
     if (ev == NULL)
         return NULL;
     ev->id = id;
@@ -27,7 +26,6 @@ static void request_addresses(struct ucma_id *id, const struct ucma_id *listener
 {
     uint8_t local[16], remote[16];
     uint16_t lport, rport;
-
     if (urnic_id_addr(id->leg.cm, local, &lport, remote, &rport) < 0)
         return;
     ucma_addr_from_gid(&id->src, local, lport);
@@ -51,7 +49,6 @@ static void on_request(struct ucma_dev *d, struct urnic_cm_event *in, struct ucm
 {
     struct ucma_id *id = ucma_id_new(listener->file, listener->ps);
     struct ucma_event *ev = id != NULL ? ucma_event_new(listener, in->event, 0) : NULL;
-
     if (ev == NULL) {
         urnic_destroy_id(in->id); /* which refuses it */
         if (id != NULL)
@@ -79,7 +76,6 @@ static bool unknown_to_program(const struct ucma_id *id)
 static void on_event(struct ucma_dev *d, struct urnic_cm_event *in)
 {
     struct ucma_id *id = urnic_id_context(in->id);
-
     if (in->event == URNIC_CM_CONNECT_REQUEST) {
         on_request(d, in, id);
         return;
@@ -122,7 +118,6 @@ void ucma_event_pump(struct ucma_dev *d)
 {
     struct urnic_cm_event in;
     int err;
-
     if (d->gone)
         return;
     while ((err = urnic_get_cm_event(d->channel, &in)) == 0 || err == -ENOMEM)

@@ -67,7 +67,6 @@ void ucma_fd_drop(int fd, struct ucma_file *f)
 int ucma_fd_next(unsigned first, unsigned last)
 {
     unsigned end = atomic_load(&highest);
-
     if (last < end)
         end = last;
     for (unsigned i = first; i <= end; i++)

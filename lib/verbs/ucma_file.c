@@ -38,7 +38,6 @@ static int self_socket(int flags)
     int type = SOCK_DGRAM | ((flags & O_CLOEXEC) ? SOCK_CLOEXEC : 0) |
                ((flags & O_NONBLOCK) ? SOCK_NONBLOCK : 0);
     int fd = (int)syscall(SYS_socket, AF_UNIX, type, 0);
-
     if (fd < 0)
         return -errno;
     int err = syscall(SYS_bind, fd, &sa, len) < 0 ? -errno : 0; /* the kernel finds a name */
@@ -55,7 +54,6 @@ static int self_socket(int flags)
 static int move_up(int fd, int flags)
 {
     int high = fcntl(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, CHANNEL_FROM);
-
     if (high < 0)
         return fd;
     syscall(SYS_close, fd);
@@ -66,7 +64,6 @@ static int move_up(int fd, int flags)
 static struct ucma_file *file_new(void)
 {
     struct ucma_file *f;
-
     LIST_FOREACH(f, &files, next)
     if (atomic_load(&f->ino) == 0 && f->numbers == 0)
         return f;
@@ -80,7 +77,6 @@ static int file_of(int fd)
 {
     struct stat st;
     struct ucma_file *f = file_new();
-
     if (f == NULL || syscall(SYS_fstat, fd, &st) < 0)
         return -ENOMEM;
     TAILQ_INIT(&f->events);
@@ -99,7 +95,6 @@ static int file_of(int fd)
 int ucma_file_open(int flags)
 {
     struct ucma_dev *devs[UCMA_DEVICES];
-
     uv_trace_begin();
     ucma_lock();
     int n = ucma_dev_scan(devs);
@@ -135,7 +130,6 @@ void ucma_file_forget(struct ucma_file *f)
 void ucma_file_close(struct ucma_file *f)
 {
     struct ucma_id *id;
-
     while ((id = LIST_FIRST(&f->ids)) != NULL)
         ucma_id_free(id);
     if (is_of(f->own, f))
@@ -158,7 +152,6 @@ static int any_number(struct ucma_file *f)
 static void show(struct ucma_file *f)
 {
     int saved = errno, fd = any_number(f);
-
     if (fd >= 0)
         syscall(SYS_sendto, fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
     errno = saved;
@@ -168,7 +161,6 @@ static void hide(struct ucma_file *f, int fd)
 {
     char octet;
     int saved = errno;
-
     if (fd < 0)
         fd = any_number(f);
     if (fd >= 0)
@@ -180,7 +172,6 @@ static void hide(struct ucma_file *f, int fd)
 void ucma_file_nudge(struct ucma_file *f)
 {
     int fd = any_number(f);
-
     if (fd < 0 || f->nudged || !TAILQ_EMPTY(&f->events))
         return;
     int flags = (int)syscall(SYS_fcntl, fd, F_GETFL);
@@ -193,7 +184,6 @@ void ucma_file_nudge(struct ucma_file *f)
 void ucma_file_put(struct ucma_file *f, struct ucma_event *ev)
 {
     bool first = TAILQ_EMPTY(&f->events);
-
     TAILQ_INSERT_TAIL(&f->events, ev, next);
     if (first && !f->nudged)
         show(f);
@@ -202,7 +192,6 @@ void ucma_file_put(struct ucma_file *f, struct ucma_event *ev)
 struct ucma_event *ucma_file_take(struct ucma_file *f, int fd)
 {
     struct ucma_event *ev = TAILQ_FIRST(&f->events);
-
     if (ev != NULL)
         TAILQ_REMOVE(&f->events, ev, next);
     if (TAILQ_EMPTY(&f->events)) /* also what a parent has left */
@@ -220,7 +209,6 @@ void ucma_file_drop(struct ucma_file *f, const struct ucma_id *id, const struct 
 {
     struct ucma_event *ev, *next;
     bool some = !TAILQ_EMPTY(&f->events);
-
     for (ev = TAILQ_FIRST(&f->events); ev != NULL; ev = next) {
         next = TAILQ_NEXT(ev, next);
         bool about = mc != NULL ? ev->mc == mc : ev->id == id || ev->request == id;
@@ -242,7 +230,6 @@ void ucma_file_move(struct ucma_file *from, struct ucma_file *to, struct ucma_id
 {
     struct ucma_event *ev, *next;
     bool some = !TAILQ_EMPTY(&from->events);
-
     for (ev = TAILQ_FIRST(&from->events); ev != NULL; ev = next) {
         next = TAILQ_NEXT(ev, next);
         if (ev->id != id)

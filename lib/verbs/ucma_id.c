@@ -11,7 +11,6 @@
 uint32_t ucma_number(void)
 {
     static uint32_t last;
-
     last = last < INT32_MAX ? last + 1 : 1;
     return last;
 }
@@ -19,7 +18,6 @@ uint32_t ucma_number(void)
 struct ucma_id *ucma_id_new(struct ucma_file *f, uint16_t ps)
 {
     struct ucma_id *id = calloc(1, sizeof(*id));
-
     if (id == NULL)
         return NULL;
     id->file = f;
@@ -33,7 +31,6 @@ struct ucma_id *ucma_id_new(struct ucma_file *f, uint16_t ps)
 struct ucma_id *ucma_id_get(const struct ucma_file *f, uint32_t number)
 {
     struct ucma_id *id;
-
     LIST_FOREACH(id, &f->ids, next)
     if (id->number == number)
         break;
@@ -44,7 +41,6 @@ struct ucma_mc *ucma_mc_get(const struct ucma_file *f, uint32_t number, struct u
 {
     struct ucma_id *id;
     struct ucma_mc *mc;
-
     LIST_FOREACH(id, &f->ids, next)
     {
         LIST_FOREACH(mc, &id->groups, next)
@@ -68,7 +64,6 @@ void ucma_mc_free(struct ucma_id *id, struct ucma_mc *mc)
 void ucma_id_free(struct ucma_id *id)
 {
     struct ucma_mc *mc;
-
     ucma_leg_end(&id->leg);
     ucma_legs_end(id);
     while ((mc = LIST_FIRST(&id->groups)) != NULL)
@@ -87,7 +82,6 @@ int ucma_leg_make(struct ucma_leg *leg, struct ucma_dev *d, struct ucma_id *id)
                                : id->ps == RDMA_PS_IB ? URNIC_PS_IB
                                                       : URNIC_PS_TCP;
     int err = ucma_dev_open(d, true);
-
     if (err == 0)
         err = urnic_create_id(d->channel, ps, id, &leg->cm);
     if (err < 0)

@@ -28,7 +28,6 @@ static int over_disk(struct iscsi_context *iscsi, int lun, unsigned blocks, unsi
                      unsigned piece, unsigned round)
 {
     unsigned char *data = malloc((size_t)piece * size);
-
     for (int reads = 0; reads < 2; reads++) {
         for (unsigned lba = 0; lba < blocks; lba += piece) {
             unsigned n = blocks - lba < piece ? blocks - lba : piece, octets = n * size;
@@ -56,7 +55,6 @@ int main(int argc, char **argv)
     struct iscsi_url *url;
     struct scsi_task *task;
     struct scsi_readcapacity10 *capacity;
-
     if (argc != 3) {
         fprintf(stderr, "usage: iser_check INITIATOR iser://HOST:PORT/TARGET/LUN\n");
         return 2;
@@ -73,7 +71,7 @@ int main(int argc, char **argv)
     capacity = task && task->status == SCSI_STATUS_GOOD ? scsi_datain_unmarshall(task) : NULL;
     if (!capacity)
         return bad(iscsi, "read capacity", 0);
-    for (unsigned round = 0; round < sizeof pieces / sizeof *pieces; round++)
+    for (unsigned round = 0; round < sizeof(pieces) / sizeof(*pieces); round++)
         if (over_disk(iscsi, url->lun, capacity->lba + 1, capacity->block_size, pieces[round],
                       round))
             return 1;

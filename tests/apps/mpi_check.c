@@ -21,7 +21,6 @@ static uint8_t octet(int rank, size_t size, size_t at)
 static int ring(int rank, int ranks, size_t size, uint8_t *out, uint8_t *in)
 {
     int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
-
     for (size_t i = 0; i < size; i++)
         out[i] = octet(rank, size, i);
     memset(in, 0, size);
@@ -39,7 +38,6 @@ static int ring(int rank, int ranks, size_t size, uint8_t *out, uint8_t *in)
 static int sums(int rank, int ranks, size_t size, int64_t *out, int64_t *in)
 {
     size_t n = size / sizeof(*out) ? size / sizeof(*out) : 1;
-
     for (size_t i = 0; i < n; i++)
         out[i] = (int64_t)i * (rank + 1);
     MPI_Allreduce(out, in, (int)n, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
@@ -56,7 +54,6 @@ static int sums(int rank, int ranks, size_t size, int64_t *out, int64_t *in)
 static double trips(int rank, size_t size, unsigned n, uint8_t *buf)
 {
     double began = MPI_Wtime();
-
     for (unsigned i = 0; i < n; i++) {
         if (rank == 0)
             MPI_Send(buf, (int)size, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
@@ -71,7 +68,6 @@ static double trips(int rank, size_t size, unsigned n, uint8_t *buf)
 static void pingpong(int rank, uint8_t *buf)
 {
     const unsigned n = 10000, m = 200;
-
     trips(rank, 8, n / 10, buf);
     double small = trips(rank, 8, n, buf);
     trips(rank, 1u << 20, m / 10, buf);
@@ -85,7 +81,6 @@ int main(int argc, char **argv)
 {
     int rank, ranks, wrong = 0;
     uint8_t *out = malloc(LARGEST), *in = malloc(LARGEST);
-
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);

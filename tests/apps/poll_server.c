@@ -35,7 +35,6 @@ static int load(const char *path)
 {
     FILE *f = fopen(path, "rb");
     long size;
-
     if (f == NULL || fseek(f, 0, SEEK_END) < 0 || (size = ftell(f)) < 0)
         return -1;
     rewind(f);
@@ -55,7 +54,6 @@ static int listen_at(uint16_t port)
 {
     const struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-
     if (fd < 0 || bind(fd, (const struct sockaddr *)&any, sizeof(any)) < 0 || listen(fd, 8) < 0 ||
         fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
         return -1;
@@ -73,7 +71,6 @@ static void end(struct connection *c)
 static void take(struct connection *c)
 {
     ssize_t n = read(c->fd, c->request + c->got, sizeof(c->request) - 1 - c->got);
-
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
@@ -90,7 +87,6 @@ static void take(struct connection *c)
 static void give(struct connection *c)
 {
     ssize_t n = write(c->fd, answer + c->sent, answer_len - c->sent);
-
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n < 0) {
@@ -108,7 +104,6 @@ static void give(struct connection *c)
 static void welcome(int listener, struct connection *c)
 {
     int fd = accept(listener, NULL, NULL);
-
     if (fd < 0)
         return;
     fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -119,7 +114,6 @@ int main(int argc, char *argv[])
 {
     struct connection conns[CONNECTIONS];
     int listener = argc == 4 && load(argv[2]) == 0 ? listen_at((uint16_t)atoi(argv[1])) : -1;
-
     if (listener < 0) {
         fprintf(stderr, "usage: poll_server PORT FILE COUNT: %s\n", strerror(errno));
         return 2;

@@ -31,7 +31,6 @@ static void say(const char *text)
 static void say_number(uint32 n)
 {
     char digits[12], *p = digits + sizeof(digits);
-
     *--p = 0;
     do {
         *--p = (char)('0' + n % 10);

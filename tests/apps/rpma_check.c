@@ -67,7 +67,6 @@ static bool is_pattern(const uint8_t *p, size_t n, unsigned seed)
 static void set_up(struct side *s, const char *address, enum rpma_util_ibv_context_type type)
 {
     struct ibv_context *context;
-
     DO(rpma_utils_get_ibv_context(address, type, &context));
     DO(rpma_peer_new(context, &s->peer));
     DO(rpma_conn_cfg_new(&s->cfg));
@@ -85,7 +84,6 @@ static void set_up(struct side *s, const char *address, enum rpma_util_ibv_conte
 static void expect_event(struct side *s, enum rpma_conn_event wanted)
 {
     enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
-
     DO(rpma_conn_next_event(s->conn, &event));
     if (event != wanted)
         fprintf(stderr, "rpma_check: %s\n", rpma_utils_conn_event_2str(event));
@@ -97,7 +95,6 @@ static struct ibv_wc expect_wc(struct side *s, enum ibv_wc_opcode opcode)
 {
     struct ibv_wc wc;
     int did;
-
     while ((did = rpma_cq_get_wc(s->cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION)
         DO(rpma_cq_wait(s->cq));
     DO(did);
@@ -121,7 +118,7 @@ static void tear_down(struct side *s)
 
 static void say(struct side *s, unsigned number)
 {
-    memcpy(s->memory, &number, sizeof number);
+    memcpy(s->memory, &number, sizeof(number));
     DO(rpma_send(s->conn, s->mr, 0, MESSAGE / 2, RPMA_F_COMPLETION_ALWAYS, NULL));
     expect_wc(s, IBV_WC_SEND);
 }
@@ -133,15 +130,14 @@ static void serve(const char *address, const char *port)
     struct rpma_conn_req *request;
     struct rpma_peer_cfg *peer_cfg;
     struct hello hello = {0};
-    struct rpma_conn_private_data data = {&hello, sizeof hello};
+    struct rpma_conn_private_data data = {&hello, sizeof(hello)};
     size_t mr_size, cfg_size;
-
     set_up(&s, address, RPMA_UTIL_IBV_CONTEXT_LOCAL);
     DO(rpma_peer_cfg_new(&peer_cfg));
     DO(rpma_peer_cfg_set_direct_write_to_pmem(peer_cfg, true));
     DO(rpma_mr_get_descriptor_size(s.mr, &mr_size));
     DO(rpma_peer_cfg_get_descriptor_size(peer_cfg, &cfg_size));
-    IS(mr_size + cfg_size <= sizeof hello.bytes);
+    IS(mr_size + cfg_size <= sizeof(hello.bytes));
     DO(rpma_mr_get_descriptor(s.mr, hello.bytes));
     DO(rpma_peer_cfg_get_descriptor(peer_cfg, hello.bytes + mr_size));
     hello.mr_size = (uint8_t)mr_size;
@@ -158,7 +154,7 @@ static void serve(const char *address, const char *port)
         struct ibv_wc wc = expect_wc(&s, IBV_WC_RECV);
 
         IS(wc.byte_len == MESSAGE / 2);
-        memcpy(&number, s.memory + MESSAGE / 2, sizeof number);
+        memcpy(&number, s.memory + MESSAGE / 2, sizeof(number));
         IS(number == round);
         IS(is_pattern(s.memory + MESSAGE, SIZE - MESSAGE, round));
         pattern(s.memory + MESSAGE, SIZE - MESSAGE, round + 1000);
@@ -184,14 +180,13 @@ static void call(const char *address, const char *port)
     struct rpma_peer_cfg *peer_cfg;
     struct hello hello;
     size_t size;
-
     set_up(&s, address, RPMA_UTIL_IBV_CONTEXT_REMOTE);
     DO(rpma_conn_req_new(s.peer, address, port, s.cfg, &request));
     DO(rpma_conn_req_connect(&request, NULL, &s.conn));
     expect_event(&s, RPMA_CONN_ESTABLISHED);
     DO(rpma_conn_get_private_data(s.conn, &data));
-    IS(data.len >= sizeof hello);
-    memcpy(&hello, data.ptr, sizeof hello);
+    IS(data.len >= sizeof(hello));
+    memcpy(&hello, data.ptr, sizeof(hello));
     DO(rpma_mr_remote_from_descriptor(hello.bytes, hello.mr_size, &remote));
     DO(rpma_peer_cfg_from_descriptor(hello.bytes + hello.mr_size, hello.cfg_size, &peer_cfg));
     DO(rpma_conn_apply_remote_peer_cfg(s.conn, peer_cfg));

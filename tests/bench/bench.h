@@ -14,7 +14,6 @@
 static inline uint64_t clock_ns(void)
 {
     struct timespec ts;
-
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
@@ -23,10 +22,9 @@ static inline uint64_t clock_ns(void)
 static inline void pin(int cpu)
 {
     cpu_set_t set;
-
     CPU_ZERO(&set);
     CPU_SET((size_t)cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set) < 0)
+    if (sched_setaffinity(0, sizeof(set), &set) < 0)
         perror("sched_setaffinity");
 }
 

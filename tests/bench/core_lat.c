@@ -46,7 +46,6 @@ int main(int argc, char **argv)
 {
     pthread_t thread;
     uint64_t best = UINT64_MAX;
-
     for (int i = 0; i < 2 && argc > 2; i++)
         cpu[i] = atoi(argv[1 + i]);
     pin(cpu[0]);

@@ -111,7 +111,7 @@ int main(void)
         if (r >= WARM)
             sample[r - WARM] = (uint32_t)((ended - begun) / 2);
     }
-    qsort(sample, ROUNDS, sizeof sample[0], by_value);
+    qsort(sample, ROUNDS, sizeof(sample[0]), by_value);
     printf("{\"name\":\"engine_lat\",\"value\":%u,\"unit\":\"ns\",\"min\":%u,\"p99\":%u,"
            "\"qp_state_octets\":%zu}\n",
            sample[ROUNDS / 2], sample[0], sample[ROUNDS * 99ull / 100], engine_qp_state_size());

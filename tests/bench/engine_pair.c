@@ -57,7 +57,7 @@ void side_create(struct side *s, unsigned n, const char *port, uint64_t now)
     struct io_open_params io = {.frame_max = 4300};
     char err[256];
     uint32_t pd, lkey;
-    int rc = io_open(port, &io, &s->io, err, sizeof err);
+    int rc = io_open(port, &io, &s->io, err, sizeof(err));
     if (rc < 0)
         fprintf(stderr, "bench: %s\n", err);
     check(rc, "opening the link");

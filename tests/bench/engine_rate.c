@@ -126,7 +126,6 @@ static void burst(struct side side[2])
 {
     uint64_t sum[STAGES] = {0}, answer[STAGES] = {0}, at = clock_ns(), begun = at;
     unsigned seen = 0;
-
     post(&side[0], &side[1], at);
     lap(POST, &at, sum);
     unsigned sent = send_burst(&side[0], &at, sum);
@@ -158,10 +157,9 @@ int main(void)
     static const char *const role[2] = {"server", "client"};
     uint64_t now = clock_ns();
     struct io_link link = {.up = false};
-
     for (unsigned i = 0; i < 2; i++) {
         char port[64];
-        snprintf(port, sizeof port, "memif:@engine_rate_%d,role=%s", (int)getpid(), role[i]);
+        snprintf(port, sizeof(port), "memif:@engine_rate_%d,role=%s", (int)getpid(), role[i]);
         side_create(&side[i], i, port, now);
     }
     while (!link.up && clock_ns() - now < 5000000000u) {
@@ -172,7 +170,7 @@ int main(void)
     check(link.up ? 0 : -ENOTCONN, "the link");
     for (unsigned i = 0; i < 2; i++)
         side_connect(&side[i], &side[1 - i], i, now);
-    memset(least, 0xFF, sizeof least);
+    memset(least, 0xFF, sizeof(least));
     for (unsigned i = 0; i < BURSTS; i++)
         burst(side);
 

@@ -31,11 +31,11 @@ static void packet(FILE *f, struct wire_pkt *p)
     static uint16_t id;
     size_t len = wire_frame_len(p);
     p->ip_id = id++;
-    wire_build(frame, sizeof frame, p);
+    wire_build(frame, sizeof(frame), p);
     wire_icrc_seal(frame, len, p->ip_off, p->bth_off);
     uint32_t head[4] = {(uint32_t)(ns / 1000000000u), (uint32_t)(ns % 1000000000u), (uint32_t)len,
                         (uint32_t)len};
-    put(f, head, sizeof head);
+    put(f, head, sizeof(head));
     put(f, frame, len);
     ns += 500;
 }
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     b.opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE);
     b.syndrome = WIRE_SYN_ACK;
     b.payload_len = 0;
-    put(f, header, sizeof header);
+    put(f, header, sizeof(header));
     while (written < size) {
         for (unsigned i = 0; i < PACKETS; i++) {
             a.opcode = i == 0             ? WIRE_WRITE_FIRST

@@ -74,7 +74,6 @@ static unsigned send_burst(struct end *e, const struct options *o, uint32_t size
 {
     struct io_slot slots[IO_BURST_MAX];
     unsigned n = e->io->ops->tx_reserve(e->io, slots, o->burst, 0);
-
     for (unsigned i = 0; i < n; i++) {
         uint32_t len = o->copy || size < HEADER ? size : HEADER;
         memcpy(slots[i].data, working(e, len), len);
@@ -89,7 +88,6 @@ static unsigned receive_burst(struct end *e, const struct options *o)
 {
     struct io_frame frames[IO_BURST_MAX];
     unsigned n = e->io->ops->rx_peek(e->io, frames, o->burst, 0);
-
     for (unsigned i = 0; i < n; i++) {
         if (o->copy)
             memcpy(working(e, frames[i].len), frames[i].data, frames[i].len);
@@ -106,7 +104,6 @@ static struct end end_open(const char *spec, uint32_t frame_max)
     struct io_open_params params = {.frame_max = frame_max};
     struct end e = {0};
     char err[256] = "";
-
     if (io_open(spec, &params, &e.io, err, sizeof(err))) {
         fprintf(stderr, "memif_pktgen: %s\n", err);
         exit(1);
@@ -123,7 +120,6 @@ static struct end end_open(const char *spec, uint32_t frame_max)
 static void end_service(struct end *e)
 {
     uint64_t now = clock_ns();
-
     if (now < e->service_at)
         return;
     e->io->ops->service(e->io, now);
@@ -141,7 +137,6 @@ static void end_run(struct end *e, const struct options *o, bool tx, uint32_t si
                     struct pair *pair)
 {
     uint64_t frames = 0;
-
     for (unsigned round = 0; !atomic_load_explicit(&pair->stop, memory_order_relaxed); round++) {
         unsigned n = tx ? send_burst(e, o, size) : receive_burst(e, o);
         frames += n;
@@ -158,14 +153,12 @@ static void sleep_ns(uint64_t ns)
 {
     struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
                           .tv_nsec = (long)(ns % 1000000000u)};
-
     nanosleep(&ts, NULL);
 }
 
 static void report(const struct options *o, const char *what, uint32_t size, const double *pps)
 {
     double sorted[SAMPLES];
-
     memcpy(sorted, pps, sizeof(sorted));
     qsort(sorted, SAMPLES, sizeof(sorted[0]), by_size);
     double median = sorted[SAMPLES / 2];
@@ -184,7 +177,6 @@ static bool measure(const struct options *o, const char *what, uint32_t size, st
 {
     uint64_t deadline = clock_ns() + CONNECT_NS;
     double pps[SAMPLES];
-
     while (atomic_load(&pair->frames) == 0) {
         sleep_ns(1000000);
         if (clock_ns() > deadline) {
@@ -209,7 +201,6 @@ static pid_t start_end(const struct options *o, const char *spec, bool tx, uint3
                        struct pair *pair)
 {
     pid_t pid = fork();
-
     if (pid != 0)
         return pid;
     pin(core);
@@ -222,7 +213,6 @@ static pid_t start_end(const struct options *o, const char *spec, bool tx, uint3
 static struct pair *pair_new(void)
 {
     struct pair *pair = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
     if (pair == MAP_FAILED)
         exit(1);
     return pair;
@@ -253,7 +243,6 @@ static bool run_one(const struct options *o, uint32_t size)
 {
     struct pair *pair = pair_new();
     pid_t pid = start_end(o, o->spec, o->tx, size, 0, pair);
-
     bool good = measure(o, o->tx ? "tx" : "rx", size, pair);
     waitpid(pid, NULL, 0);
     munmap(pair, 4096);
@@ -280,7 +269,6 @@ int main(int argc, char **argv)
     struct options o = {.size = {74, 1098, 4162}, .sizes = 3, .seconds = 1, .burst = 32};
     bool good = true;
     int c;
-
     while ((c = getopt(argc, argv, "s:t:w:r:b:o:x:p:")) != -1) {
         switch (c) {
         case 's':

@@ -19,7 +19,6 @@ int main(void)
     struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
     struct ibv_pd *pd = ctx ? ibv_alloc_pd(ctx) : NULL;
     char *memory = malloc((size_t)REGIONS * OCTETS);
-
     if (!pd || !memory) {
         fprintf(stderr, "reg_mr: no device\n");
         free(memory);

@@ -70,7 +70,7 @@ static void application(struct hop *right)
         if (r > WARM)
             sample[r - WARM - 1] = (uint32_t)((clock_ns() - begun) / 2);
     }
-    qsort(sample, ROUNDS, sizeof sample[0], by_value);
+    qsort(sample, ROUNDS, sizeof(sample[0]), by_value);
     printf("{\"name\":\"floor_lat\",\"value\":%u,\"unit\":\"ns\",\"min\":%u,\"p99\":%u}\n",
            sample[ROUNDS / 2], sample[0], sample[ROUNDS * 99ull / 100]);
 }
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
         return 2;
     }
     struct shared *s =
-        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s == MAP_FAILED) {
         perror("relay_lat: mmap");
         return 1;

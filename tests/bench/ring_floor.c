@@ -60,7 +60,6 @@ static void *sender(void *arg)
 {
     struct side *s = arg;
     uint64_t i = 0;
-
     pin(s->cpu);
     while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
         if (SLOTS - (i - atomic_load_explicit(&consumed, memory_order_acquire)) < BURST)
@@ -81,7 +80,6 @@ static void *receiver(void *arg)
 {
     struct side *s = arg;
     uint64_t i = 0;
-
     pin(s->cpu);
     while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
         uint64_t until = atomic_load_explicit(&produced, memory_order_acquire);
@@ -101,7 +99,6 @@ static void *receiver(void *arg)
 static double measure(struct side side[2], bool crc)
 {
     double sample[SAMPLES];
-
     with_crc = crc;
     atomic_store(&stop, false);
     atomic_store(&produced, 0);
@@ -129,7 +126,6 @@ static double measure(struct side side[2], bool crc)
 static uint8_t *filled(size_t len)
 {
     uint8_t *p = aligned_alloc(2 * MIB, (len + 2 * MIB - 1) / (2 * MIB) * (2 * MIB));
-
     if (!p) {
         perror("ring_floor: aligned_alloc");
         exit(1);
@@ -144,7 +140,6 @@ int main(int argc, char **argv)
     struct side side[2] = {{.cpu = argc > 2 ? atoi(argv[1]) : 0},
                            {.cpu = argc > 2 ? atoi(argv[2]) : 1}};
     int mib = argc > 3 ? atoi(argv[3]) : 1;
-
     if (mib < 1 || mib > MIB_MAX) {
         fprintf(stderr, "ring_floor: MIB %s: 1 to %d\n", argv[3], MIB_MAX);
         return 2;

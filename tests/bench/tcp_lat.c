@@ -31,8 +31,8 @@ static void die(const char *what)
 static int take(int fd, uint64_t *value)
 {
     for (;;) {
-        ssize_t n = recv(fd, value, sizeof *value, MSG_DONTWAIT | MSG_WAITALL);
-        if (n == sizeof *value)
+        ssize_t n = recv(fd, value, sizeof(*value), MSG_DONTWAIT | MSG_WAITALL);
+        if (n == sizeof(*value))
             return 1;
         if (n == 0)
             return 0;
@@ -44,7 +44,7 @@ static int take(int fd, uint64_t *value)
 
 static void give(int fd, uint64_t value)
 {
-    if (send(fd, &value, sizeof value, MSG_NOSIGNAL) != sizeof value)
+    if (send(fd, &value, sizeof(value), MSG_NOSIGNAL) != sizeof(value))
         die("send");
 }
 
@@ -61,25 +61,25 @@ int main(int argc, char **argv)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         die("socket");
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (strcmp(argv[1], "server") == 0) {
-        if (bind(fd, (struct sockaddr *)&to, sizeof to) < 0 || listen(fd, 1) < 0)
+        if (bind(fd, (struct sockaddr *)&to, sizeof(to)) < 0 || listen(fd, 1) < 0)
             die("listen");
         int c = accept(fd, NULL, NULL);
         uint64_t v;
         if (c < 0)
             die("accept");
-        setsockopt(c, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        setsockopt(c, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         while (take(c, &v))
             give(c, v);
         return 0;
     }
-    for (int tries = 0; connect(fd, (struct sockaddr *)&to, sizeof to) < 0; tries++) {
+    for (int tries = 0; connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0; tries++) {
         if (tries == 100)
             die("connect");
         usleep(20000);
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     static uint32_t sample[ROUNDS];
     for (unsigned r = 0; r < ROUNDS + WARM; r++) {
         uint64_t v, begun = clock_ns();
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
         if (r >= WARM)
             sample[r - WARM] = (uint32_t)((clock_ns() - begun) / 2);
     }
-    qsort(sample, ROUNDS, sizeof sample[0], by_value);
+    qsort(sample, ROUNDS, sizeof(sample[0]), by_value);
     printf("{\"name\":\"tcp_lat\",\"value\":%u,\"unit\":\"ns\",\"min\":%u,\"p99\":%u}\n",
            sample[ROUNDS / 2], sample[0], sample[ROUNDS * 99ull / 100]);
     close(fd);

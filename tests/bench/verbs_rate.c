@@ -45,7 +45,6 @@ static union ibv_gid find_gid(void)
 {
     static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
     union ibv_gid gid;
-
     for (gid_index = 0; gid_index < GIDS; gid_index++) {
         if (ibv_query_gid(ctx, 1, gid_index, &gid) == 0 && memcmp(gid.raw, mapped, 12) == 0)
             return gid;
@@ -133,7 +132,6 @@ static uint64_t write_for(uint64_t ns, const struct end *peer)
     static uint64_t data[LIST];
     uint64_t began = clock_ns(), done = 0;
     uint32_t under_way = 0, next = 0;
-
     for (unsigned i = 0; i < LIST; i++) {
         sge[i] = (struct ibv_sge){.addr = (uintptr_t)&data[i], .length = OCTETS};
         wr[i] = (struct ibv_send_wr){

@@ -64,7 +64,7 @@ static void make_heads(struct load *l)
         p.payload_len = p.dma_len = l->size - bare;
         p.va = 0x10000;
         p.rkey = 0x1234;
-        wire_build(frame, sizeof frame, &p);
+        wire_build(frame, sizeof(frame), &p);
         memcpy(l->head[i], frame, HEADERS);
     }
 }
@@ -74,7 +74,6 @@ static void make_tables(struct load *l)
 {
     static const uint8_t zero[IO_FRAME_MAX];
     size_t n = l->size - HEADERS - WIRE_ICRC_LEN;
-
     l->icrc_zero = wire_icrc_update(0, zero, n);
     for (unsigned octet = 0; octet < 4; octet++)
         for (uint32_t i = 0; i < 256; i++)
@@ -85,10 +84,9 @@ static void seal(const struct load *l, uint8_t *frame)
 {
     uint32_t c = wire_icrc_headers(frame + WIRE_ETH_LEN, HEADERS - WIRE_ETH_LEN,
                                    WIRE_IPV4_LEN + WIRE_UDP_LEN);
-
     c = l->icrc[0][c & 255] ^ l->icrc[1][c >> 8 & 255] ^ l->icrc[2][c >> 16 & 255] ^
         l->icrc[3][c >> 24] ^ l->icrc_zero;
-    memcpy(frame + l->size - WIRE_ICRC_LEN, &c, sizeof c); /* little-endian, as this machine */
+    memcpy(frame + l->size - WIRE_ICRC_LEN, &c, sizeof(c)); /* little-endian, as this machine */
 }
 
 static void send_burst(struct load *l)
@@ -96,7 +94,6 @@ static void send_burst(struct load *l)
     struct io_slot slot[BURST];
     struct io_port *io = l->port[0];
     unsigned n = io->ops->tx_reserve(io, slot, BURST, 0);
-
     for (unsigned i = 0; i < n; i++) {
         unsigned q = l->next++ % l->qps;
         uint32_t psn = l->psn[q]++;
@@ -117,7 +114,6 @@ static void take_burst(struct load *l)
     struct io_frame frame[IO_BURST_MAX];
     struct io_port *io = l->port[1];
     unsigned n = io->ops->rx_peek(io, frame, IO_BURST_MAX, 0);
-
     if (n)
         io->ops->rx_release(io, n);
     l->got += n;
@@ -127,7 +123,6 @@ static void take_burst(struct load *l)
 static uint64_t run(struct load *l, uint64_t end)
 {
     uint64_t now;
-
     while ((now = clock_ns()) < end) {
         if (now >= l->service_at) {
             for (unsigned i = 0; i < 2; i++)
@@ -147,7 +142,6 @@ static int measure(struct load *l, double seconds, unsigned samples)
 {
     double pps[SAMPLES], sorted[SAMPLES];
     uint64_t now = clock_ns(), deadline = now + CONNECT_NS;
-
     while (!l->got && now < deadline)
         now = run(l, now + WARM_UP_NS / 10);
     if (!l->got) {
@@ -161,8 +155,8 @@ static int measure(struct load *l, double seconds, unsigned samples)
         now = run(l, now + (uint64_t)(seconds * 1e9));
         pps[i] = (double)(l->got - before) * 1e9 / (double)(now - start);
     }
-    memcpy(sorted, pps, sizeof sorted);
-    qsort(sorted, samples, sizeof sorted[0], by_size);
+    memcpy(sorted, pps, sizeof(sorted));
+    qsort(sorted, samples, sizeof(sorted[0]), by_size);
     printf("{\"name\":\"through_%u\",\"value\":%.0f,\"unit\":\"pps\",\"sent\":%llu,\"got\":%llu,"
            "\"samples\":[",
            l->size, sorted[samples / 2], (unsigned long long)(l->sent - sent),
@@ -179,7 +173,6 @@ int main(int argc, char **argv)
     double seconds = 0.5;
     unsigned samples = 3;
     int c;
-
     while ((c = getopt(argc, argv, "s:t:n:q:")) != -1) {
         switch (c) {
         case 's':
@@ -208,7 +201,7 @@ int main(int argc, char **argv)
     const struct io_open_params params = {.frame_max = l.size < 1522 ? 1522 : l.size + 56};
     for (unsigned i = 0; i < 2; i++) {
         char err[256] = "";
-        if (io_open(argv[optind + (int)i], &params, &l.port[i], err, sizeof err)) {
+        if (io_open(argv[optind + (int)i], &params, &l.port[i], err, sizeof(err))) {
             fprintf(stderr, "wire_load: %s\n", err);
             return 1;
         }

@@ -35,7 +35,6 @@ static int try_open(unsigned side, uint32_t frame_max, char *err, size_t err_siz
     struct io_open_params params = {.frame_max = frame_max};
     char spec[IO_SPEC_MAX];
     size_t n = 0;
-
     for (const char *s = setup->spec[side], *mark; s; s = mark ? mark + 2 : NULL) {
         mark = strstr(s, "%s");
         n += (size_t)snprintf(spec + n, sizeof(spec) - n, "%.*s%s",
@@ -69,7 +68,6 @@ static bool wait_link(unsigned side, bool up)
 {
     struct io_link link;
     uint64_t end = now_ns() + PATIENCE;
-
     do {
         service(0);
         service(1);
@@ -154,7 +152,6 @@ static void transfer(unsigned from, uint32_t first, uint32_t count, length_fn le
 {
     uint32_t sent = 0, got = 0;
     uint64_t end = now_ns() + 4 * PATIENCE;
-
     if (setup->flags & CONF_FILE) {
         while (sent < count)
             sent += send_some(port[0], first + sent, count - sent, len);
@@ -227,7 +224,6 @@ START_TEST(io_oversize_is_refused_and_counted)
     struct io_slot slots[3];
     struct io_stats before, after;
     struct io_port *a = port[0];
-
     a->ops->stats(a, &before);
     ck_assert_uint_eq(a->ops->tx_reserve(a, slots, 3, now_ns()), 3);
     for (unsigned i = 0; i < 3; i++) {
@@ -264,7 +260,6 @@ START_TEST(io_receiver_has_its_own_limit)
 {
     struct io_stats st;
     char err[256];
-
     if (!(setup->flags & CONF_RX_LIMIT))
         return;
     if (!(setup->flags & CONF_FILE)) {
@@ -286,7 +281,6 @@ END_TEST
 START_TEST(io_full_then_drained)
 {
     struct io_stats st;
-
     if (setup->flags & (CONF_FILE | CONF_NEVER_FULL | CONF_LOSSY_FULL))
         return;
     for (unsigned round = 0; round < 3; round++) {
@@ -332,7 +326,6 @@ START_TEST(io_slots_of_length_zero)
     struct io_port *a = port[0];
     uint32_t sent = 0, got = 0;
     uint64_t end = now_ns() + PATIENCE;
-
     for (unsigned round = 0; round < 20; round++) {
         unsigned n = a->ops->tx_reserve(a, slots, 16, now_ns());
         for (unsigned i = 0; i < n; i++) {
@@ -358,7 +351,6 @@ static void peek_exactly(struct io_frame *frames, unsigned want)
 {
     uint64_t end = now_ns() + PATIENCE;
     unsigned n = 0;
-
     while (n < want && now_ns() < end)
         n += port[1]->ops->rx_peek(port[1], frames + n, want - n, now_ns());
     ck_assert_uint_eq(n, want);
@@ -368,7 +360,6 @@ START_TEST(io_lent_frames_stay_until_released)
 {
     struct io_frame frames[32];
     uint32_t sent = 0;
-
     if (setup->setup)
         return; /* foreign frames would disturb the count */
     while (sent < 40)
@@ -396,7 +387,6 @@ START_TEST(io_statistics_agree)
 {
     struct io_stats a, b;
     uint64_t bytes = 0;
-
     max_for_lengths = frame_max();
     if (setup->flags & CONF_FILE) {
         for (uint32_t sent = 0; sent < 1000;)
@@ -425,7 +415,6 @@ START_TEST(io_link_follows_the_peer)
 {
     struct io_link before, after;
     struct io_slot slot;
-
     if (!(setup->flags & CONF_PEER_LINK))
         return;
     port[0]->ops->link(port[0], &before);
@@ -446,7 +435,6 @@ START_TEST(io_peer_closed_and_back_50_times)
 {
     struct io_slot slots[IO_BURST_MAX];
     struct io_frame frames[IO_BURST_MAX];
-
     if (setup->flags & CONF_FILE)
         return;
     for (unsigned i = 0; i < KILLS; i++) {
@@ -478,7 +466,6 @@ END_TEST
 static void child_sender(void)
 {
     char err[256];
-
     if (try_open(1, setup->frame_max, err, sizeof(err)))
         _exit(2);
     for (uint32_t n = 0;;) {
@@ -554,7 +541,6 @@ END_TEST
 static bool wait_frame(struct io_port *io, uint32_t number)
 {
     uint64_t end = now_ns() + PATIENCE;
-
     while (now_ns() < end) {
         io->ops->rx_arm(io, false);
         if (receive_some(io, number, len_min))
@@ -571,7 +557,6 @@ static bool wait_frame(struct io_port *io, uint32_t number)
 static void *pong(void *arg)
 {
     struct io_port *io = arg;
-
     for (uint32_t i = 0; i < PINGS; i++) {
         if (!wait_frame(io, i))
             return arg;
@@ -585,7 +570,6 @@ START_TEST(io_no_wake_up_is_lost)
 {
     pthread_t thread;
     void *failed;
-
     if (!port[1] || port[1]->caps.rx_fd < 0 || port[0]->caps.rx_fd < 0)
         return;
     pthread_create(&thread, NULL, pong, port[1]);
@@ -610,7 +594,6 @@ static void *run_stream(void *arg)
 {
     struct stream *s = arg;
     uint64_t end = now_ns() + 4 * PATIENCE, now;
-
     while ((s->sent < s->count || s->got < s->count) && (now = now_ns()) < end) {
         unsigned n = 0;
         /* Bounded by what the other side has echoed in its own stream: nothing may overflow. */
@@ -632,7 +615,6 @@ static void *run_stream(void *arg)
 START_TEST(io_two_threads_stream_to_each_other)
 {
     pthread_t thread;
-
     if (setup->flags & CONF_FILE)
         return;
     max_for_lengths = frame_max();

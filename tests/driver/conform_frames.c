@@ -86,7 +86,6 @@ static void fill_roce(uint8_t *f, uint32_t len, uint32_t number, unsigned from)
         .payload_len = len - hdr - WIRE_ICRC_LEN,
     };
     uint8_t scratch[WIRE_HDR_MAX + IO_FRAME_MAX];
-
     wire_build(scratch, sizeof(scratch), &p);
     memcpy(f, scratch, hdr);
     /* wire_build has rounded up: the lengths are those of this frame */
@@ -108,7 +107,6 @@ static void check_roce(const struct io_frame *f, uint32_t number, uint32_t len)
     uint32_t hdr = header_len(), bth = hdr - WIRE_BTH_LEN;
     bool v4 = wire_addr_is_v4(&end[0]);
     const uint8_t *ip = f->data + WIRE_ETH_LEN;
-
     ck_assert_msg(get32(f->data + bth + 8) == number, "frame %u came where %u was due",
                   get32(f->data + bth + 8), number);
     ck_assert_msg(f->len == len && get32(f->data + bth) == len,
@@ -176,7 +174,6 @@ unsigned send_some(struct io_port *io, uint32_t number, unsigned max, length_fn 
     unsigned n = io->ops->tx_reserve(io, slots, max < IO_BURST_MAX ? max : IO_BURST_MAX, now_ns());
     struct io_addr own;
     unsigned from = roce && io->ops->addrs(io, &own, 1) == 1 && !memcmp(own.b, end[1].b, 16);
-
     for (unsigned i = 0; i < n; i++) {
         ck_assert_uint_ge(slots[i].cap, len(number + i));
         ck_assert_uint_eq(slots[i].len, 0);
@@ -192,7 +189,6 @@ unsigned receive_some(struct io_port *io, uint32_t number, length_fn len)
 {
     struct io_frame frames[IO_BURST_MAX];
     unsigned n = io->ops->rx_peek(io, frames, IO_BURST_MAX, now_ns()), ours = 0;
-
     for (unsigned i = 0; i < n; i++)
         if (frame_ours(&frames[i])) {
             frame_check(&frames[i], number + ours, len(number + ours));

@@ -19,7 +19,6 @@ int setup_empty(const char *dir)
 int setup_veth(const char *dir)
 {
     int rc = setup_empty(dir);
-
     if (rc)
         return rc;
     return system("ip link add v0 type veth peer name v1 && ip link set v0 up && "
@@ -32,7 +31,6 @@ static void two_ends(const char *a, const char *b)
 {
     struct wire_addr w;
     struct io_addr end[2];
-
     wire_addr_parse(a, &w);
     memcpy(end[0].b, w.b, 16);
     wire_addr_parse(b, &w);
@@ -43,7 +41,6 @@ static void two_ends(const char *a, const char *b)
 int setup_udp_v4(const char *dir)
 {
     int rc = setup_empty(dir);
-
     two_ends("127.0.0.1", "127.0.0.2");
     return rc ? rc : system("ip link set lo up") ? 1 : 0;
 }
@@ -51,7 +48,6 @@ int setup_udp_v4(const char *dir)
 int setup_udp_v6(const char *dir)
 {
     int rc = setup_empty(dir);
-
     two_ends("fd00::1", "fd00::2");
     if (rc)
         return rc;

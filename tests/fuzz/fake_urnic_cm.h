@@ -51,7 +51,6 @@ static struct {
 static inline void fake_gid(uint8_t gid[16], unsigned i, bool ip4)
 {
     static const uint8_t v4[13] = {[10] = 0xFF, [11] = 0xFF, [12] = 10};
-
     memset(gid, 0, 16);
     if (ip4)
         memcpy(gid, v4, sizeof(v4));
@@ -78,7 +77,6 @@ static inline struct urnic_cm_id *fake_live(struct urnic_cm_id *id)
 static inline int fake_move(struct urnic_cm_id *id, enum fake_state from, enum fake_state to)
 {
     int err = fake_outcome();
-
     if (fake_live(id)->state != from)
         return -EINVAL;
     if (err == 0)
@@ -112,7 +110,6 @@ static inline void fake_event(unsigned k, unsigned type, int status)
 {
     struct urnic_cm_event ev = {.event = (enum urnic_cm_event_type)(type % 16), .status = status};
     struct urnic_cm_id *id = NULL;
-
     for (unsigned i = 0; fake.live > 0 && i < FAKE_IDS && id == NULL; i++)
         if (fake.ids[i].state != FAKE_ENDED && k-- == 0)
             id = &fake.ids[i];
@@ -151,7 +148,6 @@ static inline void fake_event(unsigned k, unsigned type, int status)
 static inline void fake_forget(const struct urnic_cm_id *id)
 {
     unsigned kept = 0;
-
     for (unsigned i = 0; i < fake.nevents; i++) {
         struct urnic_cm_event *ev = &fake.events[i];
         bool ended = ev->id->state == FAKE_ENDED; /* a request, which comes before its events */
@@ -170,7 +166,6 @@ static inline void fake_forget(const struct urnic_cm_id *id)
 int urnic_get_device_list(struct urnic_device **list, int *n)
 {
     int err = fake_outcome();
-
     *list = NULL;
     *n = 0;
     if (err < 0)
@@ -200,7 +195,6 @@ int urnic_open(const char *device, struct urnic_context **ctx)
 {
     static uint8_t numbers[2];
     int err = fake_outcome();
-
     if (err == 0)
         *ctx = (struct urnic_context *)(void *)&numbers[device[3] - '0'];
     numbers[1] = 1;
@@ -229,7 +223,6 @@ int urnic_query_gid_table(struct urnic_context *ctx, struct urnic_gid *gids, int
 {
     unsigned dev = *(const uint8_t *)(const void *)ctx;
     int err = fake_outcome();
-
     FUZZ_CHECK(n >= 4);
     for (unsigned i = 0; i < 4; i++) {
         gids[i] =
@@ -243,7 +236,6 @@ int urnic_query_gid_table(struct urnic_context *ctx, struct urnic_gid *gids, int
 int urnic_create_cm_channel(struct urnic_context *ctx, struct urnic_cm_channel **channel)
 {
     int err = fake_outcome();
-
     if (err == 0)
         *channel = (struct urnic_cm_channel *)(void *)ctx;
     return err;
@@ -318,7 +310,6 @@ bool urnic_id_peer_srq(const struct urnic_cm_id *id)
 int urnic_bind_addr(struct urnic_cm_id *id, const struct sockaddr *addr)
 {
     union ucma_addr a;
-
     FUZZ_CHECK(ucma_addr_take(&a, addr, sizeof(a)) == 0);
     fake_live(id)->port = ucma_addr_port(&a) != 0 ? ucma_addr_port(&a) : 7471;
     return fake_outcome();
@@ -372,7 +363,6 @@ int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms)
 static inline int fake_private(const struct urnic_conn_param *p, size_t max)
 {
     volatile uint8_t sum = 0;
-
     for (unsigned i = 0; i < p->private_data_len; i++)
         sum = (uint8_t)(sum + ((const uint8_t *)p->private_data)[i]);
     FUZZ_CHECK(p->retry_count < 8 && p->rnr_retry_count < 8);

@@ -72,8 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char why[128] = "", again[128] = "";
     struct pieces pieces = {data, size, 1 + size % 61};
     const struct capread_source source = {.read = read_piece, .arg = &pieces};
-    int rc = capread_open_mem(data, size, &c, why, sizeof why);
-    FUZZ_CHECK(capread_open(&source, &stream, again, sizeof again) == rc && !strcmp(why, again));
+    int rc = capread_open_mem(data, size, &c, why, sizeof(why));
+    FUZZ_CHECK(capread_open(&source, &stream, again, sizeof(again)) == rc && !strcmp(why, again));
     FUZZ_CHECK(rc == 0 || why[0]);
     if (rc == 0)
         FUZZ_CHECK(read_all(c, size) == read_all(stream, size));

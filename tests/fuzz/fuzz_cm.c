@@ -50,7 +50,7 @@ static void drain(struct world *w)
     struct cm_event ev;
     for (unsigned i = 0; cm_tx(w->cm, &out); i++) {
         FUZZ_CHECK(i < 4096);
-        FUZZ_CHECK(cm_msg_unpack(&w->last_out, out.mad, sizeof out.mad) == 0);
+        FUZZ_CHECK(cm_msg_unpack(&w->last_out, out.mad, sizeof(out.mad)) == 0);
     }
     while (cm_event(w->cm, &ev)) {
         FUZZ_CHECK(ev.conn != NULL);
@@ -72,7 +72,7 @@ static void datagram(struct world *w, struct input *in)
     uint8_t mad[CM_MAD_LEN + 4], how = next(in);
     size_t len = how & 1 ? CM_MAD_LEN : (size_t)next(in);
     struct cm_msg msg;
-    take(in, mad, sizeof mad);
+    take(in, mad, sizeof(mad));
     if (how & 2) {
         mad[0] = 1;
         mad[1] = CM_CLASS;

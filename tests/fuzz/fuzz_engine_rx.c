@@ -108,7 +108,7 @@ static void add_region(unsigned i)
     static const unsigned access[REGIONS] = {MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND |
                                                  MEM_FLUSH_GLOBAL,
                                              MEM_LOCAL_WRITE | MEM_REMOTE_READ, MEM_LOCAL_WRITE};
-    struct object *o = calloc(1, sizeof *o);
+    struct object *o = calloc(1, sizeof(*o));
     CHECK(o);
     o->next = w.all;
     w.all = w.obj[i] = o;
@@ -242,8 +242,8 @@ static void copies(unsigned n, int status)
         engine_copied(w.e, &r, 1, w.now);
     }
     w.ncopies -= n;
-    memmove(w.copies, w.copies + n, w.ncopies * sizeof w.copies[0]);
-    memmove(w.source, w.source + n, w.ncopies * sizeof w.source[0]);
+    memmove(w.copies, w.copies + n, w.ncopies * sizeof(w.copies[0]));
+    memmove(w.source, w.source + n, w.ncopies * sizeof(w.source[0]));
 }
 
 static void finish(void)
@@ -353,7 +353,7 @@ static void frame(unsigned arg)
     p.sel_recv = p.sel_index = p.imm & 7;
     p.sel_psn = (info.una_psn + p.imm) & WIRE_PSN_MASK;
     uint8_t *buf = w.frames[w.nburst];
-    size_t off = wire_build(buf, sizeof w.frames[0], &p);
+    size_t off = wire_build(buf, sizeof(w.frames[0]), &p);
     if (off == 0)
         return;
     size_t len = wire_frame_len(&p);
@@ -376,7 +376,7 @@ static void bytes(unsigned arg)
     if (!(arg & 8) && len >= 62 && buf[14] == 0x45) {
         struct engine_qp_info info;
         engine_qp_info(w.e, w.qp[arg & 3], &info);
-        memcpy(buf, head, sizeof head);
+        memcpy(buf, head, sizeof(head));
         memcpy(buf + 26, (const uint8_t[]){10, 0, 0, 1, 10, 0, 0, 2}, 8);
         buf[47] = (uint8_t)(info.qpn >> 16);
         buf[48] = (uint8_t)(info.qpn >> 8);
@@ -414,7 +414,7 @@ static void tx(unsigned fail)
     static uint8_t buf[BURST][WIRE_FRAME_MAX];
     static struct engine_slot slots[BURST];
     for (unsigned i = 0; i < BURST; i++)
-        slots[i] = (struct engine_slot){.buf = buf[i], .cap = sizeof buf[i]};
+        slots[i] = (struct engine_slot){.buf = buf[i], .cap = sizeof(buf[i])};
     unsigned m = step_tx(w.e, slots, BURST, w.now, gather, fail < BURST ? &slots[fail] : NULL);
     CHECK(m <= BURST);
     for (unsigned i = 0; i < m; i++) {

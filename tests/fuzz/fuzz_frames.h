@@ -48,7 +48,7 @@ static inline bool fuzz_next(struct fuzz_frames *r, struct lint_frame *f)
     r->size -= 4;
     if (!(flags & 8)) {
         r->len = n < r->size ? n : (uint32_t)r->size;
-        r->len = r->len < sizeof r->frame ? r->len : (uint32_t)sizeof r->frame;
+        r->len = r->len < sizeof(r->frame) ? r->len : (uint32_t)sizeof(r->frame);
         memcpy(r->frame, r->data, r->len);
         r->data += r->len;
         r->size -= r->len;

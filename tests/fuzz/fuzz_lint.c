@@ -14,9 +14,9 @@ static void on_finding(void *ctx, const struct lint_finding *f)
     (void)ctx;
     FUZZ_CHECK(f->rule && f->rule->id && f->verdict < LINT_VERDICTS);
     FUZZ_CHECK(f->number >= 1 && f->number <= frames.number);
-    FUZZ_CHECK(memchr(f->dump, 0, sizeof f->dump) && f->dump[0]);
-    FUZZ_CHECK(memchr(f->expected, 0, sizeof f->expected) && f->expected[0]);
-    FUZZ_CHECK(memchr(f->seen, 0, sizeof f->seen) && f->seen[0]);
+    FUZZ_CHECK(memchr(f->dump, 0, sizeof(f->dump)) && f->dump[0]);
+    FUZZ_CHECK(memchr(f->expected, 0, sizeof(f->expected)) && f->expected[0]);
+    FUZZ_CHECK(memchr(f->seen, 0, sizeof(f->seen)) && f->seen[0]);
     FUZZ_CHECK(!f->why[0] == (f->verdict == LINT_VIOLATION));
 }
 

@@ -38,7 +38,6 @@ static void say(struct client *c, struct io_port *io, enum memif_msg_type type,
 {
     struct memif_msg answer;
     int got;
-
     msg.type = (uint16_t)type;
     if (c->peer.sock < 0 || memif_sock_send(c->peer.sock, &msg, fd))
         return;
@@ -67,7 +66,6 @@ static void come(struct client *c, struct io_port *io)
 static void connect_well(struct client *c, struct io_port *io)
 {
     struct memif_msg msg = {0};
-
     come(c, io);
     layout(c);
     msg.init.version = MEMIF_VERSION;
@@ -93,7 +91,6 @@ static void say_anything(struct client *c, struct io_port *io, struct script *s)
     const int fds[4] = {-1, c->region, c->event, c->peer.sock};
     int fd = fds[take(s, 1) % 4];
     unsigned len = take(s, 1) % sizeof(msg.body);
-
     for (unsigned i = 0; i < len; i++)
         msg.body[i] = (uint8_t)take(s, 1);
     say(c, io, type, msg, fd);
@@ -102,7 +99,6 @@ static void say_anything(struct client *c, struct io_port *io, struct script *s)
 static void step(struct client *c, struct owner *o, struct script *s)
 {
     uint32_t what = take(s, 1), n = what >> 4;
-
     switch (what & 15) {
     case 0:
         say_anything(c, o->io, s);
@@ -148,7 +144,6 @@ static void prove_it_works(struct client *c, struct owner *o)
 {
     struct io_frame frame;
     struct io_link link;
-
     o->io->ops->rx_arm(o->io, false);
     connect_well(c, o->io);
     give_back(o, (unsigned)o->lent);
@@ -170,7 +165,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct owner o = {0};
     struct io_stats stats;
     char spec[96];
-
     if (c.region < 0) {
         snprintf(c.path, sizeof(c.path), "@urnic-fuzz-memif-%d", (int)getpid());
         c.region = memfd_create("fuzz", MFD_ALLOW_SEALING | MFD_CLOEXEC);

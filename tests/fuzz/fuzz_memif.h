@@ -40,7 +40,6 @@ struct owner {
 static inline uint32_t take(struct script *s, unsigned octets)
 {
     uint32_t v = 0;
-
     for (unsigned i = 0; i < octets && s->at < s->size; i++)
         v |= (uint32_t)s->data[s->at++] << (8 * i);
     return v;
@@ -50,7 +49,6 @@ static inline void write_slot(const struct peer *c, struct script *s)
 {
     unsigned where = take(s, 1);
     struct memif_desc *d = &c->ring[where & 1]->desc[where >> 1 & (SLOTS - 1)];
-
     d->flags = (uint16_t)take(s, 1);
     d->region = (uint16_t)take(s, 1);
     d->length = take(s, 2) << (where >> 4 & 15);
@@ -71,7 +69,6 @@ static inline void receive(struct owner *o, unsigned max)
 {
     struct io_frame frames[IO_BURST_MAX];
     unsigned n = o->io->ops->rx_peek(o->io, frames, max, 0);
-
     FUZZ_CHECK(n <= max);
     for (unsigned i = 0; i < n; i++) {
         FUZZ_CHECK(frames[i].len >= 1 && frames[i].len <= FRAME_MAX);

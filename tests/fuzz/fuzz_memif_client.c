@@ -44,7 +44,6 @@ static void hear(struct server *s)
 {
     struct memif_msg msg;
     int fd;
-
     while (s->peer.sock >= 0 && memif_sock_recv(s->peer.sock, &msg, &fd) == 0) {
         if (msg.type == MEMIF_MSG_ADD_REGION)
             take_region(s, msg.add_region.size, fd);
@@ -91,7 +90,6 @@ static void take_over(struct server *s, struct io_port *io)
 static void hello(struct server *s, struct io_port *io, unsigned log2, const char *name)
 {
     struct memif_msg msg = {0};
-
     memcpy(msg.hello.name, name, strlen(name));
     msg.hello.version_min = msg.hello.version_max = MEMIF_VERSION;
     msg.hello.log2_ring_max = (uint8_t)log2;
@@ -102,7 +100,6 @@ static void hello(struct server *s, struct io_port *io, unsigned log2, const cha
 static void connect_well(struct server *s, struct io_port *io, unsigned log2, const char *name)
 {
     struct memif_msg msg = {0};
-
     take_over(s, io);
     hello(s, io, log2, name);
     for (unsigned i = 0; i < 4; i++)
@@ -117,7 +114,6 @@ static void say_anything(struct server *s, struct io_port *io, struct script *in
     const int fds[4] = {-1, s->file, s->event, s->peer.sock};
     int fd = fds[take(in, 1) % 4];
     unsigned len = take(in, 1) % sizeof(msg.body);
-
     for (unsigned i = 0; i < len; i++)
         msg.body[i] = (uint8_t)take(in, 1);
     say(s, io, type, msg, fd);
@@ -127,7 +123,6 @@ static void say_anything(struct server *s, struct io_port *io, struct script *in
 static void write_anywhere(struct server *s, struct script *in)
 {
     uint32_t at = take(in, 2), n = take(in, 1) % 32;
-
     for (; n; n--) {
         uint8_t b = (uint8_t)take(in, 1);
         if (s->base != MAP_FAILED)
@@ -139,7 +134,6 @@ static void step(struct server *s, struct owner *o, struct script *in)
 {
     static const char *const names[] = {"", "DPDK 22.11", "VPP"};
     uint32_t what = take(in, 1), n = what >> 4;
-
     switch (what & 15) {
     case 0:
         say_anything(s, o->io, in);
@@ -190,7 +184,6 @@ static void prove_it_works(struct server *s, struct owner *o)
 {
     struct io_frame frame;
     struct io_link link;
-
     o->io->ops->rx_arm(o->io, false);
     connect_well(s, o->io, LOG2, "");
     give_back(o, (unsigned)o->lent);
@@ -219,7 +212,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct owner o = {0};
     struct io_stats stats;
     char spec[128];
-
     if (s.listener < 0) {
         snprintf(s.path, sizeof(s.path), "@urnic-fuzz-memif-client-%d", (int)getpid());
         s.listener = memif_sock_listen(s.path);

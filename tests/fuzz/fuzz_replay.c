@@ -18,8 +18,8 @@ static void on_difference(void *ctx, const struct replay_difference *d)
     (void)ctx;
     differences++;
     FUZZ_CHECK(d->rule && d->rule[0] && d->field && d->field[0]);
-    FUZZ_CHECK(memchr(d->ours, 0, sizeof d->ours) && memchr(d->why, 0, sizeof d->why));
-    FUZZ_CHECK(memchr(d->capture, 0, sizeof d->capture) && d->capture[0]);
+    FUZZ_CHECK(memchr(d->ours, 0, sizeof(d->ours)) && memchr(d->why, 0, sizeof(d->why)));
+    FUZZ_CHECK(memchr(d->capture, 0, sizeof(d->capture)) && d->capture[0]);
     FUZZ_CHECK(d->number >= 1 && d->number <= frames.number);
 }
 

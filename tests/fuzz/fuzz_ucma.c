@@ -145,7 +145,6 @@ static void copy_file(struct file *file)
 static void check_poll(const struct file *file)
 {
     struct pollfd p = {.fd = file->fd, .events = POLLIN};
-
     if (file->fd < 0)
         return;
     FUZZ_CHECK(poll(&p, 1, 0) >= 0);
@@ -158,7 +157,6 @@ static void check_poll(const struct file *file)
 static void check_listeners(const struct file *file)
 {
     const struct ucma_id *id;
-
     if (file->fd < 0)
         return;
     ucma_lock();
@@ -191,7 +189,6 @@ static void remember(const struct step *s, const uint8_t *answer)
 {
     bool has_id = s->kind == RDMA_USER_CM_CMD_CREATE_ID || s->kind == RDMA_USER_CM_CMD_JOIN_MCAST ||
                   s->kind == RDMA_USER_CM_CMD_JOIN_IP_MCAST;
-
     if (has_id && nids < IDS)
         memcpy(&ids[nids++], answer, sizeof(ids[0]));
     if (s->kind == RDMA_USER_CM_CMD_GET_EVENT && nids < IDS)
@@ -210,7 +207,6 @@ static void command(const struct step *s)
     size_t len = sizeof(hdr) + s->len;
     uint8_t *buf = pages + PAGE - len; /* nothing behind it can be read */
     uint32_t number = 0;
-
     if (file->fd < 0 || len > PAGE / 2)
         return;
     memcpy(buf, &hdr, sizeof(hdr));
@@ -234,7 +230,6 @@ static void command(const struct step *s)
 static void pump(void)
 {
     struct ucma_dev *devs[UCMA_DEVICES];
-
     fake.failures = 0;
     ucma_lock();
     int n = ucma_dev_scan(devs);
@@ -249,7 +244,6 @@ static void other(const struct step *s)
 {
     struct file *file = &files[s->flags & 1];
     uint8_t arg = s->len > 0 ? s->body[0] : 0;
-
     switch (s->kind % 8) {
     case 0: /* an event */
         fake_event(arg, s->in, (int)(int8_t)s->out);
@@ -284,7 +278,6 @@ static void other(const struct step *s)
 static bool take(struct step *s, const uint8_t **data, size_t *size)
 {
     const uint8_t *d = *data;
-
     if (*size < HEADER)
         return false;
     *s = (struct step){d[0],      d[1], d[2] | d[3] << 8u, d[4] | d[5] << 8u, d[6] | d[7] << 8u,
@@ -299,7 +292,6 @@ static bool take(struct step *s, const uint8_t **data, size_t *size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct step s;
-
     if (pages == NULL)
         set_up();
     fake_reset();

@@ -36,14 +36,12 @@ static uint8_t take(struct input *in)
 static uint32_t take16(struct input *in)
 {
     uint32_t hi = take(in);
-
     return hi << 8 | take(in);
 }
 
 static size_t put_control(uint8_t *at, int level, int type, int value, size_t len)
 {
     struct cmsghdr *c = (struct cmsghdr *)(void *)at;
-
     c->cmsg_level = level;
     c->cmsg_type = type;
     c->cmsg_len = CMSG_LEN(len);
@@ -59,7 +57,6 @@ static unsigned fill(struct input *in, struct msghdr *mh)
     uint32_t segment = take16(in), len = take16(in), left;
     struct io_addr addr = {{[10] = 0xFF, [11] = 0xFF, [12] = 10, [15] = kind & 3}};
     size_t n = 0;
-
     if (kind & 4)
         addr.b[10] = 0;
     mh->msg_namelen = udp_sockaddr_set(from, &addr, 0);
@@ -87,7 +84,6 @@ static void check(struct udp_port *p)
 {
     struct io_frame f[IO_BURST_MAX];
     unsigned n;
-
     while ((n = p->rx.count - p->rx.first - p->rx.lent) > 0) {
         n = udp_rx_peek(&p->io, f, n < IO_BURST_MAX ? n : IO_BURST_MAX, 0);
         FUZZ_CHECK(n > 0);
@@ -106,7 +102,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct udp_port *p;
     struct input in = {data, size};
-
     if (!p) {
         udp_icrc_init();
         p = calloc(1, sizeof(*p));

@@ -72,7 +72,7 @@ static void say_where(void)
 {
     char text[400];
     // NOLINTNEXTLINE(bugprone-signal-handler): it crashes anyway, and glibc formats in place
-    int n = snprintf(text, sizeof text, "again: mutate_captures --seed %llu --at %s %llu\n",
+    int n = snprintf(text, sizeof(text), "again: mutate_captures --seed %llu --at %s %llu\n",
                      (unsigned long long)seed, current, (unsigned long long)round_n);
     (void)!write(STDERR_FILENO, text, (size_t)n);
 }
@@ -104,7 +104,7 @@ static void on_finding(void *ctx, const struct lint_finding *f)
     sum.findings++;
     FUZZ_CHECK(f->rule && f->verdict < LINT_VERDICTS);
     FUZZ_CHECK(f->number >= 1 && f->number <= t->frames);
-    FUZZ_CHECK(memchr(f->dump, 0, sizeof f->dump) && f->dump[0]);
+    FUZZ_CHECK(memchr(f->dump, 0, sizeof(f->dump)) && f->dump[0]);
     FUZZ_CHECK(!f->why[0] == (f->verdict == LINT_VIOLATION));
 }
 
@@ -114,7 +114,7 @@ static void on_difference(void *ctx, const struct replay_difference *d)
     t->differences++;
     FUZZ_CHECK(d->rule && d->rule[0] && d->field && d->field[0]);
     FUZZ_CHECK(d->number >= 1 && d->number <= t->frames);
-    FUZZ_CHECK(memchr(d->capture, 0, sizeof d->capture) && memchr(d->ours, 0, sizeof d->ours));
+    FUZZ_CHECK(memchr(d->capture, 0, sizeof(d->capture)) && memchr(d->ours, 0, sizeof(d->ours)));
 }
 
 static void on_result(void *ctx, const struct replay_outcome *o)
@@ -189,7 +189,7 @@ static void spoil_file(const struct capture *c)
     }
     if (below(4) == 0)
         len = below(len);
-    if (capread_open_mem(bad, len, &reader, why, sizeof why) == 0) {
+    if (capread_open_mem(bad, len, &reader, why, sizeof(why)) == 0) {
         struct tools t;
         tools_begin(&t);
         while (capread_next(reader, &p) == 1) {
@@ -210,12 +210,12 @@ static unsigned load(const struct capture *c, struct packet *out)
     struct capread *reader;
     struct capread_packet p;
     unsigned all = 0, n = 0;
-    FUZZ_CHECK(capread_open_mem(c->file, c->len, &reader, why, sizeof why) == 0);
+    FUZZ_CHECK(capread_open_mem(c->file, c->len, &reader, why, sizeof(why)) == 0);
     while (capread_next(reader, &p) == 1)
         all++;
     capread_close(reader);
     unsigned from = below(2) ? 0 : below(all);
-    FUZZ_CHECK(capread_open_mem(c->file, c->len, &reader, why, sizeof why) == 0);
+    FUZZ_CHECK(capread_open_mem(c->file, c->len, &reader, why, sizeof(why)) == 0);
     for (unsigned i = 0; capread_next(reader, &p) == 1 && n < STRETCH_MAX; i++) {
         if (i < from || p.len > PACKET_MAX)
             continue;
@@ -240,7 +240,7 @@ static uint64_t odd_number(void)
 {
     static const uint64_t odd[] = {0,        1,        0x7FFFFFFF, 0x80000000, 0xFFFFFFFF,
                                    0x7FFFFF, 0x800000, 0xFFFFFF,   UINT64_MAX, 1ull << 63};
-    return below(3) ? odd[below(sizeof odd / sizeof odd[0])] : next();
+    return below(3) ? odd[below(sizeof(odd) / sizeof(odd[0]))] : next();
 }
 
 /* One field of the transport headers gets another value, and the packet is built anew. */
@@ -374,9 +374,9 @@ static int read_folder(const char *folder)
         const char *dot = strrchr(e->d_name, '.');
         if (!dot || (strcmp(dot, ".pcap") && strcmp(dot, ".pcapng")) || captures == CAPTURES_MAX)
             continue;
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
         struct capture *c = &capture[captures++];
-        snprintf(c->name, sizeof c->name, "%s", e->d_name);
+        snprintf(c->name, sizeof(c->name), "%s", e->d_name);
         FILE *f = fopen(path, "rb");
         FUZZ_CHECK(f && fseek(f, 0, SEEK_END) == 0);
         c->len = (size_t)ftell(f);
@@ -387,7 +387,7 @@ static int read_folder(const char *folder)
     }
     if (d)
         closedir(d);
-    qsort(capture, captures, sizeof *capture, by_name);
+    qsort(capture, captures, sizeof(*capture), by_name);
     return captures ? 0 : -ENOENT;
 }
 

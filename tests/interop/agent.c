@@ -49,7 +49,6 @@ int main(int argc, char **argv)
 {
     struct sockaddr_in at = {.sin_family = AF_INET};
     int one = 1, door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
     if (argc != 2)
         return 2;
     at.sin_port = htons((uint16_t)atoi(argv[1]));

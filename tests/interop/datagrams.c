@@ -210,7 +210,6 @@ int main(int argc, char **argv)
     struct sockaddr_in v4 = {.sin_family = AF_INET};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
     struct sockaddr *at = (struct sockaddr *)&v4;
-
     if (argc != 6)
         return 2;
     v4.sin_port = v6.sin6_port = htons((uint16_t)atoi(argv[3]));

@@ -61,7 +61,7 @@ static int serve(struct end *e, const struct end_event *request)
     hello.recv_len = RECV_LEN;
     drill_hello_pack(text, &hello);
     struct end_offer offer = {.private_data = text,
-                              .private_len = sizeof text,
+                              .private_len = sizeof(text),
                               .rd_atomic = 4,
                               .retry = 7,
                               .rnr_retry = 7};

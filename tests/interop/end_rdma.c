@@ -264,7 +264,6 @@ int end_send(struct end *e, unsigned q, const struct end_work *w)
     };
     struct ibv_send_wr *bad;
     int rc = 0;
-
     if (w->opcode == IBV_WR_ATOMIC_WRITE)
         return atomic_write(e, q, w);
     if (e->slots[q].type == END_UD) {
@@ -310,7 +309,6 @@ int end_async(struct end *e, int *type, uint32_t *qpn)
 {
     struct pollfd p = {.fd = e->ctx->async_fd, .events = POLLIN};
     struct ibv_async_event ev;
-
     if (poll(&p, 1, 0) != 1)
         return 0;
     if (ibv_get_async_event(e->ctx, &ev))
@@ -328,7 +326,6 @@ static int next_event(struct end *e, struct end_event *out, struct rdma_cm_id **
 {
     struct pollfd p = {.fd = e->channel->fd, .events = POLLIN};
     struct rdma_cm_event *ev;
-
     if (poll(&p, 1, timeout_ms) != 1)
         return -ETIMEDOUT;
     if (rdma_get_cm_event(e->channel, &ev))

@@ -49,7 +49,6 @@ int end_open(struct end **out, const uint8_t addr[16], size_t size, unsigned acc
     struct end *e = calloc(1, sizeof(*e));
     struct urnic_device *list = NULL;
     int n = 0, rc = e ? urnic_get_device_list(&list, &n) : -ENOMEM;
-
     for (int i = 0; !rc && i < n; i++) {
         rc = urnic_open(list[i].name, &e->ctx);
         if (rc || !find_gid(e, addr))
@@ -224,7 +223,6 @@ int end_send(struct end *e, unsigned q, const struct end_work *w)
         .imm_data = w->imm,
     };
     int rc = 0;
-
     if (e->slots[q].type == END_UD) {
         rc = handle_to(e, w->to);
         wr.ud.ah = e->ah;
@@ -277,7 +275,6 @@ int end_async(struct end *e, int *type, uint32_t *qpn)
 {
     struct pollfd p = {.fd = urnic_async_fd(e->ctx), .events = POLLIN};
     struct urnic_async_event ev;
-
     if (poll(&p, 1, 0) != 1)
         return 0;
     int rc = urnic_get_async_event(e->ctx, &ev);
@@ -296,7 +293,6 @@ static int next_event(struct end *e, struct end_event *out, struct urnic_cm_id *
 {
     struct pollfd p = {.fd = urnic_cm_channel_fd(e->channel), .events = POLLIN};
     struct urnic_cm_event ev;
-
     if (poll(&p, 1, timeout_ms) != 1)
         return -ETIMEDOUT;
     int rc = urnic_get_cm_event(e->channel, &ev);

@@ -214,7 +214,6 @@ static int do_poll(void)
 {
     uint64_t n = number("n", 1), until = now_ms() + number("ms", 10000);
     struct end_wc wc;
-
     printf("ok");
     for (;;) {
         int got = n ? end_poll(end, &wc) : 0;
@@ -240,7 +239,6 @@ static int do_async(void)
 {
     int type, got;
     uint32_t qpn;
-
     printf("ok");
     while ((got = end_async(end, &type, &qpn)) > 0)
         printf(" ev=%d:%" PRIu32, type, qpn);
@@ -367,7 +365,6 @@ static int do_dial(void)
     uint16_t port = htons((uint16_t)number("port", 0));
     struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = port};
     struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = port};
-
     text("to", to, sizeof(to));
     bool v4 = inet_pton(AF_INET, to, &a4.sin_addr) == 1;
     if (!v4 && inet_pton(AF_INET6, to, &a6.sin6_addr) != 1)

@@ -91,7 +91,6 @@ static int post_recv(struct run *r)
     bool data = r->tc->op != WRITE_IMM && r->len > 0;
     struct engine_sge sge = {(uint64_t)(uintptr_t)loss_place(r->remote, r, m), r->len, r->rlkey};
     struct engine_recv_wr wr = {.wr_id = LOSS_RECV_ID + m, .nsge = data, .sge = &sge};
-
     if (engine_post_recv(r->b->engine, r->qb, &wr))
         return loss_fail(r, "post_recv %u refused", m);
     r->recvs++;
@@ -141,7 +140,6 @@ static int post_send(struct run *r)
 static int64_t slow_place(void *ctx, const struct engine_copy *copy, uint64_t now)
 {
     struct run *r = ctx;
-
     (void)copy, (void)now;
     return fault_draw_hit(&r->rng, 0.3) ? (int64_t)fault_draw_below(&r->rng, 5000) : 0;
 }
@@ -150,7 +148,6 @@ static int make_arena(struct run *r, struct vnet_host *h, uint8_t **arena, uint3
                       uint32_t *rkey)
 {
     size_t size = (size_t)r->stride * r->msgs + LOSS_GUARD;
-
     *arena = aligned_alloc(64, (size + 63) & ~(size_t)63);
     if (!*arena)
         return loss_fail(r, "no memory");
@@ -165,7 +162,6 @@ static void fill_source(struct run *r)
     const struct op_info *op = &ops[r->tc->op];
     uint8_t *source = op->from_b ? r->remote : r->local;
     uint8_t *target = op->from_b ? r->local : r->remote;
-
     for (unsigned m = 0; m < r->msgs; m++) {
         for (uint32_t i = 0; i < r->len && !op->atomic; i++) {
             loss_place(source, r, m)[i] = loss_octet(r, m, i);
@@ -183,7 +179,6 @@ static int make_invalidatable(struct run *r)
 {
     struct mem_seg seg = vnet_seg(r->remote, r->stride);
     uint32_t lkey;
-
     for (unsigned m = 0; m < r->msgs; m++) {
         int rc = mem_fr_alloc(r->b->mem, r->b->pd, 1, &lkey, &r->inv_rkey[m]);
         if (rc == 0)
@@ -199,7 +194,6 @@ static int set_up(struct run *r)
 {
     const struct test_case *tc = r->tc;
     char keys[IO_SPEC_MAX];
-
     r->rng = tc->seed;
     r->len = ops[tc->op].word ? 8 : size_of(tc->size, mtus[tc->mtu]);
     r->stride = (r->len + 63 + LOSS_GUARD) & ~63u;
@@ -264,7 +258,6 @@ static bool done(void *ctx)
 {
     struct run *r = ctx;
     bool recv = ops[r->tc->op].recv;
-
     loss_oracle_poll(&r->oracle);
     if (r->why[0])
         return true;
@@ -289,7 +282,6 @@ int loss_case_run(const struct test_case *tc, struct totals *sum, bool verbose)
     struct run r = {.tc = tc};
     bool exhausted = false;
     int rc = set_up(&r);
-
     if (rc == 0) {
         rc = vnet_run(r.net, done, &r, TIME_LIMIT);
         if (rc)

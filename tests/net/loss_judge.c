@@ -10,7 +10,6 @@
 static int check_exhausted(struct run *r)
 {
     char why[256];
-
     if (!faults[r->tc->fault].loses)
         return loss_fail(r, "RETRY_EXC_ERR although nothing was lost (TMR-05)");
     if (r->tc->recovery->mode[0] == RECOVER_SR && r->tc->recovery->mode[1] == RECOVER_SR)
@@ -25,7 +24,6 @@ static int check_completions(struct run *r, unsigned *good)
 {
     const struct op_info *op = &ops[r->tc->op];
     bool failed = false;
-
     *good = 0;
     for (size_t i = 0; i < r->a->wcs_n; i++) {
         const struct engine_wc *wc = &r->a->wcs[i].wc;
@@ -60,7 +58,6 @@ static int check_receives(struct run *r, unsigned good)
 {
     const struct test_case *tc = r->tc;
     unsigned n = 0;
-
     for (size_t i = 0; i < r->b->wcs_n; i++) {
         const struct engine_wc *wc = &r->b->wcs[i].wc;
         if (wc->status != WC_SUCCESS)
@@ -88,7 +85,6 @@ static int check_receives(struct run *r, unsigned good)
 static int check_atomics(struct run *r, unsigned good)
 {
     uint64_t value = 0, now, orig;
-
     memcpy(&now, loss_place(r->remote, r, 0), 8);
     for (unsigned m = 0; m < r->msgs; m++) {
         memcpy(&orig, loss_place(r->local, r, m), 8);
@@ -125,7 +121,6 @@ static int check_data(struct run *r, unsigned good)
 {
     bool from_b = ops[r->tc->op].from_b;
     uint8_t *source = from_b ? r->remote : r->local, *target = from_b ? r->local : r->remote;
-
     for (unsigned m = 0; m < r->msgs; m++) {
         for (uint32_t i = 0; i < r->len; i++) {
             if (loss_place(source, r, m)[i] != loss_octet(r, m, i))
@@ -140,7 +135,6 @@ static int check_data(struct run *r, unsigned good)
 static int check_invalidated(struct run *r, unsigned good)
 {
     struct mem_ref ref;
-
     for (unsigned m = 0; m < good; m++)
         if (mem_check(r->b->mem, r->b->pd, engine_qp_num(r->qb), r->inv_rkey[m], 0x10000, 1,
                       MEM_REMOTE_READ, false, &ref) == 0)
@@ -152,7 +146,6 @@ int loss_judge(struct run *r, bool *exhausted)
 {
     unsigned good;
     uint32_t guard_len = r->len;
-
     if (check_completions(r, &good) || check_receives(r, good))
         return -1;
     *exhausted = good < r->msgs;

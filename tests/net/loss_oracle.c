@@ -42,7 +42,6 @@ static bool is_read_data(uint8_t opcode)
 static void follow_progress(struct loss_oracle *o)
 {
     struct engine_qp_info info;
-
     engine_qp_info(o->host->engine, o->qp, &info);
     if (info.state != QPS_RTS || info.una_psn == o->una)
         return;
@@ -54,7 +53,6 @@ static void follow_progress(struct loss_oracle *o)
 static uint32_t peer_epsn(const struct loss_oracle *o)
 {
     struct engine_qp_info info;
-
     engine_qp_info(o->peer->engine, o->peer_qp, &info);
     return info.epsn;
 }
@@ -64,7 +62,6 @@ static void watch(void *ctx, const uint8_t *frame, uint32_t len, unsigned dir, u
                   struct mem_link_verdict *v)
 {
     struct loss_oracle *o = ctx;
-
     (void)v;
     if (o->capture)
         pcapng_packet(o->capture, (int)dir, now, CAPTURE_OUT, frame, len, NULL);
@@ -101,7 +98,6 @@ void loss_oracle_poll(struct loss_oracle *o)
 {
     struct mem_link_drop drop[64];
     size_t n;
-
     while ((n = mem_link_drops(o->net->link, &o->log_next, drop, 64, NULL)) > 0) {
         for (size_t i = 0; i < n; i++) {
             const uint8_t *bth = bth_of(drop[i].head, drop[i].len);

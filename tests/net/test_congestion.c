@@ -31,12 +31,12 @@ static void start(const char *link, const char *spec, unsigned flows)
     ck_assert_ptr_nonnull(net);
     a = net->hosts[0];
     b = net->hosts[1];
-    for (size_t i = 0; i < sizeof src; i++)
+    for (size_t i = 0; i < sizeof(src); i++)
         src[i] = (uint8_t)(i * 31 + (i >> 8));
-    memset(dst, 0, sizeof dst);
+    memset(dst, 0, sizeof(dst));
     unsigned rights = MEM_LOCAL_WRITE | MEM_REMOTE_ANY;
-    ck_assert_int_eq(vnet_reg(a, src, sizeof src, rights, &src_lkey, &src_rkey), 0);
-    ck_assert_int_eq(vnet_reg(b, dst, sizeof dst, rights, &dst_lkey, &dst_rkey), 0);
+    ck_assert_int_eq(vnet_reg(a, src, sizeof(src), rights, &src_lkey, &src_rkey), 0);
+    ck_assert_int_eq(vnet_reg(b, dst, sizeof(dst), rights, &dst_lkey, &dst_rkey), 0);
     ck_assert_int_eq(engine_set_cc(a->engine, &conf, net->now), 0);
     ck_assert_int_eq(engine_set_cc(b->engine, &conf, net->now), 0);
     for (unsigned i = 0; i < flows; i++) {
@@ -99,7 +99,7 @@ static void stop(unsigned flows)
 START_TEST(ctr_04_two_flows)
 {
     static const char *const specs[] = {"dcqcn", "dcqcn:paper", "dcqcn-mlx:hpcc"};
-    for (unsigned k = 0; k < sizeof specs / sizeof specs[0]; k++) {
+    for (unsigned k = 0; k < sizeof(specs) / sizeof(specs[0]); k++) {
         start(MARKING, specs[k], 2);
         run_for(2, false, 400 * MS); /* both begin at line rate: deep cuts, and a slow way back */
         rate_of(0, 1), rate_of(1, 1);
@@ -169,7 +169,7 @@ START_TEST(cc_24_round_trip)
         {"timely,t_low=20us,t_high=60us,min_rtt=10us,start=2G", false},
         {"swift,target=30us,fs_range=10us,max_cwnd=64", false},
     };
-    for (unsigned k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    for (unsigned k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         start(",rate=10G,delay=2us,queue=300K", cases[k].spec, 4);
         run_for(4, false, 20 * MS);
         for (unsigned i = 0; i < 4; i++)
@@ -254,7 +254,7 @@ START_TEST(lr_13_one_packet)
         static const char faults[] = "drop a->b psn +68 first-tx";
         struct fault_error err;
         struct fault_rule_stats done;
-        ck_assert_int_eq(mem_link_rules_set(net->link, faults, sizeof faults - 1, &err), 0);
+        ck_assert_int_eq(mem_link_rules_set(net->link, faults, sizeof(faults) - 1, &err), 0);
         mem_link_rule_set(net->link, watch_first, &rule);
         feed(0, false);
         ck_assert_int_eq(vnet_run_for(net, 5 * MS), 0);

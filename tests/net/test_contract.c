@@ -116,7 +116,6 @@ static int64_t by_plan(void *ctx, const struct engine_copy *copy, uint64_t now)
 START_TEST(late_copies_hold_up_only_their_queue_pair)
 {
     struct qp *qa[2], *qb[2];
-
     start(",delay=1us");
     connect(&qa[0], &qb[0]);
     connect(&qa[1], &qb[1]);
@@ -140,7 +139,6 @@ END_TEST
 START_TEST(failed_copy_of_a_write_is_an_access_error)
 {
     struct qp *qa, *qb;
-
     start(",delay=1us");
     connect(&qa, &qb);
     struct plan plan = {engine_qp_num(qb), -EFAULT, 2};
@@ -165,7 +163,6 @@ END_TEST
 START_TEST(failed_copy_that_is_late_too)
 {
     struct qp *qa, *qb;
-
     start(",delay=1us");
     connect(&qa, &qb);
     struct plan plan = {engine_qp_num(qb), 400 * US, 0};
@@ -186,7 +183,6 @@ END_TEST
 START_TEST(failed_copy_of_a_send_completes_both_sides)
 {
     struct qp *qa, *qb;
-
     start(",delay=1us");
     connect(&qa, &qb);
     struct plan plan = {engine_qp_num(qb), -EFAULT, 0};
@@ -209,7 +205,6 @@ END_TEST
 START_TEST(failed_copy_of_read_data_is_a_local_error)
 {
     struct qp *qa, *qb;
-
     start(",delay=1us");
     connect(&qa, &qb);
     struct plan plan = {engine_qp_num(qa), -EFAULT, 1};
@@ -239,7 +234,6 @@ START_TEST(failed_gather_is_a_local_error)
 {
     struct qp *qa, *qb;
     unsigned good = 3;
-
     start(",delay=1us");
     connect(&qa, &qb);
     a->copier = (struct vnet_copier){.ctx = &good, .gather = cant_gather};
@@ -263,7 +257,6 @@ START_TEST(failed_gather_of_a_response_is_an_access_error)
 {
     struct qp *qa, *qb;
     unsigned good = 3;
-
     start(",delay=1us");
     connect(&qa, &qb);
     b->copier = (struct vnet_copier){.ctx = &good, .gather = cant_gather};
@@ -284,7 +277,6 @@ START_TEST(destroy_with_copies_pending)
 {
     struct qp *qa, *qb;
     struct engine_usage u;
-
     start(",delay=1us");
     connect(&qa, &qb);
     struct plan plan = {engine_qp_num(qb), 200 * US, 0};
@@ -312,7 +304,6 @@ START_TEST(deregister_with_copies_pending)
 {
     struct qp *qa, *qb;
     struct mem_usage before, after;
-
     start(",delay=1us");
     connect(&qa, &qb);
     mem_usage(b->mem, &before);
@@ -353,7 +344,6 @@ START_TEST(retransmission_after_deregistration)
 {
     struct qp *qa, *qb;
     struct watch w = {.since = 0, .drop = true};
-
     start(",delay=1us");
     connect(&qa, &qb);
     mem_link_rule_set(net->link, watch_payload, &w);
@@ -380,7 +370,6 @@ START_TEST(full_port_loses_nothing)
 {
     struct qp *qa, *qb;
     struct io_stats st;
-
     start(",rate=10M,slots=64");
     struct vnet_qp_params p = {.timeout = 18};
     ck_assert_int_eq(vnet_connect(a, b, &p, &qa, &qb), 0);
@@ -403,7 +392,6 @@ END_TEST
 START_TEST(unplugged_and_back)
 {
     struct qp *qa, *qb;
-
     start(",delay=1us,rate=10G");
     connect(&qa, &qb);
     post(qa, WR_RDMA_WRITE, 1, 0, 1 << 20);
@@ -448,7 +436,6 @@ START_TEST(lost_credits_hold_up_nobody)
     static const uint8_t ops[] = {WR_SEND, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_WRITE_WITH_IMM};
     struct vnet_qp_params p = {.timeout = 6, .credits = true};
     struct qp *qa, *qb;
-
     for (unsigned i = 0; i < 3; i++) {
         start(",delay=1us");
         mem_link_rule_set(net->link, lose_answers, NULL);

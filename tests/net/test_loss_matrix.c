@@ -33,7 +33,6 @@
 static size_t build(struct test_case *out)
 {
     size_t n = 0;
-
     for (unsigned f = 0; f < FAULTS; f++)
         for (unsigned o = 0; o < OPS; o++)
             for (unsigned s = 0; s < (ops[o].word ? 1 : SIZES); s++)
@@ -142,7 +141,6 @@ static int take_options(struct settings *t, int argc, char **argv)
     };
     uint64_t n;
     int opt;
-
     while ((opt = getopt_long(argc, argv, "n:fs:c:p:lvr:h", options, NULL)) != -1) {
         switch (opt) {
         case 'n':
@@ -227,7 +225,6 @@ int main(int argc, char **argv)
     struct totals sum = {0};
     size_t total = build(NULL);
     int status = take_options(&t, argc, argv);
-
     if (status >= 0)
         return status;
     if (t.full || t.only || t.sample > total)

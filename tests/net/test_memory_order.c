@@ -55,7 +55,7 @@ static unsigned teller;  /* the message of the next one */
 static enum op draw_op(void)
 {
     static const enum op many[] = {WRITE, WRITE, WRITE, WRITE, WRITE_IMM, SEND, READ, FADD};
-    return many[fault_draw_below(&dice, sizeof many / sizeof many[0])];
+    return many[fault_draw_below(&dice, sizeof(many) / sizeof(many[0]))];
 }
 
 static void draw(struct message *m)
@@ -77,11 +77,11 @@ static uint64_t addend(unsigned m)
 
 static void plan(void)
 {
-    memset(model[0], 0, sizeof model[0]);
+    memset(model[0], 0, sizeof(model[0]));
     for (unsigned i = 0; i < MESSAGES; i++) {
         struct message *m = &message[i];
         draw(m);
-        memcpy(model[i + 1], model[i], sizeof model[i]);
+        memcpy(model[i + 1], model[i], sizeof(model[i]));
         if (ops[m->op].writes)
             memset(model[i + 1] + m->off, (int)i + 1, m->len);
         if (m->op == FADD) {
@@ -112,13 +112,13 @@ static void start(const uint8_t recovery[2], uint64_t with_seed)
     ck_assert_ptr_nonnull(net);
     a = net->hosts[0];
     b = net->hosts[1];
-    memset(memory, 0, sizeof memory);
+    memset(memory, 0, sizeof(memory));
     for (unsigned i = 0; i < MESSAGES; i++)
         memset(source[i], (int)i + 1, LEN_MAX);
-    ck_assert_int_eq(vnet_reg(a, source, sizeof source, rights, &source_key, &rkey), 0);
-    ck_assert_int_eq(vnet_reg(a, sink, sizeof sink, rights, &sink_key, &rkey), 0);
-    ck_assert_int_eq(vnet_reg(b, received, sizeof received, rights, &received_key, &rkey), 0);
-    ck_assert_int_eq(vnet_reg(b, memory, sizeof memory, rights, &lkey, &rkey), 0);
+    ck_assert_int_eq(vnet_reg(a, source, sizeof(source), rights, &source_key, &rkey), 0);
+    ck_assert_int_eq(vnet_reg(a, sink, sizeof(sink), rights, &sink_key, &rkey), 0);
+    ck_assert_int_eq(vnet_reg(b, received, sizeof(received), rights, &received_key, &rkey), 0);
+    ck_assert_int_eq(vnet_reg(b, memory, sizeof(memory), rights, &lkey, &rkey), 0);
     struct vnet_qp_params p = {
         .mtu = MTU, .timeout = 14, .recovery = {recovery[0], recovery[1]}, .sq_psn = {0xFFFFC0, 7}};
     ck_assert_int_eq(vnet_connect(a, b, &p, &qa, &qb), 0);
@@ -246,5 +246,5 @@ int main(void)
 {
     setenv("CK_DEFAULT_TIMEOUT", "100", 0); /* sanitizers take their time */
     const TTest *const tests[] = {go_back_n, lr_09_early_packets, lr_06_selective_repeat};
-    return unit_main("memory order", tests, sizeof tests / sizeof tests[0]);
+    return unit_main("memory order", tests, sizeof(tests) / sizeof(tests[0]));
 }

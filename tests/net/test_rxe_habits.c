@@ -28,13 +28,13 @@ static void start(const char *keys, uint64_t seed)
     a = net->hosts[0];
     b = net->hosts[1];
     word = 0;
-    for (size_t i = 0; i < sizeof ours; i++) {
+    for (size_t i = 0; i < sizeof(ours); i++) {
         ours[i] = (uint8_t)(i * 31 + (i >> 8));
         theirs[i] = 0;
     }
-    ck_assert_int_eq(vnet_reg(a, ours, sizeof ours, rights, &ours_lkey, &unused), 0);
-    ck_assert_int_eq(vnet_reg(b, theirs, sizeof theirs, rights, &theirs_lkey, &theirs_rkey), 0);
-    ck_assert_int_eq(vnet_reg(b, &word, sizeof word, rights, &unused, &word_rkey), 0);
+    ck_assert_int_eq(vnet_reg(a, ours, sizeof(ours), rights, &ours_lkey, &unused), 0);
+    ck_assert_int_eq(vnet_reg(b, theirs, sizeof(theirs), rights, &theirs_lkey, &theirs_rkey), 0);
+    ck_assert_int_eq(vnet_reg(b, &word, sizeof(word), rights, &unused, &word_rkey), 0);
 }
 
 static void post(struct qp *qp, uint8_t opcode, unsigned i, uint32_t len)
@@ -101,15 +101,15 @@ START_TEST(a8b_no_ack_in_the_place_of_data)
     char keys[128];
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct qp *qa, *qb;
-        snprintf(keys, sizeof keys, ",rate=10G,delay=2us%s", faults[_i]);
+        snprintf(keys, sizeof(keys), ",rate=10G,delay=2us%s", faults[_i]);
         start(keys, seed);
-        memset(answered_by_data, 0, sizeof answered_by_data);
+        memset(answered_by_data, 0, sizeof(answered_by_data));
         acks = 0;
         b->tap = (struct vnet_tap){.frame = watch};
         struct vnet_qp_params p = {.mtu = 256, .timeout = 6, .sq_psn = {16, 16}};
         ck_assert_int_eq(vnet_connect(a, b, &p, &qa, &qb), 0);
         for (unsigned i = 0; i < OPS; i++) {
-            uint8_t kind = kinds[(i * 7 + seed) % sizeof kinds];
+            uint8_t kind = kinds[(i * 7 + seed) % sizeof(kinds)];
             post(qa, kind, i, kind == WR_ATOMIC_FETCH_AND_ADD ? 8 : 1 + i * 37 % 1500);
         }
         finish(OPS);

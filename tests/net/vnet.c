@@ -62,7 +62,6 @@ static uint8_t *piece_at(void *arg, const struct mem_piece *p)
 static void copy_do(const struct engine_copy *c, const uint8_t *src, struct engine_result *r)
 {
     struct engine_copy from = *c;
-
     from.src = src;
     *r = (struct engine_result){.token = c->token};
     r->orig = step_copy(&from, piece_at(NULL, &c->dst));
@@ -80,7 +79,6 @@ static void late_add(struct host *h, const struct engine_copy *c, uint64_t due, 
 {
     uint32_t len = c->kind == ENGINE_PUT ? c->len : 0;
     struct late_copy *l = malloc(sizeof(*l) + len);
-
     if (!l)
         abort();
     l->next = NULL;
@@ -99,7 +97,6 @@ static void copies_take(struct host *h, unsigned n)
     const struct vnet_copier *copier = &h->pub.copier;
     uint64_t now = h->pub.net->now;
     unsigned done = 0;
-
     for (unsigned i = 0; i < n; i++) {
         const struct engine_copy *c = &h->copies[i];
         int64_t plan = copier->place ? copier->place(copier->ctx, c, now) : 0;
@@ -121,7 +118,6 @@ static unsigned late_run(struct host *h)
     uint64_t now = h->pub.net->now;
     uint32_t blocked[64];
     unsigned done = 0, nblocked = 0;
-
     for (struct late_copy **p = &h->late; *p && done < COPIES && nblocked < 64;) {
         struct late_copy *l = *p;
         bool known = false;
@@ -153,7 +149,6 @@ static unsigned late_run(struct host *h)
 static uint64_t late_deadline(const struct host *h)
 {
     uint64_t at = UINT64_MAX;
-
     for (const struct late_copy *l = h->late; l; l = l->next) {
         bool first = true;
         for (const struct late_copy *k = h->late; k != l && first; k = k->next)
@@ -173,7 +168,6 @@ static unsigned host_rx(struct host *h)
     struct io_frame lent[IO_BURST_MAX];
     struct engine_frame frames[IO_BURST_MAX];
     unsigned n = io->ops->rx_peek(io, lent, IO_BURST_MAX, now), ncopies;
-
     for (unsigned i = 0; i < n; i++) {
         frames[i] = (struct engine_frame){.data = lent[i].data, .len = lent[i].len};
         if (h->pub.tap.frame)
@@ -198,7 +192,6 @@ static int slot_gather(void *arg, const struct engine_slot *s)
     struct host *h = arg;
     const struct vnet_copier *copier = &h->pub.copier;
     int status = copier->gather ? copier->gather(copier->ctx, s, h->pub.net->now) : 0;
-
     if (status == 0)
         step_gather(s, piece_at, NULL);
     return status;
@@ -210,7 +203,6 @@ static unsigned tx_burst(struct host *h, unsigned n)
     struct io_port *io = h->pub.port;
     uint64_t now = h->pub.net->now;
     struct io_slot room[IO_BURST_MAX];
-
     n = io->ops->tx_reserve(io, room, n, now);
     for (unsigned i = 0; i < n; i++) {
         h->slots[i].buf = room[i].data;
@@ -234,7 +226,6 @@ static unsigned service_tx(struct host *h)
     uint64_t now = h->pub.net->now;
     struct io_slot room;
     unsigned sent = 0;
-
     while (io->ops->tx_reserve(io, &room, 1, now) == 1) {
         struct engine_slot s = {.buf = room.data, .cap = room.cap};
         bool more = h->pub.service.tx(h->pub.service.ctx, &s);
@@ -256,7 +247,6 @@ static unsigned service_tx(struct host *h)
 static unsigned host_tx(struct host *h)
 {
     unsigned work = 0;
-
     for (unsigned n = 2; n <= ENGINE_BURST && engine_tx_ready(h->pub.engine); n *= 2) {
         unsigned m = tx_burst(h, n);
         work += m;
@@ -270,7 +260,6 @@ static unsigned host_turn(struct host *h)
 {
     uint64_t now = h->pub.net->now;
     unsigned work = 0;
-
     if (engine_deadline(h->pub.engine) <= now)
         engine_expire(h->pub.engine, now);
     work += late_run(h);
@@ -287,7 +276,6 @@ static uint64_t host_deadline(struct host *h)
 {
     uint64_t at = engine_deadline(h->pub.engine);
     uint64_t port = h->pub.port->ops->deadline(h->pub.port), late = late_deadline(h);
-
     at = port < at ? port : at;
     if (h->pub.service.run) {
         uint64_t service = h->pub.service.deadline(h->pub.service.ctx);
@@ -301,7 +289,6 @@ static uint64_t host_deadline(struct host *h)
 int vnet_run(struct vnet *net, bool (*done)(void *ctx), void *ctx, uint64_t until)
 {
     unsigned fruitless = 0;
-
     while (!done || !done(ctx)) {
         unsigned work = 0;
         uint64_t next = UINT64_MAX;
@@ -346,7 +333,6 @@ int vnet_run_for(struct vnet *net, uint64_t ns)
 {
     uint64_t until = net->now + ns;
     int rc = vnet_run(net, NULL, NULL, until);
-
     net->now = until;
     return rc == -ELOOP ? rc : 0;
 }
@@ -356,7 +342,6 @@ int vnet_run_for(struct vnet *net, uint64_t ns)
 static bool on_wc(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
     struct vnet_host *h = arg;
-
     if (h->cq_room == 0)
         return false;
     if (h->cq_room != SIZE_MAX)
@@ -374,7 +359,6 @@ static bool on_wc(void *arg, void *cq_arg, const struct engine_wc *wc)
 static void on_event(void *arg, enum ib_event event, void *obj_arg)
 {
     struct vnet_host *h = arg;
-
     if (h->events_n < sizeof(h->events) / sizeof(h->events[0]))
         h->events[h->events_n++] = (struct vnet_event){event, obj_arg, h->net->now};
 }
@@ -382,7 +366,6 @@ static void on_event(void *arg, enum ib_event event, void *obj_arg)
 static void on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len)
 {
     struct vnet_host *h = arg;
-
     if (h->service.run)
         h->service.gsi_rx(h->service.ctx, pkt, mad, len);
 }
@@ -395,7 +378,6 @@ static int host_new(struct vnet *net, unsigned index, const char *spec, uint64_t
                                     .seed = seed};
     char err[256] = "";
     struct host *h = calloc(1, sizeof(*h));
-
     if (!h)
         return -ENOMEM;
     net->hosts[index] = &h->pub;
@@ -441,7 +423,6 @@ struct vnet *vnet_new(unsigned hosts, const char *keys, uint64_t seed)
     static unsigned serial;
     struct vnet *net = calloc(1, sizeof(*net));
     char spec[IO_SPEC_MAX], name[32];
-
     if (!net)
         return NULL;
     net->now = 1000;
@@ -537,7 +518,6 @@ int vnet_connect(struct vnet_host *a, struct vnet_host *b, const struct vnet_qp_
     struct vnet_host *host[2] = {a, b};
     struct qp **qp[2] = {qa, qb};
     int rc = 0;
-
     p.mtu = p.mtu ? p.mtu : 1024;
     p.timeout = p.timeout ? p.timeout : 10;
     p.retry_cnt = p.retry_cnt ? p.retry_cnt : 7;

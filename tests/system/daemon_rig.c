@@ -27,7 +27,6 @@
 uint64_t rig_now_ms(void)
 {
     struct timespec ts;
-
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
@@ -43,7 +42,6 @@ static void rig_exec(const struct rig *r, const char *const *args)
     const char *argv[RIG_ARGS] = {"urnicd", "--foreground", "--socket", r->socket};
     unsigned n = 4;
     int file = program ? open(program, O_RDONLY | O_CLOEXEC) : -1; /* while we may find it */
-
     if (r->uid != 0 && (setgid(r->uid) < 0 || setuid(r->uid) < 0))
         _exit(126);
     while (*args && n < RIG_ARGS - 1)
@@ -61,7 +59,6 @@ static bool rig_listens(const struct rig *r)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
     memcpy(sa.sun_path, r->socket, sizeof(r->socket));
     bool yes = connect(sock, (const struct sockaddr *)&sa, sizeof(sa)) == 0;
     close(sock);
@@ -71,7 +68,6 @@ static bool rig_listens(const struct rig *r)
 void rig_start(struct rig *r, const char *const *args)
 {
     uint64_t until = rig_now_ms() + RIG_START;
-
     snprintf(r->dir, sizeof(r->dir), "/tmp/urnic-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(r->dir));
     snprintf(r->socket, sizeof(r->socket), "%s/sock", r->dir);
@@ -92,7 +88,6 @@ void rig_start(struct rig *r, const char *const *args)
 bool rig_alive(const struct rig *r)
 {
     siginfo_t info = {0};
-
     return waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
 }
 
@@ -107,7 +102,6 @@ void rig_stop(struct rig *r)
 {
     uint64_t until = rig_now_ms() + 5000;
     int status = 0;
-
     kill(r->pid, SIGTERM);
     while (rig_alive(r) && rig_now_ms() < until)
         rig_nap();
@@ -136,7 +130,6 @@ int rig_request(const struct rig *r, const void *msg, size_t len, int fd, void *
     struct ipc_hello hello;
     struct ipc_hdr hdr;
     int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
     memcpy(sa.sun_path, r->socket, strlen(r->socket) + 1);
     ck_assert_int_eq(connect(sock, (const struct sockaddr *)&sa, sizeof(sa)), 0);
     ipc_hello_fill(&hello, 0);
@@ -160,7 +153,6 @@ uint64_t rig_counter(const struct rig *r, const char *device, const char *name)
         uint8_t raw[IPC_MSG_MAX];
     } reply;
     struct ipc_by_device m = {.hdr.type = IPC_STATS};
-
     memcpy(m.device, device, strlen(device) + 1);
     ck_assert_int_eq(rig_request(r, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
     for (uint32_t i = 0; i < reply.s.count; i++) {
@@ -177,7 +169,6 @@ void rig_await_link(const struct rig *r, const char *device)
     uint64_t until = rig_now_ms() + RIG_START;
     struct ipc_by_device m = {.hdr.type = IPC_PORT_QUERY};
     struct ipc_port_attr port;
-
     memcpy(m.device, device, strlen(device) + 1);
     do {
         ck_assert_msg(rig_now_ms() < until, "%s has no link", device);
@@ -189,7 +180,6 @@ void rig_await_link(const struct rig *r, const char *device)
 void rig_start_pair(struct rig *r, const char *link)
 {
     char a[256], b[256];
-
     snprintf(a, sizeof(a), "name=urn0,port=mem:L%s,addr=10.0.0.1/24;fd00::1/64", link);
     snprintf(b, sizeof(b), "name=urn1,port=mem:L,addr=10.0.0.2/24;fd00::2/64");
     const char *args[] = {"--device", a, "--device", b, NULL};
@@ -202,7 +192,6 @@ void end_open(struct end *e, const struct rig *r, const char *device, size_t siz
 {
     uint64_t until = rig_now_ms() + RIG_START;
     int rc;
-
     memset(e, 0, sizeof(*e));
     while ((rc = urnic_open_at(r->socket, device, -1, &e->ctx)) < 0 && rig_now_ms() < until)
         rig_nap();
@@ -227,14 +216,12 @@ void end_qp(struct end *e, enum urnic_qp_type type)
                 .max_inline_data = 64},
         .qp_type = type,
     };
-
     ck_assert_int_eq(urnic_create_qp(e->pd, &attr, &e->qp), 0);
 }
 
 void end_datagrams(struct end *e)
 {
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1, .qkey = 0x11};
-
     end_qp(e, URNIC_QPT_UD);
     ck_assert_int_eq(
         urnic_modify_qp(e->qp, &attr,
@@ -276,7 +263,6 @@ void rig_close_pair(struct rig *r, struct end *a, struct end *b)
 static void end_gid(struct end *e, uint8_t gid[16])
 {
     struct urnic_gid g;
-
     ck_assert_int_eq(urnic_query_gid(e->ctx, 3, &g), 0);
     memcpy(gid, g.raw, 16);
 }
@@ -286,7 +272,6 @@ static void end_move(struct end *e, struct end *peer)
     struct urnic_qp_attr a = {.qp_state = URNIC_QPS_INIT,
                               .port_num = 1,
                               .qp_access_flags = END_ACCESS & ~URNIC_ACCESS_LOCAL_WRITE};
-
     ck_assert_int_eq(urnic_modify_qp(e->qp, &a,
                                      URNIC_QP_STATE | URNIC_QP_PORT | URNIC_QP_PKEY_INDEX |
                                          URNIC_QP_ACCESS_FLAGS),
@@ -337,7 +322,6 @@ int end_post(struct end *e, enum urnic_wr_opcode op, uint64_t local_off, uint32_
         .send_flags = URNIC_SEND_SIGNALED,
         .rdma = {.remote_addr = remote, .rkey = rkey},
     };
-
     if (op == URNIC_WR_ATOMIC_FETCH_AND_ADD) {
         wr.atomic.remote_addr = remote;
         wr.atomic.rkey = rkey;
@@ -351,7 +335,6 @@ int end_post_recv(struct end *e, uint64_t off, uint32_t len, uint64_t wr_id)
 {
     const struct urnic_sge sge = {.addr = e->mr->iova + off, .length = len, .lkey = e->mr->lkey};
     const struct urnic_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
-
     return urnic_post_recv(e->qp, &wr, NULL);
 }
 
@@ -370,7 +353,6 @@ void end_wait(struct end *e, struct urnic_wc *wc, int timeout_ms)
 {
     uint64_t began = rig_now_ms(), limit = (uint64_t)timeout_ms;
     int n;
-
     while ((n = urnic_poll_cq(e->cq, 1, wc)) == 0) {
         ck_assert_msg(rig_now_ms() - began < limit ||
                           rig_now_ms() - began < limit * patience_factor(),
@@ -383,7 +365,6 @@ void end_wait(struct end *e, struct urnic_wc *wc, int timeout_ms)
 void end_expect(struct end *e, enum urnic_wc_status status, uint64_t wr_id)
 {
     struct urnic_wc wc;
-
     end_wait(e, &wc, 10000);
     ck_assert_msg(wc.status == status, "status %s, expected %s", urnic_wc_status_str(wc.status),
                   urnic_wc_status_str(status));
@@ -393,7 +374,6 @@ void end_expect(struct end *e, enum urnic_wc_status status, uint64_t wr_id)
 struct urnic_cm_event await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
 {
     struct urnic_cm_event ev;
-
     ck_assert_int_eq(urnic_get_cm_event(ch, &ev), 0);
     ck_assert_msg(ev.event == want, "%s: %d, not %s", urnic_cm_event_str(ev.event), ev.status,
                   urnic_cm_event_str(want));

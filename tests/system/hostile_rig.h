@@ -62,7 +62,6 @@ static inline void transfer(unsigned rounds)
 static inline uint32_t rng(void)
 {
     static uint64_t s;
-
     if (s == 0) {
         const char *seed = getenv("HOSTILE_SEED");
         s = 88172645463325252ull ^ (seed ? strtoull(seed, NULL, 0) << 8 : 0);
@@ -77,7 +76,6 @@ static inline uint32_t rng(void)
 static inline pid_t hostile(void (*fn)(void))
 {
     pid_t pid = fork_apart();
-
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         fn();
@@ -97,7 +95,6 @@ static inline int raw_connect(void)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
     memcpy(sa.sun_path, rig.socket, strlen(rig.socket) + 1);
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)&sa, sizeof(sa)), 0);
     return fd;
@@ -112,7 +109,6 @@ static inline uint64_t counter(const char *device, const char *name)
 static inline void settle(const char *device, const char *name, uint64_t value)
 {
     uint64_t until = rig_now_ms() + 5000;
-
     while (counter(device, name) != value) {
         ck_assert_msg(rig_now_ms() < until, "%s stays at %llu, expected %llu", name,
                       (unsigned long long)counter(device, name), (unsigned long long)value);
@@ -124,7 +120,6 @@ static inline void settle(const char *device, const char *name, uint64_t value)
 static inline void reach(const char *device, const char *name, uint64_t value)
 {
     uint64_t until = rig_now_ms() + 20000;
-
     while (counter(device, name) < value) {
         ck_assert_msg(rig_now_ms() < until, "%s never reaches %llu", name,
                       (unsigned long long)value);
@@ -148,7 +143,6 @@ static inline void hostile_pair(void)
 static inline int foreign(struct end *e, struct urnic_mr **mr)
 {
     int fd = memfd_create("foreign", MFD_CLOEXEC);
-
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(ftruncate(fd, SIZE), 0);
     ck_assert_int_eq(urnic_reg_mr_fd(e->pd, fd, 0, SIZE, 0x10000, END_ACCESS, mr), 0);

@@ -36,7 +36,6 @@ static char folder[] = "/tmp/urnic-testpmd-XXXXXX";
 static uint64_t now_ns(void)
 {
     struct timespec ts;
-
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
@@ -52,7 +51,6 @@ struct testpmd {
 static void first_and_last_core(int *first, int *last)
 {
     cpu_set_t set;
-
     *first = *last = 0;
     if (sched_getaffinity(0, sizeof(set), &set))
         return;
@@ -69,7 +67,6 @@ static bool testpmd_prompt(struct testpmd *t, const char *word)
 {
     uint64_t end = now_ns() + PATIENCE;
     size_t len = 0;
-
     while (now_ns() < end) {
         struct pollfd pfd = {.fd = t->out, .events = POLLIN};
         if (poll(&pfd, 1, 100) != 1)
@@ -93,7 +90,6 @@ static void testpmd_ask(struct testpmd *t, const char *command, const char *word
 {
     char line[128];
     int len = snprintf(line, sizeof(line), "%s\n", command);
-
     ck_assert_int_eq(write(t->in, line, (size_t)len), len);
     ck_assert_msg(testpmd_prompt(t, word), "testpmd: '%s': %s", command, t->said);
 }
@@ -127,7 +123,6 @@ static void testpmd_start(struct testpmd *t, const char *role)
 {
     char vdev[160], lcores[64], prefix[64];
     int in[2], out[2], first, last;
-
     first_and_last_core(&first, &last);
     snprintf(vdev, sizeof(vdev), "--vdev=net_memif0,role=%s,socket=%s/sock,socket-abstract=no",
              role, folder);
@@ -158,7 +153,6 @@ static void testpmd_end(struct testpmd *t, bool killed)
 {
     uint64_t end = now_ns() + PATIENCE;
     int status;
-
     if (killed)
         kill(t->pid, SIGKILL);
     else
@@ -181,7 +175,6 @@ static struct io_port *open_port(const char *role)
     struct io_open_params params = {.frame_max = IO_FRAME_MAX};
     struct io_port *io = NULL;
     char spec[IO_SPEC_MAX], err[256] = "";
-
     snprintf(spec, sizeof(spec), "memif:%s/sock,role=%s", folder, role);
     ck_assert_msg(io_open(spec, &params, &io, err, sizeof(err)) == 0, "%s", err);
     return io;
@@ -191,7 +184,6 @@ static void wait_link(struct io_port *io, bool up)
 {
     uint64_t end = now_ns() + PATIENCE;
     struct io_link link;
-
     do {
         io->ops->service(io, now_ns());
         io->ops->link(io, &link);
@@ -203,7 +195,6 @@ static void wait_link(struct io_port *io, bool up)
 static struct io_stats stats_of(struct io_port *io)
 {
     struct io_stats stats;
-
     io->ops->stats(io, &stats);
     return stats;
 }
@@ -214,7 +205,6 @@ static void frame_write(uint8_t *data, uint32_t len, uint32_t number)
 {
     static const uint8_t head[ETHERNET] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,
                                            0,    0,    0,    0,    1,    0x88, 0xb5};
-
     memcpy(data, head, sizeof(head));
     for (uint32_t i = ETHERNET; i < len; i++)
         data[i] = (uint8_t)(number * 131 + i * 7 + (i >> 8));
@@ -229,7 +219,6 @@ static void frame_check(const struct io_frame *f, uint32_t number, uint32_t max)
 {
     static uint8_t expected[IO_FRAME_MAX];
     uint32_t len = frame_len(number, max);
-
     frame_write(expected, len, number);
     ck_assert_msg(f->len == len, "frame %u has %u octets, not %u", number, f->len, len);
     ck_assert_msg(!memcmp(f->data, expected, len), "frame %u of %u octets is damaged", number, len);
@@ -241,7 +230,6 @@ static void echo(struct io_port *io, uint32_t count, uint32_t max, uint32_t wind
 {
     uint64_t end = now_ns() + PATIENCE;
     uint32_t sent = 0, got = 0;
-
     while (got < count) {
         struct io_slot slots[IO_BURST_MAX];
         struct io_frame frames[IO_BURST_MAX];
@@ -279,7 +267,6 @@ static uint64_t take_udp(struct io_port *io)
 {
     struct io_frame frames[IO_BURST_MAX];
     unsigned n = io->ops->rx_peek(io, frames, IO_BURST_MAX, 0);
-
     bool good = true;
     for (unsigned i = 0; i < n; i++) {
         const uint8_t *d = frames[i].data;
@@ -293,7 +280,6 @@ static uint64_t take_udp(struct io_port *io)
 static void test_flood_from_testpmd(struct testpmd *t, struct io_port *io)
 {
     uint64_t before = stats_of(io).rx_frames, got = 0, end = now_ns() + PATIENCE, quiet = 0;
-
     testpmd_say(t, "set fwd txonly");
     testpmd_say(t, "clear port stats all");
     testpmd_say(t, "start");
@@ -315,7 +301,6 @@ static void test_flood_to_testpmd(struct testpmd *t, struct io_port *io)
 {
     uint64_t end = now_ns() + PATIENCE, received = 0;
     uint32_t sent = 0;
-
     testpmd_say(t, "set fwd rxonly");
     testpmd_say(t, "clear port stats all");
     testpmd_say(t, "start");
@@ -348,7 +333,6 @@ START_TEST(testpmd_and_we_understand_each_other)
     struct io_port *io = NULL;
     struct testpmd t;
     char path[64];
-
     snprintf(path, sizeof(path), "%s/sock", folder);
     unlink(path);
     if (server)

@@ -54,7 +54,6 @@ static void receive(int sock, struct old_msg *m)
                         .msg_control = control.buf,
                         .msg_controllen = sizeof(control.buf)};
     struct pollfd p = {.fd = sock, .events = POLLIN};
-
     ck_assert_msg(poll(&p, 1, WAIT_MS) == 1, "the daemon doesn't answer");
     ssize_t n = recvmsg(sock, &mh, MSG_CMSG_CLOEXEC);
     ck_assert_int_gt(n, 0);
@@ -71,7 +70,6 @@ static void receive(int sock, struct old_msg *m)
 void old_call(struct old_end *e, enum old_type type, struct old_msg *m, size_t len, size_t least)
 {
     uint32_t id = ++e->next_id;
-
     old_put32(m, 0, (uint32_t)type); /* type, and flags 0 */
     old_put32(m, 4, id);
     old_put64(m, 8, 0);
@@ -88,7 +86,6 @@ void old_call(struct old_end *e, enum old_type type, struct old_msg *m, size_t l
 void old_handle(struct old_end *e, enum old_type type, uint32_t handle)
 {
     struct old_msg m = {0};
-
     old_put32(&m, 16, handle);
     old_call(e, type, &m, 24, 16);
 }
@@ -108,7 +105,6 @@ uint32_t old_event(struct old_end *e, enum old_event want, struct old_msg *m)
 static uint8_t *map(int fd, size_t size, int prot)
 {
     void *p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
-
     ck_assert_ptr_ne(p, MAP_FAILED);
     close(fd);
     return p;
@@ -119,7 +115,6 @@ static void hello(struct old_end *e, const char *path)
     static const uint32_t sizes[8] = {16, 64, 64, 192, 64, 64, 16, 0};
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     struct old_msg m = {0};
-
     e->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     memcpy(sa.sun_path, path, strlen(path) + 1);
     ck_assert_int_eq(connect(e->sock, (const struct sockaddr *)&sa, sizeof(sa)), 0);
@@ -138,7 +133,6 @@ static void hello(struct old_end *e, const char *path)
 static void context(struct old_end *e, const char *device)
 {
     struct old_msg m = {0};
-
     memcpy(m.b + 16, device, strlen(device) + 1);
     old_put32(&m, 48, UINT32_MAX); /* any worker */
     old_call(e, OLD_CTX_OPEN, &m, 56, 48);
@@ -153,7 +147,6 @@ static void context(struct old_end *e, const char *device)
 static void memory(struct old_end *e)
 {
     struct old_msg m = {0};
-
     old_call(e, OLD_PD_ALLOC, &m, 16, 24);
     e->pd = old_get32(&m, 16);
     m = (struct old_msg){0};
@@ -181,7 +174,6 @@ static uint8_t *where(struct old_end *e, const struct old_msg *m, size_t off, un
 {
     uint64_t at = old_get64(m, off), size = old_get64(m, off + 8);
     uint32_t slab = old_get32(m, off + 16);
-
     ck_assert_uint_lt(slab, 4);
     if (size > 0)
         e->slab[slab] = map(m->fd[(*fds)++], size, PROT_READ | PROT_WRITE);
@@ -193,7 +185,6 @@ static void queues(struct old_end *e)
 {
     struct old_msg m = {0};
     unsigned fds = 0;
-
     old_put32(&m, 16, 16); /* entries */
     old_put32(&m, 24, 7);  /* reference */
     old_call(e, OLD_CQ_CREATE, &m, 32, 56);
@@ -222,7 +213,6 @@ static void queues(struct old_end *e)
 void old_open(struct old_end *e, const char *socket_path, const char *device)
 {
     struct old_msg m = {0};
-
     *e = (struct old_end){0};
     hello(e, socket_path);
     context(e, device);
@@ -259,7 +249,6 @@ static uint32_t load(const void *at)
 static void ring(struct old_end *e)
 {
     uint32_t zero = 0;
-
     /* prod, cons and pending have a cache line each; a doorbell slot holds a number + 1 */
     __atomic_store_n((uint32_t *)(void *)e->sq, e->sq_prod, __ATOMIC_SEQ_CST);
     if (!__atomic_compare_exchange_n((uint32_t *)(void *)(e->sq + 128), &zero, 1, false,
@@ -279,7 +268,6 @@ static void completion(struct old_end *e, uint64_t cookie)
     struct timespec nap = {.tv_nsec = 100000};
     uint64_t got;
     uint32_t ref;
-
     for (unsigned i = 0; load(cqe + 60) != phase; i++) {
         ck_assert_msg(i < 10u * WAIT_MS, "no completion");
         nanosleep(&nap, NULL);
@@ -298,7 +286,6 @@ void old_write(struct old_end *e, uint64_t remote, uint32_t rkey, const void *da
 {
     uint8_t *unit = e->sq + 192 + (size_t)(e->sq_prod & (e->sq_units - 1)) * 64;
     uint64_t cookie = 0x1122334455667788u + e->sq_prod;
-
     memset(unit, 0, 64);
     unit[0] = 0;     /* RDMA WRITE */
     unit[1] = 2 | 8; /* signalled, inline */

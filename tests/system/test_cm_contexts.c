@@ -26,7 +26,6 @@ static void up(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct sockaddr_in to = at;
-
     rig_open_pair(&rig, "", &a, &b, SIZE);
     end_open(&qa, &rig, "urn0", SIZE);
     end_open(&qb, &rig, "urn1", SIZE);
@@ -55,7 +54,6 @@ static void move(struct urnic_cm_id *id, const struct end *e, enum urnic_qp_stat
 {
     struct urnic_qp_attr attr = {.qp_state = state};
     unsigned mask;
-
     ck_assert_int_eq(urnic_init_qp_attr(id, &attr, &mask), 0);
     ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, mask), 0);
 }
@@ -63,7 +61,6 @@ static void move(struct urnic_cm_id *id, const struct end *e, enum urnic_qp_stat
 static void connect_both(void)
 {
     struct urnic_conn_param p = {.qp_num = urnic_qp_num(qa.qp)};
-
     ck_assert_int_eq(urnic_connect(active, &p), 0);
     passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
     for (enum urnic_qp_state s = URNIC_QPS_INIT; s <= URNIC_QPS_RTS; s++)
@@ -109,7 +106,6 @@ END_TEST
 static pid_t stranger(uint32_t *qpn, int *until)
 {
     int number[2], end[2];
-
     ck_assert_int_eq(pipe(number), 0);
     ck_assert_int_eq(pipe(end), 0);
     pid_t pid = fork_apart();
@@ -137,7 +133,6 @@ START_TEST(names_no_stranger)
 {
     struct urnic_conn_param p = {0};
     int until, status;
-
     up();
     pid_t pid = stranger(&p.qp_num, &until);
     ck_assert_int_eq(urnic_connect(active, &p), -EINVAL);

@@ -24,7 +24,6 @@ static void up(enum urnic_port_space ps)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct sockaddr_in to = at;
-
     rig_open_pair(&rig, "", &a, &b, SIZE);
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
     ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
@@ -53,7 +52,6 @@ static struct urnic_qp *sender(void)
         .qp_type = URNIC_QPT_XRC_SEND,
     };
     struct urnic_qp *qp;
-
     ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp), 0);
     return qp;
 }
@@ -63,7 +61,6 @@ static struct urnic_qp *receiver(void)
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_XRC_RECV};
     struct urnic_srq_attr queue = {.max_wr = 8, .max_sge = 1};
     struct urnic_qp *qp;
-
     ck_assert_int_eq(urnic_alloc_pd(b.ctx, &domain), 0);
     ck_assert_int_eq(urnic_create_xrc_srq(b.pd, domain, b.cq, &queue, NULL, &srq), 0);
     ck_assert_int_eq(urnic_create_qp(domain, &init, &qp), 0);
@@ -83,7 +80,6 @@ static void send_one(void)
                                  .opcode = URNIC_WR_SEND,
                                  .send_flags = URNIC_SEND_SIGNALED,
                                  .xrc.srqn = urnic_srq_num(srq)};
-
     memset(a.mem, 0x5A, 4096);
     ck_assert_int_eq(urnic_post_srq_recv(srq, &recv, &bad_recv), 0);
     ck_assert_int_eq(urnic_post_send(a.qp, &send, &bad_send), 0);
@@ -125,7 +121,6 @@ END_TEST
 START_TEST(xrc_meets_xrc)
 {
     struct urnic_conn_param p = {0};
-
     up(URNIC_PS_IB);
     a.qp = sender();
     b.qp = receiver();
@@ -160,7 +155,6 @@ START_TEST(says_whether_receives_are_shared)
 {
     const bool mine = _i & 1, theirs = _i & 2;
     struct urnic_conn_param p = {0};
-
     up(URNIC_PS_TCP);
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);

@@ -29,7 +29,6 @@ static struct urnic_cm_id *listener;
 static void up_with_listener_on(const char *link)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-
     rig_open_pair(&rig, link, &a, &b, SIZE);
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
     ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
@@ -59,7 +58,6 @@ static void id_qp(struct end *e, struct urnic_cm_id *id, enum urnic_qp_type type
         .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
         .qp_type = type,
     };
-
     ck_assert_int_eq(urnic_create_id_qp(id, e->pd, &init, &e->qp), 0);
 }
 
@@ -68,7 +66,6 @@ static void request(enum urnic_qp_type type, struct urnic_cm_id **active,
                     struct urnic_cm_id **passive)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
     ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, active), 0);
     ck_assert_int_eq(urnic_resolve(*active, NULL, (struct sockaddr *)&to, 5000), 0);
@@ -94,7 +91,6 @@ START_TEST(accepts_again)
     struct urnic_conn_param param = {.private_data = data, .private_data_len = sizeof(data)};
     struct ipc_cm_conn raw = {.hdr.type = IPC_CM_ACCEPT, .param.rnr_retry_count = 8};
     struct urnic_cm_id *active, *passive;
-
     up_with_listener();
     request(URNIC_QPT_RC, &active, &passive);
     id_qp(&b, passive, URNIC_QPT_RC);
@@ -120,7 +116,6 @@ START_TEST(refused_stays)
     struct ipc_cm_conn raw = {.hdr.type = IPC_CM_ACCEPT, .param.rnr_retry_count = 8};
     struct urnic_cm_id *active, *passive;
     struct urnic_cm_channel *elsewhere;
-
     up_with_listener();
     ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &elsewhere), 0);
     request(URNIC_QPT_RC, &active, &passive);
@@ -149,7 +144,6 @@ END_TEST
 static void *connect_one(void *arg)
 {
     struct urnic_conn_attr attr = end_conn_attr(&a, 10000);
-
     return (void *)(intptr_t)urnic_connect_addr(a.ctx, "10.0.0.2", PORT, &attr, NULL, NULL, arg);
 }
 
@@ -163,7 +157,6 @@ START_TEST(sees_peers_through)
     pthread_t thread;
     void *rc;
     int err = -ETIMEDOUT;
-
     rig_open_pair(&rig, ",delay=20ms", &a, &b, SIZE);
     attr = end_conn_attr(&b, 1);
     ck_assert_int_eq(urnic_listen_addr(b.ctx, NULL, PORT, 0, &l), 0);
@@ -188,7 +181,6 @@ END_TEST
 START_TEST(connects_uc)
 {
     struct urnic_cm_id *active, *passive;
-
     up_with_listener();
     request(URNIC_QPT_UC, &active, &passive);
     id_qp(&b, passive, URNIC_QPT_UC);
@@ -209,7 +201,6 @@ static void move_own(struct urnic_cm_id *id, struct end *e, enum urnic_qp_state 
 {
     struct urnic_qp_attr attr = {.qp_state = state};
     unsigned mask;
-
     ck_assert_int_eq(urnic_init_qp_attr(id, &attr, &mask), 0);
     ck_assert_int_eq(attr.qp_state, state);
     ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, mask), 0);
@@ -219,7 +210,6 @@ static int attr_of(struct urnic_cm_id *id, enum urnic_qp_state state)
 {
     struct urnic_qp_attr attr = {.qp_state = state};
     unsigned mask;
-
     return urnic_init_qp_attr(id, &attr, &mask);
 }
 
@@ -244,7 +234,6 @@ START_TEST(moves_its_own)
     struct urnic_conn_param p = {.initiator_depth = 3};
     struct urnic_cm_id *active, *passive;
     struct urnic_qp_attr attr;
-
     up_with_listener();
     end_qp(&a, types[_i]);
     end_qp(&b, types[_i]);
@@ -294,7 +283,6 @@ START_TEST(refuses_the_answer)
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct urnic_conn_param p = {0};
     struct urnic_cm_id *active, *passive;
-
     up_with_listener();
     end_qp(&a, URNIC_QPT_RC);
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
@@ -326,7 +314,6 @@ START_TEST(accepts_its_type_only)
     static const enum urnic_qp_type types[] = {URNIC_QPT_RC, URNIC_QPT_UC};
     struct urnic_cm_id *active, *passive;
     struct urnic_qp_attr attr;
-
     up_with_listener();
     for (unsigned i = 0; i < 2; i++) {
         request(types[i], &active, &passive);
@@ -353,7 +340,6 @@ START_TEST(connects_no_datagrams)
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct urnic_cm_id *active, *passive, *service;
     struct urnic_conn_param param = {0};
-
     up_with_listener();
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
     ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
@@ -387,7 +373,6 @@ static struct urnic_cm_id *ask(uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
     struct urnic_cm_id *id;
-
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
     ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &id), 0);
     ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&to, 5000), 0);
@@ -402,7 +387,6 @@ START_TEST(refuses_datagrams)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct urnic_cm_id *active, *passive, *service;
-
     up_with_listener();
     ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_UDP, NULL, &service), 0);
     ck_assert_int_eq(urnic_bind_addr(service, (struct sockaddr *)&at), 0);
@@ -432,7 +416,6 @@ END_TEST
 START_TEST(outlives_its_queue_pair)
 {
     struct urnic_cm_id *active, *passive;
-
     up_with_listener();
     request(URNIC_QPT_RC, &active, &passive);
     id_qp(&b, passive, URNIC_QPT_RC);
@@ -461,7 +444,6 @@ END_TEST
 START_TEST(goes_with_one_id)
 {
     struct urnic_cm_id *first, *second;
-
     up_with_listener();
     ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &first), 0);
     ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &second), 0);
@@ -489,7 +471,6 @@ START_TEST(leaves_groups_with_its_id)
     struct sockaddr_in at = {.sin_family = AF_INET}, group = {.sin_family = AF_INET};
     struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
     struct urnic_cm_id *first, *second;
-
     up_with_listener();
     inet_pton(AF_INET, "10.0.0.1", &at.sin_addr);
     inet_pton(AF_INET, "239.0.0.1", &group.sin_addr);
@@ -514,7 +495,6 @@ START_TEST(hangs_up_unanswered)
 {
     struct urnic_cm_id *active, *passive;
     struct urnic_qp_attr attr;
-
     up_with_listener();
     request(URNIC_QPT_RC, &active, &passive);
     id_qp(&b, passive, URNIC_QPT_RC);
@@ -554,7 +534,6 @@ END_TEST
 START_TEST(hung_up_with_the_answer)
 {
     struct urnic_cm_id *active, *passive;
-
     up_with_listener_on(",delay=300ms");
     request(URNIC_QPT_RC, &active, &passive);
     id_qp(&b, passive, URNIC_QPT_RC);
@@ -580,7 +559,6 @@ START_TEST(hung_up_behind_a_lost_answer)
     struct urnic_cm_id *active, *passive;
     char rules[] = "/tmp/urnic-test-rules-XXXXXX", link[64];
     int fd = mkstemp(rules);
-
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(dprintf(fd, "drop cm src 10.0.0.2 first 1\n"), 29);
     close(fd);
@@ -603,7 +581,6 @@ END_TEST
 START_TEST(rejection_flushes)
 {
     struct urnic_cm_id *active, *passive;
-
     up_with_listener();
     request(URNIC_QPT_RC, &active, &passive);
     ck_assert_int_eq(urnic_reject(passive, "no", 2), 0);
@@ -620,7 +597,6 @@ START_TEST(listens_unbound)
 {
     struct urnic_cm_id *id;
     uint16_t port = 0;
-
     up_with_listener();
     ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &id), 0);
     ck_assert_int_eq(urnic_listen(id, 1), 0);
@@ -639,7 +615,6 @@ START_TEST(names_who_gave_up)
     struct urnic_cm_event ev;
     uint8_t near[2][16], far[2][16];
     uint16_t near_port[2], far_port[2];
-
     up_with_listener();
     for (unsigned i = 0; i < 3; i++)
         request(URNIC_QPT_RC, &active[i], &passive[i]);
@@ -678,7 +653,6 @@ START_TEST(waits_for_nobody)
     struct urnic_qp *qp[2];
     struct urnic_listener *l;
     struct urnic_conn *conn;
-
     up_with_listener();
     ck_assert_int_eq(urnic_listen_addr(b.ctx, NULL, PORT + 1, 0, &l), 0);
     p.fd = urnic_listener_fd(l);
@@ -714,7 +688,6 @@ START_TEST(tells_no_address)
                                           .sin_addr.s_addr = htonl(0x0A000063)};
     struct urnic_cm_id *id;
     uint16_t port = 0;
-
     up_with_listener();
     end_qp(&a, URNIC_QPT_RC);
     ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
@@ -750,7 +723,6 @@ START_TEST(prepares_in_vain)
     struct urnic_conn *here, *there;
     pthread_t thread;
     void *rc;
-
     rig_open_pair(&rig, "", &a, &b, SIZE);
     ck_assert_int_eq(urnic_listen_addr(b.ctx, NULL, PORT, 0, &l), 0);
     for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
@@ -776,7 +748,6 @@ START_TEST(stays_reset)
 {
     const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
     struct urnic_cm_id *active, *passive;
-
     up_with_listener();
     request(URNIC_QPT_RC, &active, &passive);
     id_qp(&b, passive, URNIC_QPT_RC);
@@ -801,7 +772,6 @@ START_TEST(hung_up_by_itself)
 {
     struct urnic_cm_id *active, *passive;
     struct urnic_cm_event none;
-
     up_with_listener();
     request(URNIC_QPT_RC, &active, &passive);
     id_qp(&b, passive, URNIC_QPT_RC);
@@ -825,7 +795,6 @@ static uint32_t events_of(const struct urnic_cm_id *id)
                                        .channel = id->channel->base.handle,
                                        .ref = id->obj.ref};
     struct ipc_cm_destroyed sent;
-
     ck_assert_int_eq(client_call(id->ctx, &to_itself, sizeof(to_itself), &sent, sizeof(sent)), 0);
     return sent.events;
 }
@@ -838,7 +807,6 @@ START_TEST(unread_events)
     struct urnic_cm_id *id;
     struct urnic_conn *conn = NULL;
     uint64_t asked = 0, lost;
-
     up_with_listener();
     inet_pton(AF_INET, "10.0.0.1", &to.sin_addr);
     ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &id), 0);

@@ -37,7 +37,6 @@ START_TEST(describes_its_device)
     struct urnic_gid gid;
     void *mem;
     int n;
-
     up();
     setenv("URNIC_SOCKET", rig.socket, 1);
     ck_assert_int_eq(urnic_get_device_list(&list, &n), 0);
@@ -74,7 +73,6 @@ static unsigned mappings(void)
     FILE *f = fopen("/proc/self/maps", "r");
     char line[512];
     unsigned n = 0;
-
     while (fgets(line, sizeof(line), f) != NULL)
         n += strstr(line, "memfd:") != NULL;
     fclose(f);
@@ -103,7 +101,6 @@ START_TEST(leaves_nothing_open)
     struct urnic_qp *qp;
     void *mem;
     int n;
-
     up();
     setenv("URNIC_SOCKET", rig.socket, 1);
     const unsigned mapped = mappings();
@@ -136,7 +133,6 @@ END_TEST
 START_TEST(fails_without_a_trace)
 {
     uint32_t used = 0;
-
     up();
     for (unsigned i = 0; i < 3; i++) {
         struct urnic_srq_attr srq_attr = {.max_sge = 1};
@@ -164,7 +160,6 @@ START_TEST(tells_what_it_grants)
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC};
     struct urnic_srq *srq;
     struct urnic_qp *qp;
-
     up();
     ck_assert_int_eq(urnic_create_srq(a.pd, &attr, NULL, &srq), 0);
     ck_assert_int_eq(urnic_query_srq(srq, &granted), 0);

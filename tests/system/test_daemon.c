@@ -46,7 +46,6 @@ static void fill(uint8_t *p, size_t n, unsigned seed)
 START_TEST(operations)
 {
     static const uint32_t sizes[] = {0, 1, 64, 1023, 1024, 1025, 3072, 65536, SIZE / 2};
-
     pair_up("");
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         uint32_t len = sizes[i];
@@ -144,7 +143,6 @@ static void *accept_one(void *arg)
 {
     struct passive *p = arg;
     struct urnic_conn_attr attr = end_conn_attr(p->end, 0);
-
     p->rc = urnic_accept_conn(p->listener, &attr, NULL, NULL, &p->conn);
     return NULL;
 }
@@ -156,7 +154,6 @@ START_TEST(connections)
     struct passive p = {.end = &b};
     uint32_t first[20];
     unsigned seen = 0, equal = 0;
-
     rig_start_pair(&rig, "");
     end_open(&a, &rig, "urn0", SIZE);
     end_open(&b, &rig, "urn1", SIZE);
@@ -194,7 +191,6 @@ END_TEST
 static enum urnic_qp_state state_of(struct urnic_qp *qp)
 {
     struct urnic_qp_attr attr;
-
     ck_assert_int_eq(urnic_query_qp(qp, &attr), 0);
     return attr.qp_state;
 }
@@ -203,7 +199,6 @@ static enum urnic_qp_state state_of(struct urnic_qp *qp)
 static void depths(struct urnic_qp *qp, unsigned starts, unsigned takes)
 {
     struct urnic_qp_attr attr;
-
     ck_assert_int_eq(urnic_query_qp(qp, &attr), 0);
     ck_assert_uint_eq(attr.max_rd_atomic, starts);
     ck_assert_uint_eq(attr.max_dest_rd_atomic, takes);
@@ -222,7 +217,6 @@ START_TEST(queue_pairs_go_with_connections)
     struct urnic_cm_channel *ca, *cb;
     struct urnic_cm_id *listener, *active, *passive;
     struct urnic_qp *qa, *qb;
-
     rig_start_pair(&rig, "");
     end_open(&a, &rig, "urn0", SIZE);
     end_open(&b, &rig, "urn1", SIZE);
@@ -286,7 +280,6 @@ START_TEST(gone_before_accepted)
     struct urnic_cm_id *listener, *active, *passive;
     struct urnic_qp_init_attr init_b = init;
     struct urnic_qp *qa, *qb = NULL;
-
     rig_start_pair(&rig, "");
     end_open(&a, &rig, "urn0", SIZE);
     end_open(&b, &rig, "urn1", SIZE);
@@ -331,7 +324,6 @@ START_TEST(accepts_who_is_still_there)
                .qp_type = URNIC_QPT_RC},
         .timeout_ms = 100,
     };
-
     rig_start_pair(&rig, "");
     end_open(&a, &rig, "urn0", SIZE);
     end_open(&b, &rig, "urn1", SIZE);
@@ -359,7 +351,6 @@ static bool event_waits(int timeout_ms)
 {
     struct pollfd p = {.fd = urnic_channel_fd(a.channel), .events = POLLIN};
     struct urnic_cq *cq;
-
     if (poll(&p, 1, timeout_ms * (int)patience_factor()) == 0)
         return false;
     ck_assert_int_eq(urnic_get_cq_event(a.channel, &cq, NULL), 0);
@@ -429,7 +420,6 @@ START_TEST(solicited_events)
 {
     const struct urnic_qp_attr err = {.qp_state = URNIC_QPS_ERR};
     struct urnic_send_wr wr = {.opcode = URNIC_WR_SEND};
-
     pair_up("");
     for (unsigned i = 0; i < 3; i++)
         ck_assert_int_eq(end_post_recv(&a, 0, 64, i), 0);
@@ -456,7 +446,6 @@ static void set_link(const char *device, bool up)
 {
     struct ipc_link_admin m = {.hdr.type = IPC_LINK_SET, .mask = 1, .up = up};
     struct ipc_hdr reply;
-
     memcpy(m.device, device, strlen(device) + 1);
     ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
 }
@@ -465,7 +454,6 @@ static void expect_event(struct end *e, enum urnic_event_type type)
 {
     struct pollfd p = {.fd = urnic_async_fd(e->ctx), .events = POLLIN};
     struct urnic_async_event ev;
-
     ck_assert_int_eq(poll(&p, 1, 5000), 1);
     ck_assert_int_eq(urnic_get_async_event(e->ctx, &ev), 0);
     ck_assert_int_eq(ev.type, type);
@@ -492,7 +480,6 @@ END_TEST
 START_TEST(link_stays_down)
 {
     struct urnic_qp *idle[2];
-
     pair_up("");
     idle[0] = a.qp;
     idle[1] = b.qp;
@@ -520,7 +507,6 @@ END_TEST
 static void patient(struct end *e)
 {
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_SQD, .timeout = 17};
-
     ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE), 0);
     ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE | URNIC_QP_TIMEOUT), 0);
     attr.qp_state = URNIC_QPS_RTS;
@@ -540,7 +526,6 @@ START_TEST(off_the_processor)
 {
     struct urnic_qp *stream;
     uint64_t lost = 1;
-
     pair_up(",delay=200ms");
     patient(&b);
     stream = b.qp;
@@ -579,7 +564,6 @@ static void delay_from(const char *device, uint64_t ms)
     struct ipc_link_admin m = {
         .hdr.type = IPC_LINK_SET, .mask = IPC_LINK_DELAY, .delay_ns = ms * 1000000};
     struct ipc_hdr reply;
-
     memcpy(m.device, device, strlen(device));
     ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
 }
@@ -594,7 +578,6 @@ START_TEST(both_off_the_processor)
                                        NULL};
     struct end *ends[] = {&a, &b};
     uint64_t lost = 1;
-
     rig_start(&rig, args);
     for (unsigned i = 0; i < 2; i++) {
         end_open(ends[i], &rig, i == 0 ? "urn0" : "urn1", SIZE);
@@ -625,7 +608,6 @@ START_TEST(address_change)
     static const uint8_t ip[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 1, 0, 1};
     struct urnic_gid before, gid;
     struct ipc_hdr reply;
-
     pair_up("");
     memcpy(m.ip, ip, 16);
     ck_assert_int_eq(urnic_query_gid(a.ctx, 3, &before), 0);
@@ -653,7 +635,6 @@ static void change_address(enum ipc_type type)
                                .ip = {[10] = 0xFF, 0xFF, 10, 0, 0, 1},
                                .prefix_len = 24};
     struct ipc_hdr reply;
-
     ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
     expect_event(&a, URNIC_EVENT_GID_CHANGE);
 }
@@ -663,7 +644,6 @@ static uint64_t packets_sent(struct urnic_qp *qp)
     struct ipc_qp_filter m = {.hdr.type = IPC_QP_LIST, .device = "urn0", .qpn = urnic_qp_num(qp)};
     _Alignas(8) uint8_t buf[IPC_MSG_MAX];
     const struct ipc_qp_list *list = (const void *)buf;
-
     ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, buf, sizeof(buf)), 0);
     ck_assert_uint_eq(list->count, 1);
     return list->qp[0].tx_packets;
@@ -674,7 +654,6 @@ static void pair_up_holding(const char *urn0)
 {
     const char *args[] = {"--device", urn0, "--device", "name=urn1,port=mem:L,addr=10.0.0.2/24",
                           NULL};
-
     rig_start(&rig, args);
     rig_await_link(&rig, "urn0");
     end_open(&a, &rig, "urn0", SIZE);
@@ -727,7 +706,6 @@ START_TEST(own_congestion_control)
         const char *text, *name;
         uint64_t rate;
     } own[] = {{"fixed,rate=100M", "fixed", 100000000}, {long_text, "dcqcn", 2500000000}};
-
     rig_start_pair(&rig, "");
     end_open(&a, &rig, "urn0", SIZE);
     end_open(&b, &rig, "urn1", SIZE);

@@ -61,7 +61,6 @@ START_TEST(datagrams_with_another_key)
 {
     struct urnic_port_attr port;
     struct urnic_wc wc;
-
     up();
     end_datagrams(&a);
     end_datagrams(&b);
@@ -115,7 +114,6 @@ END_TEST
 static void post_recv_seen(uint64_t wr_id)
 {
     struct urnic_qp_attr attr;
-
     ck_assert_int_eq(end_post_recv(&b, 0, 1024, wr_id), 0);
     for (unsigned i = 0; i < 2; i++)
         ck_assert_int_eq(urnic_query_qp(b.qp, &attr), 0);
@@ -137,7 +135,6 @@ static void member_open(struct member *m, struct end *e)
         .cap = {.max_send_wr = 4, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
         .qp_type = URNIC_QPT_UD,
     };
-
     ck_assert_int_eq(urnic_create_cm_channel(e->ctx, &m->channel), 0);
     ck_assert_int_eq(urnic_create_id(m->channel, URNIC_PS_UDP, NULL, &m->id), 0);
     ck_assert_int_eq(urnic_create_id_qp(m->id, e->pd, &init, &e->qp), 0);
@@ -156,7 +153,6 @@ static struct sockaddr_storage group_named(const char *name)
     struct sockaddr_in *v4 = (struct sockaddr_in *)&group;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&group;
     bool is_v6 = strchr(name, ':');
-
     group.ss_family = is_v6 ? AF_INET6 : AF_INET;
     ck_assert_int_eq(
         inet_pton(group.ss_family, name, is_v6 ? (void *)&v6->sin6_addr : (void *)&v4->sin_addr),
@@ -168,7 +164,6 @@ static struct sockaddr_storage group_named(const char *name)
 static void join_to_send(struct member *m, const struct sockaddr *group, struct urnic_send_wr *wr)
 {
     struct urnic_cm_event ev;
-
     ck_assert_int_eq(urnic_join_multicast(m->id, group), 0);
     ck_assert_int_eq(urnic_get_cm_event(m->channel, &ev), 0);
     ck_assert_int_eq(ev.event, URNIC_CM_MULTICAST_JOIN);
@@ -181,7 +176,6 @@ static void join_to_send(struct member *m, const struct sockaddr *group, struct 
 static void send_to_group(const struct urnic_send_wr *wr)
 {
     const struct urnic_send_wr *bad;
-
     ck_assert_int_eq(urnic_post_send(a.qp, wr, &bad), 0);
     end_expect(&a, URNIC_WC_SUCCESS, wr->wr_id);
 }
@@ -197,7 +191,6 @@ static void join_and_leave(struct member *ma, struct member *mb, const struct so
                                .opcode = URNIC_WR_SEND,
                                .send_flags = URNIC_SEND_SIGNALED};
     struct urnic_wc wc;
-
     ck_assert_int_eq(urnic_join_multicast(mb->id, group), 0);
     ck_assert_int_eq(urnic_join_multicast(mb->id, group), -EADDRINUSE);
     await_cm(mb->channel, URNIC_CM_MULTICAST_JOIN);
@@ -229,7 +222,6 @@ START_TEST(groups)
 {
     static const char *const names[] = {"239.1.2.3", "ff15::7"};
     struct member ma, mb;
-
     up();
     member_open(&ma, &a);
     member_open(&mb, &b);

@@ -42,7 +42,6 @@ static void writes_for_ever(void)
 START_TEST(killed_in_transfer)
 {
     uint64_t qps = counter("urn0", "qps"), mrs = counter("urn0", "mrs");
-
     for (unsigned i = 0; i < 5; i++) {
         pid_t pid = hostile(writes_for_ever);
         transfer(ROUNDS / 5);
@@ -86,7 +85,6 @@ static void scribbles(void)
 START_TEST(scribbled_rings)
 {
     pid_t pid = hostile(scribbles);
-
     transfer(5 * ROUNDS);
     reach("urn0", "client_bad_index", 1);
     finish(pid);
@@ -98,7 +96,6 @@ END_TEST
 START_TEST(lying_index)
 {
     struct urnic_async_event ev;
-
     hostile_pair();
     atomic_store(&x.qp->sq.q->prod, x.qp->sq.entries + 1);
     client_ring(x.ctx, x.qp->sq_doorbell);
@@ -121,7 +118,6 @@ START_TEST(lying_index_of_all)
     uint64_t bad = counter("urn0", "client_bad_index");
     struct urnic_async_event ev;
     struct urnic_srq *srq;
-
     hostile_pair();
     ck_assert_int_eq(urnic_create_srq(x.pd, &attr, NULL, &srq), 0);
     atomic_store(&srq->rq.ring.q->prod, srq->rq.ring.entries + 1);
@@ -183,7 +179,6 @@ static void floods(void)
 START_TEST(doorbell_flood)
 {
     pid_t pid = hostile(floods);
-
     transfer(ROUNDS);
     reach("urn0", "client_bad_doorbell", 1);
     finish(pid);
@@ -211,7 +206,6 @@ static void never_reads(void)
 START_TEST(full_channel)
 {
     pid_t pid = hostile(never_reads);
-
     reach("urn0", "client_event_owed", 1);
     transfer(2 * ROUNDS);
     finish(pid);
@@ -225,7 +219,6 @@ START_TEST(owed_event)
     struct urnic_wc wc;
     struct urnic_cq *cq;
     unsigned sent = 0;
-
     hostile_pair();
     for (unsigned i = 0; i < 2000; i++) {
         urnic_req_notify_cq(x.cq, false);
@@ -265,7 +258,6 @@ START_TEST(events_lost)
     struct urnic_async_event ev;
     struct ipc_hdr reply;
     unsigned i = 0;
-
     end_open(&x, &rig, "urn0", SIZE);
     fcntl(urnic_async_fd(x.ctx), F_SETFL, O_NONBLOCK);
     for (; counter("urn0", "async_events_lost") == 0; i++) {
@@ -299,7 +291,6 @@ START_TEST(source_of_nobody)
     const struct urnic_ah_attr attr = {.dgid = {[10] = 0xFF, 0xFF, 10, 0, 0, 2}, .sgid_index = 3};
     struct urnic_send_wr wr = {
         .wr_id = 4, .opcode = URNIC_WR_SEND, .send_flags = URNIC_SEND_SIGNALED};
-
     end_open(&x, &rig, "urn0", SIZE);
     end_datagrams(&x);
     ck_assert_int_eq(urnic_create_ah(x.pd, &attr, &wr.ud.ah), 0);
@@ -355,7 +346,6 @@ static void says_rubbish(void)
 START_TEST(rubbish_requests)
 {
     pid_t pid = hostile(says_rubbish);
-
     transfer(5 * ROUNDS);
     finish(pid);
     settle("urn0", "contexts", 1);
@@ -400,7 +390,6 @@ static void owes_many(void)
 START_TEST(many_owed_events)
 {
     pid_t pid = hostile(owes_many);
-
     reach("urn0", "client_event_owed", 500);
     uint64_t begin = rig_now_ms(), sleeps = rig_counter(&rig, "urn0", "worker_sleeps");
     usleep(500000);
@@ -418,7 +407,6 @@ static double speed_beside(void (*fn)(void))
 {
     pid_t pid = hostile(fn);
     uint64_t begin, end, n = 0;
-
     reach("urn0", "contexts", 2);
     usleep(50000);
     begin = end = rig_now_ms();
@@ -444,7 +432,6 @@ START_TEST(others_keep_their_speed)
         {"scribbles", scribbles}, {"floods doorbells", floods},    {"never reads", never_reads},
         {"truncates", truncates}, {"owes many events", owes_many},
     };
-
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         double fair = 0, beside = 0;
         unsigned tries = 0;
@@ -466,7 +453,6 @@ static void takes_a_controlled_qkey(void)
 {
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1, .qkey = 0x80010000};
     const int mask = URNIC_QP_STATE | URNIC_QP_PKEY_INDEX | URNIC_QP_PORT | URNIC_QP_QKEY;
-
     if (setgid(65534) < 0 || setuid(65534) < 0)
         _exit(2);
     end_open(&x, &rig, "urn0", SIZE);
@@ -491,7 +477,6 @@ static void administers(void)
     struct ipc_handle stop = {.hdr.type = IPC_CAPTURE_STOP, .handle = 1};
     struct ipc_hdr reply;
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC), bad = 0;
-
     if (setgid(65534) < 0 || setuid(65534) < 0)
         _exit(100);
     for (unsigned i = 0; i < 2; i++) {
@@ -514,7 +499,6 @@ static void administers(void)
 static void as_nobody(void (*fn)(void))
 {
     int status;
-
     if (geteuid() != 0)
         return; /* whoever runs the daemon may all that */
     ck_assert_int_eq(chmod(rig.dir, 0755), 0);
@@ -546,7 +530,6 @@ static void binds_without_a_key(void)
     struct urnic_mr *mr;
     struct ipc_mr mw;
     struct urnic_wc wc;
-
     hostile_pair();
     if (urnic_reg_mr(x.pd, x.mem, SIZE, END_ACCESS | URNIC_ACCESS_MW_BIND, &mr) < 0)
         _exit(1);
@@ -578,7 +561,6 @@ START_TEST(windows_go)
 {
     uint64_t mrs = counter("urn0", "mrs"), mws = counter("urn0", "mws");
     uint64_t pds = counter("urn0", "pds");
-
     for (unsigned i = 0; i < 3; i++) {
         pid_t pid = hostile(binds_without_a_key);
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
@@ -600,7 +582,6 @@ START_TEST(daemon_killed)
     struct pollfd p = {.fd = urnic_async_fd(a.ctx), .events = POLLIN};
     struct pollfd ch = {.fd = urnic_channel_fd(a.channel), .events = POLLIN};
     uint64_t before = rig_now_ms();
-
     transfer(10);
     rig_kill(&rig);
     ck_assert_int_eq(poll(&p, 1, 1000), 1);

@@ -29,7 +29,6 @@ static int greeted(void)
 {
     struct ipc_hello hello;
     int s = raw_connect();
-
     ipc_hello_fill(&hello, ~0ull);
     ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), NULL, 0, 0), 0);
     ck_assert_int_gt(recv(s, &hello, sizeof(hello), 0), 0);
@@ -40,7 +39,6 @@ static int greeted(void)
 static void pass_fd(int sock, const void *msg, size_t len, int fd, unsigned n)
 {
     bool halted = kill(rig.pid, SIGSTOP) == 0;
-
     lingering_pass(sock, msg, len, fd, n);
     usleep(2000);
     if (halted)
@@ -59,7 +57,6 @@ static void with_request(unsigned type, size_t len, unsigned n)
     struct ipc_hdr hdr = {.type = (uint16_t)type};
     uint8_t msg[1024] = {0};
     int s = greeted();
-
     if (type == IPC_MR_REG) {
         struct ipc_mr_reg reg = {.hdr.type = IPC_MR_REG, .kind = IPC_MR_FD, .len = 4096};
         memcpy(msg, &reg, sizeof(reg));
@@ -76,7 +73,6 @@ static void as_region(void)
 {
     struct end e;
     struct urnic_mr *mr;
-
     end_open(&e, &rig, "urn0", SIZE);
     struct lingering l = lingering_new(LONG);
     ck_assert_int_lt(urnic_reg_mr_fd(e.pd, l.fd, 0, 4096, 0, END_ACCESS, &mr), 0);
@@ -109,7 +105,6 @@ static void without_context(void)
 static void unread(void)
 {
     int s = raw_connect();
-
     for (unsigned i = 0; i < 4; i++)
         pass(s, "rubbish", 7, 1);
     close(s);
@@ -120,7 +115,6 @@ static void unread(void)
 static void as_kick(void)
 {
     struct end e;
-
     end_open(&e, &rig, "urn0", SIZE);
     for (unsigned i = 0; i < 3; i++) {
         usleep(20000);
@@ -136,7 +130,6 @@ static void against_events(void)
 {
     struct urnic_cm_channel *cm;
     struct end e;
-
     end_open(&e, &rig, "urn0", SIZE);
     ck_assert_int_eq(urnic_create_cm_channel(e.ctx, &cm), 0);
     int socks[] = {e.ctx->async.fd, urnic_channel_fd(e.channel), urnic_cm_channel_fd(cm)};
@@ -170,7 +163,6 @@ START_TEST(long_closes)
     uint64_t begin = rig_now_ms();
     char octet;
     int told[2];
-
     transfer(10);
     ck_assert_int_eq(chmod(rig.dir, 0755), 0);
     ck_assert_int_eq(chmod(rig.socket, 0666), 0);
@@ -196,7 +188,6 @@ static void ask(int s, const void *msg, size_t len, void *answer, size_t size)
 {
     uint8_t buf[IPC_MSG_MAX];
     ssize_t n;
-
     ck_assert_int_eq(ipc_send(s, msg, len, NULL, 0, 0), 0);
     n = recv(s, buf, sizeof(buf), 0);
     ck_assert_int_ge(n, (ssize_t)sizeof(struct ipc_hdr));
@@ -210,7 +201,6 @@ static unsigned answers(int s, unsigned n, int status)
     uint8_t buf[IPC_MSG_MAX];
     struct ipc_hdr hdr;
     unsigned such = 0;
-
     for (unsigned i = 0; i < n; i++) {
         struct pollfd p = {.fd = s, .events = POLLIN};
         ck_assert_msg(poll(&p, 1, 10000) == 1, "%u answers", i);
@@ -227,7 +217,6 @@ static void pass_last(int sock, const void *msg, size_t len, int fd)
 {
     char path[64], text[512] = "", *state;
     struct ipc_hdr hdr;
-
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)rig.pid);
     ck_assert_int_eq(kill(rig.pid, SIGSTOP), 0);
     do {
@@ -259,7 +248,6 @@ START_TEST(seals_wait_elsewhere)
     struct ipc_handle pd;
     struct ipc_slab slab;
     struct ipc_hdr opened;
-
     for (unsigned goes = 0; goes < 2; goes++) {
         int s = greeted(), other = greeted();
         ask(s, &open, sizeof(open), &opened, sizeof(opened));
@@ -298,7 +286,6 @@ START_TEST(end_with_one_open)
 {
     char octet;
     int told[2];
-
     ck_assert_int_eq(pipe(told), 0);
     to_test = told[1];
     pid_t pid = hostile(unread);

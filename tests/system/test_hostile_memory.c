@@ -30,7 +30,6 @@ static void reconnect(void)
 START_TEST(truncated_target)
 {
     struct urnic_mr *mr;
-
     hostile_pair();
     int fd = foreign(&y, &mr);
     ck_assert_int_eq(end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, 0x10000, mr->rkey, 1), 0);
@@ -61,7 +60,6 @@ START_TEST(truncated_source)
 {
     struct urnic_mr *mr;
     const unsigned cases = 3;
-
     for (unsigned i = 0; i < cases; i++) {
         hostile_pair();
         struct end *owner = i == 0 ? &x : &y;
@@ -101,7 +99,6 @@ END_TEST
 START_TEST(truncating_race)
 {
     pid_t pid = hostile(truncates);
-
     transfer(3 * ROUNDS);
     reach("urn1", "copy_fault", 1);
     finish(pid);
@@ -115,7 +112,6 @@ START_TEST(refused_memory)
     struct urnic_mr *mr;
     char path[] = "/var/tmp/urnic-XXXXXX";
     int disk = mkstemp(path), fd = memfd_create("short", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
     ck_assert_int_ge(disk, 0);
     unlink(path);
     ck_assert_int_eq(ftruncate(disk, SIZE), 0);
@@ -151,7 +147,6 @@ static int register_raw(uint64_t off, uint64_t len, uint64_t iova, unsigned acce
         .len = len,
         .iova = iova,
     };
-
     return client_conn_call(&y.ctx->conn, &req, sizeof(req), out, sizeof(*out), NULL, NULL);
 }
 
@@ -168,7 +163,6 @@ START_TEST(wild_addresses)
                              0xFFFFFFFF81000000ull,
                              0xFFFFFFFFFF600000ull};
     struct ipc_mr mr;
-
     hostile_pair();
     ck_assert_int_eq(register_raw(UINT64_MAX - 100, 102, 0, END_ACCESS, &mr), -EINVAL);
     ck_assert_int_eq(register_raw(4096, UINT64_MAX, 0, END_ACCESS, &mr), -EINVAL);
@@ -232,7 +226,6 @@ static void unmaps(void)
 START_TEST(unmapping_race)
 {
     pid_t pid = hostile(unmaps);
-
     transfer(3 * ROUNDS);
     reach("urn1", "copy_fault", 1);
     finish(pid);
@@ -245,7 +238,6 @@ static void dies(void)
 {
     uint8_t *p = malloc(SIZE);
     struct urnic_mr *mr;
-
     hostile_pair();
     ck_assert_int_eq(urnic_reg_mr_iova(y.pd, p, SIZE, 0x10000, END_ACCESS, &mr), 0);
     for (;;) {
@@ -280,7 +272,6 @@ START_TEST(holes_are_refused)
     static const size_t sizes[] = {4096, 1u << 20, 64u << 20}; /* the last one by another thread */
     struct urnic_mr *mr;
     void *mem;
-
     ck_sealed(a.ctx->db, a.ctx->db_size);
     for (const struct client_slab *s = a.ctx->slabs; s; s = s->next)
         ck_sealed(s->addr, s->size);
@@ -305,7 +296,6 @@ END_TEST
 START_TEST(large_queues_come_and_go)
 {
     struct urnic_cq *cq;
-
     end_open(&x, &rig, "urn0", SIZE);
     for (unsigned i = 0; i < 80; i++) { /* of 64 MiB: more than a client gets at a time */
         struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 1}};
@@ -336,7 +326,6 @@ START_TEST(each_queue_is_sealed)
     struct client_slab *s;
     struct urnic_srq *srq;
     struct urnic_qp *qp;
-
     end_open(&x, &rig, "urn0", SIZE);
     init.send_cq = init.recv_cq = x.cq;
     init.cap.max_send_sge = 4;
@@ -366,7 +355,6 @@ static void other_user(void)
 {
     struct urnic_mr *mr;
     int fd = memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
     if (setgid(65501) < 0 || setuid(65501) < 0)
         _exit(2);
     end_open(&x, &rig, "urn0", SIZE);
@@ -382,7 +370,6 @@ static void other_user(void)
 START_TEST(objects_of_others)
 {
     int status;
-
     if (geteuid() != 0)
         return; /* nobody can become another user */
     ck_assert_int_eq(chmod(rig.dir, 0755), 0);

@@ -43,7 +43,6 @@ static void id_qp(struct end *e, struct urnic_cm_id *id)
         .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
         .qp_type = URNIC_QPT_RC,
     };
-
     ck_assert_int_eq(urnic_create_id_qp(id, e->pd, &init, &e->qp), 0);
 }
 
@@ -51,7 +50,6 @@ static void id_qp(struct end *e, struct urnic_cm_id *id)
 static void ask(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
     ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
     inet_pton(AF_INET, "10.0.0.2", &at.sin_addr);
@@ -99,7 +97,6 @@ struct mallory {
 static int name_peer_at(struct end *e, uint32_t qpn, uint8_t host)
 {
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1};
-
     end_qp(e, URNIC_QPT_RC);
     int rc = urnic_modify_qp(
         e->qp, &attr, URNIC_QP_STATE | URNIC_QP_PORT | URNIC_QP_PKEY_INDEX | URNIC_QP_ACCESS_FLAGS);
@@ -129,7 +126,6 @@ static int move_to_peer(struct end *e, uint32_t qpn)
 {
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_RTS, .timeout = 14, .max_rd_atomic = 1};
     int rc = name_peer_at(e, qpn, 3);
-
     if (rc == 0)
         rc = urnic_modify_qp(e->qp, &attr,
                              URNIC_QP_STATE | URNIC_QP_TIMEOUT | URNIC_QP_RETRY_CNT |
@@ -150,7 +146,6 @@ static int move_to_peer(struct end *e, uint32_t qpn)
 static int reset(struct urnic_qp *qp)
 {
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_RESET};
-
     return urnic_modify_qp(qp, &attr, URNIC_QP_STATE);
 }
 
@@ -158,14 +153,12 @@ static int state_of(struct urnic_qp *qp)
 {
     struct urnic_qp_attr attr;
     int rc = urnic_query_qp(qp, &attr);
-
     return rc < 0 ? rc : (int)attr.qp_state;
 }
 
 static int obey(struct end *e, uint32_t word)
 {
     const uint32_t qpn = word & 0xFFFFFF;
-
     if (word == 0)
         return state_of(e->qp);
     if (word == RESET)
@@ -179,7 +172,6 @@ static void serve(int hear, int tell)
 {
     struct end e = {0};
     uint32_t qpn;
-
     if (setgid(MALLORY) < 0 || setuid(MALLORY) < 0)
         _exit(2);
     end_open(&e, &rig, "urn0", 65536);
@@ -195,7 +187,6 @@ static struct mallory mallory(void)
 {
     struct mallory m;
     int there[2], back[2];
-
     ck_assert_int_eq(pipe(there), 0);
     ck_assert_int_eq(pipe(back), 0);
     m.pid = fork_apart();
@@ -209,7 +200,6 @@ static struct mallory mallory(void)
 static int mallory_does(const struct mallory *m, uint32_t qpn)
 {
     int rc;
-
     ck_assert_int_eq(write(m->tell, &qpn, sizeof(qpn)), sizeof(qpn));
     ck_assert_int_eq(read(m->hear, &rc, sizeof(rc)), sizeof(rc));
     return rc;
@@ -220,7 +210,6 @@ static struct ipc_qp_info listed(uint32_t qpn)
     struct ipc_qp_filter m = {.hdr.type = IPC_QP_LIST, .device = "urn0", .qpn = qpn};
     static _Alignas(8) uint8_t buf[IPC_MSG_MAX];
     const struct ipc_qp_list *list = (const void *)buf;
-
     ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, buf, sizeof(buf)), 0);
     ck_assert_uint_eq(list->count, 1);
     return list->qp[0];
@@ -310,7 +299,6 @@ START_TEST(squatter_moves)
     struct ipc_addr_admin add = {.hdr.type = IPC_ADDR_ADD, .device = "urn1", .prefix_len = 24};
     static const uint8_t ip[16] = {[10] = 0xFF, 0xFF, 10, 0, 0, 3};
     struct ipc_hdr hdr;
-
     if (!up())
         return;
     memcpy(add.ip, ip, sizeof(ip));
@@ -333,7 +321,6 @@ static void looks(void)
 {
     struct ipc_qp_filter m = {.hdr.type = IPC_QP_LIST, .device = "urn0"};
     struct end e = {0};
-
     if (setgid(MALLORY) < 0 || setuid(MALLORY) < 0)
         _exit(2);
     end_open(&e, &rig, "urn0", 65536);
@@ -364,7 +351,6 @@ static void looks(void)
 START_TEST(secrets)
 {
     int status;
-
     if (!up())
         return;
     end_qp(&a, URNIC_QPT_RC);

@@ -58,7 +58,6 @@ static const char *urnic(void)
 static pid_t start_client(void)
 {
     pid_t pid = fork();
-
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         execl(urnic(), "urnic", "copy", "--socket", rig.socket, "--device", "urn0", "10.0.0.2:file",
@@ -74,7 +73,6 @@ static int post_receive(void *arg, struct urnic_qp *qp)
     struct urnic_sge sge = {
         .addr = e->mr->iova + IN_AT, .length = sizeof(struct copy_msg), .lkey = e->mr->lkey};
     struct urnic_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
-
     return urnic_post_recv(qp, &wr, NULL);
 }
 
@@ -85,7 +83,6 @@ static void say(struct urnic_conn *conn, const struct copy_msg *msg)
     struct urnic_send_wr wr = {
         .sg_list = &sge, .num_sge = 1, .opcode = URNIC_WR_SEND, .send_flags = URNIC_SEND_SIGNALED};
     struct urnic_wc wc;
-
     memcpy(end.mem, msg, sizeof(*msg));
     ck_assert_int_eq(urnic_post_send(conn->qp, &wr, NULL), 0);
     end_wait(&end, &wc, 10000);
@@ -97,7 +94,6 @@ static int status_of(pid_t client)
 {
     uint64_t until = rig_now_ms() + 20000;
     int status = 0;
-
     while (waitpid(client, &status, WNOHANG) != client) {
         if (rig_now_ms() > until) {
             kill(client, SIGKILL);
@@ -117,7 +113,6 @@ static void offer(uint64_t chunk, uint32_t octets)
     struct urnic_wc wc;
     struct stat st;
     pid_t client = start_client();
-
     ck_assert_int_eq(urnic_accept_conn(listener, &attr, post_receive, &end, &conn), 0);
     end_wait(&end, &wc, 10000);
     ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
@@ -163,7 +158,6 @@ END_TEST
 static pid_t start_rping(void)
 {
     pid_t pid = fork();
-
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         dup2(open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), STDOUT_FILENO);
@@ -181,7 +175,6 @@ static struct urnic_conn *connect_to_rping(void)
     uint64_t until = rig_now_ms() + 20000;
     struct urnic_conn *conn;
     int rc;
-
     while ((rc = urnic_connect_addr(end.ctx, "10.0.0.1", RPING_PORT, &attr, post_receive, &end,
                                     &conn)) == -ECONNREFUSED &&
            rig_now_ms() < until)
@@ -198,7 +191,6 @@ static void show_to_rping(struct urnic_conn *conn, const char *text)
     struct urnic_sge sge = {.addr = end.mr->iova, .length = 16, .lkey = end.mr->lkey};
     struct urnic_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = URNIC_WR_SEND};
     struct urnic_wc wc;
-
     snprintf((char *)end.mem + IN_AT + 64, LENGTH, "%s", text);
     memcpy(end.mem, &at, sizeof(at));
     memcpy(end.mem + sizeof(at), rest, sizeof(rest));
@@ -212,7 +204,6 @@ START_TEST(text_that_steers_a_terminal)
     pid_t server = start_rping();
     struct urnic_conn *conn = connect_to_rping();
     char said[1024];
-
     show_to_rping(conn, STEERING);
     urnic_close_conn(conn);
     ck_assert_int_eq(status_of(server), 0);

@@ -28,7 +28,6 @@ static unsigned daemon_fds(int *highest)
     const struct dirent *e;
     char path[64];
     unsigned n = 0;
-
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)rig.pid);
     DIR *d = opendir(path);
     ck_assert_ptr_nonnull(d);
@@ -44,7 +43,6 @@ static unsigned daemon_fds(int *highest)
 static void settle_fds(unsigned most)
 {
     uint64_t until = rig_now_ms() + 5000;
-
     int highest;
 
     for (unsigned n; (n = daemon_fds(&highest)) > most;) {
@@ -61,7 +59,6 @@ START_TEST(unwanted_descriptors)
                                   sizeof(struct ipc_mr_reg)};
     int fds[IPC_FD_MAX], highest;
     unsigned before = daemon_fds(&highest);
-
     for (unsigned i = 0; i < IPC_FD_MAX; i++)
         fds[i] = memfd_create("unwanted", MFD_CLOEXEC);
     for (unsigned i = 0; i < 80; i++) {
@@ -96,7 +93,6 @@ static void crowd_in(struct crowd *c)
     struct rlimit low;
     ssize_t got = 1;
     int highest;
-
     c->n = 0;
     ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, NULL, &c->old), 0);
     daemon_fds(&highest);
@@ -130,7 +126,6 @@ static void crowd_out(struct crowd *c)
 START_TEST(no_descriptors_left)
 {
     struct crowd c;
-
     crowd_in(&c);
     transfer(10);
     crowd_out(&c);
@@ -145,7 +140,6 @@ static void fill_up(uid_t uid, int told)
     struct urnic_context *ctx;
     unsigned n = 0;
     int rc;
-
     if (setgid(uid) < 0 || setuid(uid) < 0)
         _exit(2);
     while ((rc = urnic_open_at(rig.socket, "urn0", -1, &ctx)) == 0)
@@ -164,7 +158,6 @@ START_TEST(users_leave_room)
     unsigned n, left = 1024 - 2; /* `a` and `b`, who are the daemon's own user's */
     pid_t pid[3];
     int told[2];
-
     if (geteuid() != 0)
         return; /* there is only this user */
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &many), 0);
@@ -195,7 +188,6 @@ START_TEST(no_room_for_descriptors)
     int fd = memfd_create("region", MFD_CLOEXEC);
     struct urnic_mr *mr;
     struct crowd c;
-
     ck_assert_int_eq(ftruncate(fd, SIZE), 0);
     crowd_in(&c);
     ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, SIZE, 0, END_ACCESS, &mr), -EMFILE);
@@ -212,7 +204,6 @@ static struct rlimit no_more_descriptors(void)
 {
     struct rlimit old, low;
     int lowest = dup(0);
-
     close(lowest);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
     low = (struct rlimit){.rlim_cur = (rlim_t)lowest, .rlim_max = old.rlim_max};
@@ -244,7 +235,6 @@ static void makes_all(struct urnic_context *ctx, struct urnic_pd *pd, int want)
     struct urnic_qp *qp;
     struct urnic_cq *cq;
     void *mem;
-
     ck_assert_int_eq(urnic_create_channel(ctx, &ch), want);
     ck_assert_int_eq(urnic_create_cm_channel(ctx, &cm), want);
     ck_assert_int_eq(urnic_alloc(ctx, 4096, &mem), want);
@@ -270,7 +260,6 @@ START_TEST(no_descriptors_for_its_first_queue)
     struct urnic_context *ctx;
     struct urnic_pd *pd;
     int highest;
-
     ck_assert_int_eq(urnic_open_at(rig.socket, "urn0", -1, &ctx), 0);
     ck_assert_int_eq(urnic_alloc_pd(ctx, &pd), 0);
     unsigned before = daemon_fds(&highest);
@@ -296,7 +285,6 @@ static int asks(struct end *e, void *msg, size_t len, const int *fd)
     unsigned nfds = IPC_FD_MAX;
     ssize_t n =
         client_conn_raw(&e->ctx->conn, msg, len, fd, fd ? 1 : 0, reply, sizeof(reply), fds, &nfds);
-
     for (unsigned i = 0; n >= 0 && i < nfds; i++)
         close(fds[i]);
     return n < 0 ? (int)n : 0;
@@ -305,7 +293,6 @@ static int asks(struct end *e, void *msg, size_t len, const int *fd)
 static int asks_for_slab(struct end *e, uint64_t size, uint32_t flags)
 {
     struct ipc_slab_alloc m = {.hdr.type = IPC_SLAB_ALLOC, .size = size, .flags = flags};
-
     return asks(e, &m, sizeof(m), NULL);
 }
 
@@ -313,7 +300,6 @@ static int asks_for_slab(struct end *e, uint64_t size, uint32_t flags)
 START_TEST(slabs_within_quota)
 {
     const uint64_t quota = 64ull << 30;
-
     end_open(&x, &rig, "urn0", SIZE);
     ck_assert_int_eq(asks_for_slab(&x, quota - (2ull << 20), 0), 0);
     ck_assert_int_eq(asks_for_slab(&x, 1, IPC_SLAB_HUGE), -EDQUOT);
@@ -334,7 +320,6 @@ START_TEST(slabs_by_number)
     struct urnic_mr *mr;
     void *mem;
     int fd = memfd_create("small", MFD_CLOEXEC), rc = 0;
-
     end_open(&x, &rig, "urn0", SIZE);
     for (unsigned i = 0; i < MOST + 10; i++) {
         ck_assert_int_eq(urnic_alloc(x.ctx, 4096, &mem), 0);
@@ -407,7 +392,6 @@ START_TEST(impossible_queues)
     const struct urnic_srq_attr good = {.max_wr = 4, .max_sge = 1};
     struct urnic_srq *srq, nowhere;
     struct urnic_qp *qp;
-
     end_open(&x, &rig, "urn0", SIZE);
     for (unsigned i = 0; i < 4; i++) {
         struct urnic_srq_attr attr = good;
@@ -449,7 +433,6 @@ START_TEST(reads_no_answers)
     struct ipc_hello hello;
     uint64_t until = rig_now_ms() + 20000;
     int s = raw_connect();
-
     ipc_hello_fill(&hello, ~0ull);
     ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), NULL, 0, 0), 0);
     while (send(s, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) > 0 || errno == EAGAIN)
@@ -467,7 +450,6 @@ START_TEST(mappings_within_quota)
     int fd = memfd_create("huge", MFD_CLOEXEC), rc = 0;
     struct urnic_mr *mr[8];
     unsigned n = 0;
-
     if (ftruncate(fd, 1ll << 40) < 0)
         return; /* not on this machine */
     end_open(&x, &rig, "urn0", SIZE);
@@ -496,7 +478,6 @@ START_TEST(deferred_within_quota)
     struct ipc_hello hello;
     struct ipc_hdr hdr;
     int s = raw_connect();
-
     memcpy(m.av.dgid, nobody, sizeof(nobody));
     ipc_hello_fill(&hello, ~0ull);
     ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), NULL, 0, 0), 0);
@@ -547,7 +528,6 @@ static atomic_bool pumping;
 static void *pump(void *arg)
 {
     const struct ipc_ring *r = &bottomless->rq.ring;
-
     (void)arg;
     while (atomic_load(&pumping))
         atomic_store(&r->q->prod, atomic_load(&r->q->cons) + r->entries);
@@ -558,7 +538,6 @@ static void spoil(struct urnic_srq *srq)
 {
     const struct ipc_ring *r = &srq->rq.ring;
     struct urnic_async_event ev;
-
     for (unsigned i = 0; i < r->entries; i++)
         ((struct ipc_rqe *)(void *)(r->base + (size_t)i * r->stride))->nsge = IPC_SGE_MAX + 1;
     atomic_store(&r->q->prod, 1);
@@ -576,7 +555,6 @@ START_TEST(bottomless_receives)
     struct urnic_qp_init_attr init = {.cap = {.max_send_wr = 1, .max_send_sge = 1},
                                       .qp_type = URNIC_QPT_RC};
     pthread_t t;
-
     end_open(&x, &rig, "urn0", SIZE);
     end_open(&y, &rig, "urn1", SIZE);
     ck_assert_int_eq(urnic_create_srq(x.pd, &attr, NULL, &bottomless), 0);
@@ -612,7 +590,6 @@ END_TEST
 static void halt(void)
 {
     int status = 0;
-
     ck_assert_int_eq(kill(rig.pid, SIGSTOP), 0);
     ck_assert_int_eq(waitpid(rig.pid, &status, WUNTRACED), rig.pid);
     ck_assert(WIFSTOPPED(status));
@@ -625,7 +602,6 @@ START_TEST(kicks_unheard)
     uint64_t until = rig_now_ms() + 20000;
     useconds_t nap = 1000; /* in which it has to fall asleep */
     bool asleep = false;
-
     while (!asleep) {
         ck_assert_uint_lt(rig_now_ms(), until);
         usleep(nap);

@@ -48,7 +48,6 @@ static unsigned nqps; /* the hostile client's */
 static uint64_t now_ns(void)
 {
     struct timespec ts;
-
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
@@ -74,7 +73,6 @@ static void to_rtr(struct urnic_qp *qp, unsigned i, const uint16_t sgid[2])
                     .sgid_index = sgid[i % 2],
                     .dmac = {2, 0, 0, 0, 0, 1}},
     };
-
     ck_assert_int_eq(urnic_modify_qp(qp, &attr,
                                      URNIC_QP_STATE | URNIC_QP_PKEY_INDEX | URNIC_QP_PORT |
                                          URNIC_QP_ACCESS_FLAGS),
@@ -92,7 +90,6 @@ static uint16_t gid_of(struct urnic_context *ctx, uint8_t last)
 {
     const uint8_t want[16] = {[10] = 0xFF, 0xFF, 10, 0, 0, last};
     struct urnic_gid gid;
-
     for (uint16_t i = 1; urnic_query_gid(ctx, i, &gid) == 0; i += 2) {
         if (memcmp(gid.raw, want, sizeof(want)) == 0)
             return i;
@@ -111,7 +108,6 @@ struct hoard {
 static struct hoard hoard_open(void)
 {
     struct hoard h;
-
     ck_assert_int_eq(urnic_open_at(rig.socket, hostile_device, -1, &h.ctx), 0);
     ck_assert_int_eq(urnic_alloc_pd(h.ctx, &h.pd), 0);
     ck_assert_int_eq(urnic_create_cq(h.ctx, 4, NULL, NULL, &h.cq), 0);
@@ -129,7 +125,6 @@ static struct urnic_qp *hoard_qp(const struct hoard *h, unsigned i)
         .qp_type = URNIC_QPT_RC,
     };
     struct urnic_qp *qp;
-
     ck_assert_int_eq(urnic_create_qp(h->pd, &init, &qp), 0);
     to_rtr(qp, i, h->sgid);
     return qp;
@@ -138,7 +133,6 @@ static struct urnic_qp *hoard_qp(const struct hoard *h, unsigned i)
 static void holds(void)
 {
     struct hoard h;
-
     for (unsigned i = 0; i < nqps; i++) {
         if (i % PER_CONTEXT == 0)
             h = hoard_open();
@@ -158,7 +152,6 @@ static int talk(const void *msg, size_t len, void *reply, size_t size)
 {
     static _Alignas(16) uint8_t buf[IPC_MSG_MAX];
     struct ipc_hdr hdr;
-
     if (storm_sock == 0) {
         struct ipc_hello hello;
         storm_sock = raw_connect();
@@ -179,7 +172,6 @@ static void list(uint32_t pid)
 {
     struct ipc_qp_filter m = {.hdr.type = IPC_QP_LIST, .device = "urn0", .pid = pid};
     struct ipc_qp_list head;
-
     for (;;) {
         ck_assert_int_eq(talk(&m, sizeof(m), &head, sizeof(head)), 0);
         m.first = head.next;
@@ -200,7 +192,6 @@ static int admin(const char *text, void *reply, size_t size)
 {
     static _Alignas(8) uint8_t buf[1024];
     struct ipc_text *m = (void *)buf;
-
     *m = (struct ipc_text){.hdr.type = IPC_ADMIN, .len = (uint32_t)strlen(text)};
     memcpy(m->text, text, m->len);
     return talk(m, sizeof(*m) + m->len, reply, size);
@@ -210,7 +201,6 @@ static void lists_congestion_control(void)
 {
     static _Alignas(8) char buf[IPC_MSG_MAX + 1];
     char text[128];
-
     for (unsigned first = 0;;) {
         snprintf(text, sizeof(text),
                  "{\"cmd\":\"cc\",\"device\":\"urn0\",\"qps\":true,\"first\":%u}", first);
@@ -228,7 +218,6 @@ static void sets_congestion_control(void)
         "{\"cmd\":\"cc\",\"device\":\"urn0\",\"set\":\"none\"}",
     };
     struct ipc_hdr hdr;
-
     for (unsigned i = 0;; i++)
         ck_assert_int_eq(admin(texts[i % 2], &hdr, sizeof(hdr)), 0);
 }
@@ -246,7 +235,6 @@ static void changes_addresses(void)
 {
     const struct ipc_addr_admin del = address(IPC_ADDR_DEL), add = address(IPC_ADDR_ADD);
     struct ipc_hdr hdr;
-
     for (;;) {
         ck_assert_int_eq(talk(&del, sizeof(del), &hdr, sizeof(hdr)), 0);
         ck_assert_int_eq(talk(&add, sizeof(add), &hdr, sizeof(hdr)), 0);
@@ -259,14 +247,12 @@ static void address_is_there(void)
     const struct ipc_addr_admin add = address(IPC_ADDR_ADD);
     struct ipc_hdr hdr;
     int rc = rig_request(&rig, &add, sizeof(add), -1, &hdr, sizeof(hdr));
-
     ck_assert(rc == 0 || rc == -EEXIST);
 }
 
 static void makes_and_destroys(void)
 {
     struct hoard h = hoard_open();
-
     for (unsigned i = 0;; i++) {
         ck_assert_int_eq(urnic_destroy_qp(hoard_qp(&h, i)), 0);
         shared->done++;
@@ -293,7 +279,6 @@ static void send_arp(int s, uint8_t sender, uint8_t target, unsigned mac)
         .spa = {10, 0, 0, sender},
         .tpa = {10, 0, 0, target},
     };
-
     memcpy(f.eth.h_source, f.sha, 6);
     if (send(s, &f, sizeof(f), 0) == (ssize_t)sizeof(f))
         shared->done++;
@@ -305,7 +290,6 @@ static void announces(void)
 {
     const uint8_t first = 100, others = 100 + NEIGHBOURS;
     int s = packet_socket("v1", 0);
-
     for (unsigned i = 0; i < NEIGHBOURS; i++)
         send_arp(s, (uint8_t)(others + i), 1, 0);
     for (unsigned n = 0;; n++) {
@@ -318,7 +302,6 @@ static void announces(void)
 static void interface(unsigned long request, struct ifreq *ifr)
 {
     static int s = -1;
-
     if (s < 0)
         s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     strcpy(ifr->ifr_name, "v0");
@@ -330,7 +313,6 @@ static void interface(unsigned long request, struct ifreq *ifr)
 static void changes_mac(void)
 {
     struct ifreq ifr = {.ifr_hwaddr = {.sa_family = ARPHRD_ETHER, .sa_data = {2, 0, 0, 0, 7}}};
-
     for (unsigned i = 0;; i++) {
         ifr.ifr_hwaddr.sa_data[5] = (char)(i % 2 + 1);
         interface(SIOCSIFHWADDR, &ifr);
@@ -340,7 +322,6 @@ static void changes_mac(void)
 static void changes_mtu(void)
 {
     struct ifreq ifr = {0};
-
     for (unsigned i = 0;; i++) {
         ifr.ifr_mtu = i % 2 ? 4200 : 1500;
         interface(SIOCSIFMTU, &ifr);
@@ -357,7 +338,6 @@ struct wait {
 static int by_size(const void *one, const void *other)
 {
     const uint64_t *p = one, *q = other;
-
     return (*p > *q) - (*p < *q);
 }
 
@@ -367,7 +347,6 @@ static struct wait watch(void)
     static uint64_t took[WRITES];
     uint64_t begin = now_ns(), due = begin;
     unsigned done = shared->done, n = 0;
-
     while (n < WRITES && now_ns() - begin < TOO_LONG_NS) {
         struct urnic_wc wc;
         while (now_ns() < due)
@@ -400,7 +379,6 @@ static void watch_often(const char *what, unsigned least, double most_ms)
     double bound = 1e3 * most_ms * patience_factor();
     uint64_t until = rig_now_ms() + WATCH_MS;
     struct wait best = {.p99 = 1e9};
-
     for (unsigned i = 0; i < WATCHES || (best.p99 > bound && rig_now_ms() < until); i++) {
         struct wait w = watch();
         if (w.during >= least && w.p99 < best.p99)
@@ -417,7 +395,6 @@ static uint64_t all_jobs(const char *name)
 {
     char full[64];
     uint64_t n = 0;
-
     for (unsigned i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
         snprintf(full, sizeof(full), "%s_%s", jobs[i], name);
         n += counter("urn0", full);
@@ -431,7 +408,6 @@ static uint64_t all_jobs(const char *name)
 static void storm_within(const char *what, void (*fn)(void), unsigned budget, double most_ms)
 {
     uint64_t looks = all_jobs("visits"), over = all_jobs("over_budget"), most;
-
     shared->done = 0;
     pid_t pid = hostile(fn);
     for (uint64_t until = rig_now_ms() + 10000; shared->done == 0; usleep(1000))
@@ -455,7 +431,6 @@ static void storm(const char *what, void (*fn)(void), unsigned budget)
 static void all_storms(void (*storms_of_it)(void))
 {
     const char *most = getenv("STORM_QPS");
-
     nqps = most ? (unsigned)strtoul(most, NULL, 10) : QPS_DEFAULT;
     ck_assert_uint_gt(nqps, 0);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -504,7 +479,6 @@ static bool setup_interface(void)
 {
     const char *const args[] = {
         "--device", "name=urn0,port=dpdk:net_af_packet0,iface=v0,addr=10.0.0.1/24", NULL};
-
     if (!getenv("STORM_INTERFACE") || geteuid() != 0 || unshare(CLONE_NEWNET) < 0)
         return false;
     sh("sysctl -qw net.ipv6.conf.default.disable_ipv6=1");

@@ -24,7 +24,6 @@
 static bool for_all_users(void)
 {
     const struct rlimit few = {.rlim_cur = FILES, .rlim_max = FILES};
-
     if (geteuid() != 0)
         return false;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0); /* the daemon's, too */
@@ -40,7 +39,6 @@ typedef int (*take_fn)(struct urnic_context *ctx);
 static int take_pd(struct urnic_context *ctx)
 {
     struct urnic_pd *pd;
-
     return urnic_alloc_pd(ctx, &pd);
 }
 
@@ -50,7 +48,6 @@ static int take_id_of(struct urnic_context *ctx, struct urnic_cm_id **id)
     static struct urnic_cm_channel *ch;
     static const struct urnic_context *of;
     int rc = of == ctx ? 0 : urnic_create_cm_channel(ctx, &ch);
-
     of = ctx;
     return rc < 0 ? rc : urnic_create_id(ch, URNIC_PS_TCP, NULL, id);
 }
@@ -60,7 +57,6 @@ static int take_bound(struct urnic_context *ctx)
     const struct sockaddr_in any = {.sin_family = AF_INET};
     struct urnic_cm_id *id;
     int rc = take_id_of(ctx, &id);
-
     return rc < 0 ? rc : urnic_bind_addr(id, (const struct sockaddr *)(const void *)&any);
 }
 
@@ -68,7 +64,6 @@ static int take_listener(struct urnic_context *ctx)
 {
     struct urnic_cm_id *id;
     int rc = take_id_of(ctx, &id);
-
     return rc < 0 ? rc : urnic_listen(id, 0); /* at a port of its own */
 }
 
@@ -81,7 +76,6 @@ static int take_group(struct urnic_context *ctx)
     struct urnic_qp_init_attr init = {.cap = {.max_send_wr = 1, .max_send_sge = 1},
                                       .qp_type = URNIC_QPT_UD};
     struct urnic_pd *pd;
-
     if (of != ctx) {
         if (urnic_alloc_pd(ctx, &pd) < 0 || urnic_create_cq(ctx, 4, NULL, NULL, &init.send_cq) < 0)
             return -1;
@@ -106,7 +100,6 @@ static int take_neighbour(struct urnic_context *ctx)
                                       .qp_type = URNIC_QPT_RC};
     struct urnic_qp *qp;
     struct urnic_gid gid = {0};
-
     if (of != ctx) {
         for (sgid = 0; gid.raw[0] != 0xFE; sgid++)
             if (urnic_query_gid(ctx, sgid, &gid) < 0)
@@ -143,14 +136,12 @@ static int take_neighbour(struct urnic_context *ctx)
 static int take_channel(struct urnic_context *ctx)
 {
     struct urnic_channel *ch;
-
     return urnic_create_channel(ctx, &ch);
 }
 
 static int take_slab(struct urnic_context *ctx)
 {
     void *mem;
-
     return urnic_alloc(ctx, 1u << 30, &mem);
 }
 
@@ -158,7 +149,6 @@ static int take_slab(struct urnic_context *ctx)
 static int take_queues(struct urnic_context *ctx)
 {
     struct urnic_cq *cq;
-
     return urnic_create_cq(ctx, 1u << 20, NULL, NULL, &cq);
 }
 
@@ -168,7 +158,6 @@ static void hog(take_fn take, int told)
     struct urnic_context *ctx[CONTEXTS];
     unsigned n[2] = {0};
     int rc = 0;
-
     if (setgid(HOG) < 0 || setuid(HOG) < 0)
         _exit(2);
     for (unsigned i = 0; i < CONTEXTS; i++) {
@@ -215,7 +204,6 @@ static unsigned hogged(take_fn take)
 {
     int told[2], status;
     unsigned n[2];
-
     ck_assert_int_eq(pipe(told), 0);
     for (unsigned round = 0; round < 2; round++) {
         pid_t pid = fork_apart();
@@ -285,7 +273,6 @@ END_TEST
 static void within_memory(uint64_t n, uint64_t octets)
 {
     struct sysinfo mem;
-
     ck_assert_int_eq(sysinfo(&mem), 0);
     ck_assert_uint_gt(n, 0);
     ck_assert_uint_le(n * octets, ((uint64_t)mem.totalram + mem.totalswap) * mem.mem_unit / 8 * 7);
@@ -327,7 +314,6 @@ static bool datagram(struct end *e, struct urnic_qp *qp, uint32_t qpn, uint32_t 
     };
     const uint8_t to[16] = {[10] = 0xFF, 0xFF, 10, 0, 0, 2};
     struct urnic_wc wc;
-
     memcpy(ah.av.dgid, to, sizeof(to));
     if (urnic_post_send(qp, &wr, NULL) < 0)
         return false;
@@ -340,7 +326,6 @@ static void guesses(void)
 {
     struct urnic_qp *qp[GUESSERS];
     uint32_t qpn, qkey = 0x1000;
-
     if (setgid(HOG) < 0 || setuid(HOG) < 0)
         _exit(2);
     end_open(&x, &rig, "urn0", SIZE);
@@ -364,7 +349,6 @@ static void is_heard(void)
 {
     struct urnic_wc wc;
     char go;
-
     if (setgid(OTHER) < 0 || setuid(OTHER) < 0)
         _exit(2);
     end_open(&x, &rig, "urn0", SIZE);
@@ -391,7 +375,6 @@ static void is_heard(void)
 START_TEST(wrong_keys_cost_others_nothing)
 {
     int status;
-
     if (!for_all_users())
         return;
     ck_assert_int_eq(pipe(qpn_pipe), 0);
@@ -415,7 +398,6 @@ END_TEST
 static void await_taken(int sock)
 {
     int octets;
-
     while (ioctl(sock, SIOCOUTQ, &octets) == 0 && octets > 0)
         usleep(1000);
 }
@@ -424,7 +406,6 @@ static void await_taken(int sock)
 static unsigned leaves_unread(int *sock, bool fall_out)
 {
     unsigned i;
-
     struct ipc_slab_alloc m = {.hdr.type = IPC_SLAB_ALLOC, .size = 4096};
     struct urnic_context *ctx[CONTEXTS];
 
@@ -447,7 +428,6 @@ static unsigned receive_all(int sock, unsigned *refused)
 {
     struct ipc_hdr hdr;
     unsigned n = 0;
-
     for (unsigned i = 0; i < UNREAD; i++) {
         int fds[IPC_FD_MAX];
         unsigned nfds = IPC_FD_MAX;
@@ -468,7 +448,6 @@ static void unread_hog(int told, int go, bool fall_out)
     unsigned sum[2] = {0}, again = 0;
     int sock[CONTEXTS];
     char c = 0;
-
     unsigned n = leaves_unread(sock, fall_out);
     if (write(told, &c, 1) != 1 || read(go, &c, 1) != 1)
         _exit(4);
@@ -497,7 +476,6 @@ static void unread_descriptors(bool fall_out)
     int told[2], go[2], status;
     unsigned sum[2], again;
     char c = 0;
-
     rig.uid = OWNER;
     if (!for_all_users())
         return;

@@ -20,7 +20,6 @@ static struct end a, b; /* a uses keys that b makes */
 static void connect_again(void)
 {
     struct end *const ends[] = {&a, &b};
-
     for (unsigned i = 0; i < 2; i++) {
         if (ends[i]->qp)
             ck_assert_int_eq(urnic_destroy_qp(ends[i]->qp), 0);
@@ -59,7 +58,6 @@ static void write_by(uint32_t rkey, uint64_t va, uint32_t len, enum urnic_wc_sta
 static void complete(struct end *e, enum urnic_wc_status status, enum urnic_wc_opcode opcode)
 {
     struct urnic_wc wc;
-
     end_wait(e, &wc, 10000);
     ck_assert_msg(wc.status == status, "%s, not %s", urnic_wc_status_str(wc.status),
                   urnic_wc_status_str(status));
@@ -80,7 +78,6 @@ static void bind(struct urnic_mw *mw, const struct urnic_mr *mr, uint64_t off, u
                  enum urnic_wc_status status)
 {
     uint32_t key = urnic_inc_rkey(mw->rkey);
-
     post(&b, &(struct urnic_send_wr){.opcode = URNIC_WR_BIND_MW,
                                      .send_flags = URNIC_SEND_SIGNALED,
                                      .bind_mw = {.mw_rkey = mw->rkey,
@@ -100,7 +97,6 @@ START_TEST(windows)
 {
     struct urnic_mr *mr;
     struct urnic_mw *mw;
-
     ck_assert_int_eq(
         urnic_reg_mr(b.pd, b.mem, SIZE, URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_MW_BIND, &mr), 0);
     ck_assert_int_eq(urnic_alloc_mw(b.pd, 3, &mw), -EINVAL);
@@ -130,7 +126,6 @@ START_TEST(window_goes)
 {
     struct urnic_mr *mr;
     struct urnic_mw *mw;
-
     ck_assert_int_eq(
         urnic_reg_mr(b.pd, b.mem, PAGE, URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_MW_BIND, &mr), 0);
     ck_assert_int_eq(urnic_alloc_mw(b.pd, 2, &mw), 0);
@@ -171,7 +166,6 @@ START_TEST(fast_registration)
 {
     struct urnic_mr *mr;
     const struct urnic_sge segs[] = {seg(8 * PAGE, PAGE), seg(2 * PAGE, PAGE)};
-
     ck_assert_int_eq(urnic_alloc_mr(b.pd, b.mem + PAGE, 15 * PAGE, 2, &mr), 0);
     ck_assert_int_eq(urnic_free(b.ctx, b.mem), -EBUSY);
     uint32_t key = mr->rkey;
@@ -222,7 +216,6 @@ START_TEST(fast_registration_refused)
     };
     struct urnic_mr *mr;
     struct urnic_sge one = seg(PAGE, PAGE);
-
     ck_assert_int_eq(urnic_alloc_mr(b.pd, b.mem, PAGE, 0, &mr), -EINVAL);
     ck_assert_int_eq(urnic_alloc_mr(b.pd, b.mem, PAGE, 17, &mr), -EINVAL);
     ck_assert_int_eq(urnic_alloc_mr(b.pd, b.mem, 0, 1, &mr), -EINVAL);
@@ -253,7 +246,6 @@ START_TEST(fast_registration_too_late)
 {
     struct urnic_mr *mr;
     void *mem;
-
     ck_assert_int_eq(urnic_alloc(b.ctx, SIZE, &mem), 0);
     ck_assert_int_eq(urnic_alloc_mr(b.pd, mem, SIZE, 1, &mr), 0);
     uint32_t key = urnic_inc_rkey(mr->rkey);

@@ -34,7 +34,6 @@ START_TEST(lives_again)
 {
     const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
     struct urnic_wc wc;
-
     rig_open_pair(&rig, ",loss=0.02", &a, &b, SIZE);
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -63,7 +62,6 @@ START_TEST(resets_beside_a_shared_queue)
     const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
     struct urnic_srq_attr size = {.max_wr = 1, .max_sge = 1};
     struct urnic_qp_init_attr init = {.cap = {.max_send_wr = 4}, .qp_type = URNIC_QPT_RC};
-
     rig_open_pair(&rig, ",rate=200M", &a, &b, SIZE);
     ck_assert_int_eq(urnic_create_srq(b.pd, &size, NULL, &init.srq), 0);
     init.send_cq = init.recv_cq = b.cq;
@@ -94,7 +92,6 @@ static void fill_in_vain(struct urnic_qp *qp, bool fail)
     const struct urnic_qp_attr init = {.qp_state = URNIC_QPS_INIT, .port_num = 1},
                                error = {.qp_state = URNIC_QPS_ERR};
     const struct urnic_recv_wr wr = {.wr_id = 1};
-
     ck_assert_int_eq(urnic_modify_qp(qp, &init,
                                      URNIC_QP_STATE | URNIC_QP_PORT | URNIC_QP_PKEY_INDEX |
                                          URNIC_QP_ACCESS_FLAGS),
@@ -114,7 +111,6 @@ START_TEST(leaves_no_completions)
     struct urnic_qp *connected;
     struct urnic_wc wc;
     struct urnic_cq *cq;
-
     rig_open_pair(&rig, "", &a, &b, SIZE);
     meet();
     connected = a.qp;
@@ -150,7 +146,6 @@ START_TEST(leaves_others_completions)
 {
     const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
     struct urnic_qp *connected, *other;
-
     rig_open_pair(&rig, "", &a, &b, SIZE);
     meet();
     connected = a.qp;
@@ -177,7 +172,6 @@ static void *resets_for_ever(void *arg)
 {
     const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
     struct urnic_qp *qp = arg;
-
     while (!atomic_load(&finished)) {
         fill_in_vain(qp, true);
         ck_assert_int_eq(urnic_modify_qp(qp, &reset, URNIC_QP_STATE), 0);
@@ -194,7 +188,6 @@ START_TEST(resets_beside_traffic)
     struct urnic_wc wc[4];
     unsigned posted = 0, done = 0;
     pthread_t t;
-
     rig_open_pair(&rig, "", &a, &b, SIZE);
     meet();
     connected = a.qp;

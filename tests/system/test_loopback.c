@@ -18,7 +18,6 @@ static struct end a, b; /* both on urn0 */
 static void up_alone(void)
 {
     const char *args[] = {"--port", "mem:lone", "--addr", "10.0.0.1/24", NULL};
-
     rig_start(&rig, args);
     end_open(&a, &rig, "urn0", SIZE);
     end_open(&b, &rig, "urn0", SIZE);
@@ -44,7 +43,6 @@ START_TEST(to_the_own_address)
 {
     static const uint32_t sizes[] = {0, 1, 1025, SIZE / 2};
     struct urnic_wc wc;
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -83,7 +81,6 @@ static void connect_to_self(void)
     };
     struct urnic_cm_channel *ca, *cb;
     struct urnic_cm_id *listener, *active, *passive;
-
     inet_pton(AF_INET, "10.0.0.1", &to.sin_addr);
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
     ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
@@ -146,7 +143,6 @@ START_TEST(groups)
                                .ud = {.remote_qpn = 0xFFFFFF, .remote_qkey = 0x11}};
     struct urnic_wc wc;
     struct end far;
-
     up();
     end_open(&far, &rig, "urn1", SIZE);
     to.dgid[10] = to.dgid[11] = 0xFF;

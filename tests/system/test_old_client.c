@@ -17,7 +17,6 @@ static const uint8_t ip_b[16] = {[10] = 0xFF, 0xFF, 10, 0, 0, 2};
 static uint32_t new_id(struct old_end *e, uint64_t ref)
 {
     struct old_msg m = {0};
-
     old_put32(&m, 16, e->cm_channel);
     old_put32(&m, 20, 0x0106);
     old_put64(&m, 24, ref);
@@ -28,7 +27,6 @@ static uint32_t new_id(struct old_end *e, uint64_t ref)
 static void to_init(struct old_end *e)
 {
     struct old_msg m = {0};
-
     old_put32(&m, 16, e->qp);
     old_put32(&m, 20, 1u | 8u | 16u | 32u); /* state, access, P_Key index, port */
     old_put32(&m, 24, 1);
@@ -54,7 +52,6 @@ static void to_rts(struct old_end *e, uint32_t id)
 static void to_err(struct old_end *e)
 {
     struct old_msg m = {0};
-
     old_put32(&m, 16, e->qp);
     old_put32(&m, 20, 1);
     old_put32(&m, 24, 6);
@@ -65,7 +62,6 @@ static void to_err(struct old_end *e)
 static void conn(struct old_end *e, enum old_type type, uint32_t id, const char *text)
 {
     struct old_msg m = {0};
-
     old_put32(&m, 16, id);
     old_put32(&m, 24, e->qpn);
     m.b[36] = m.b[37] = 4;
@@ -80,7 +76,6 @@ static uint32_t listen_on(struct old_end *e)
     struct old_msg m = {0};
     uint32_t id = new_id(e, 100);
     uint16_t port = PORT;
-
     old_put32(&m, 16, id);
     memcpy(m.b + 24, ip_b, 16);
     memcpy(m.b + 40, &port, 2);
@@ -98,7 +93,6 @@ static uint32_t resolve(struct old_end *e)
     struct old_msg m = {0};
     uint32_t id = new_id(e, 200);
     uint16_t port = PORT;
-
     old_put32(&m, 16, id);
     old_put32(&m, 20, 5000);
     memcpy(m.b + 48, ip_b, 16);
@@ -118,7 +112,6 @@ static uint32_t resolve(struct old_end *e)
 static void migrate(struct old_end *e, uint32_t id)
 {
     struct old_msg m = {0};
-
     old_put32(&m, 16, id);
     old_put32(&m, 20, e->cm_channel);
     old_put64(&m, 24, 300);
@@ -130,7 +123,6 @@ START_TEST(one_connection)
     struct rig rig = {0};
     struct old_end a, b;
     struct old_msg m;
-
     rig_start_pair(&rig, "");
     old_open(&a, rig.socket, "urn0");
     old_open(&b, rig.socket, "urn1");

@@ -30,7 +30,6 @@ static void orphan(void)
 START_TEST(polls_now_and_then)
 {
     struct urnic_wc wc;
-
     transfer(10);
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_int_eq(urnic_poll_cq(a.cq, 1, &wc), 0);
@@ -48,7 +47,6 @@ END_TEST
 START_TEST(polls_what_was_done)
 {
     struct urnic_wc wc;
-
     for (unsigned i = 0; i < 8; i++) {
         ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 8, b.mr->iova, b.mr->rkey, i), 0);
         while (ipc_cq_peek(&(struct ipc_cq_view){.base = a.cq->view.base,
@@ -71,7 +69,6 @@ START_TEST(polls_after_the_end)
 {
     struct urnic_wc wc;
     int rc;
-
     transfer(10);
     rig_stop(&rig);
     while ((rc = urnic_poll_cq(a.cq, 1, &wc)) > 0)
@@ -110,7 +107,6 @@ static void *end(struct waiter *w, int rc)
 static void *waits_for_completion_events(void *w)
 {
     struct urnic_cq *cq;
-
     begin(w);
     return end(w, urnic_get_cq_event(a.channel, &cq, NULL));
 }
@@ -119,7 +115,6 @@ static void *waits_for_events(void *w)
 {
     struct urnic_async_event ev;
     int rc;
-
     begin(w);
     do {
         rc = urnic_get_async_event(a.ctx, &ev);
@@ -132,7 +127,6 @@ static void *waits_for_events(void *w)
 static void *waits_for_connection_events(void *w)
 {
     struct urnic_cm_event ev;
-
     begin(w);
     return end(w, urnic_get_cm_event(cm_channel, &ev));
 }
@@ -142,7 +136,6 @@ static void *connects(void *w)
 {
     struct urnic_conn_attr attr = end_conn_attr(&a, -1);
     struct urnic_conn *conn;
-
     begin(w);
     return end(w, urnic_connect_addr(a.ctx, "10.0.0.99", 7, &attr, NULL, NULL, &conn));
 }
@@ -151,7 +144,6 @@ static void *accepts(void *w)
 {
     struct urnic_conn_attr attr = end_conn_attr(&a, -1);
     struct urnic_conn *conn;
-
     begin(w);
     return end(w, urnic_accept_conn(listener, &attr, NULL, NULL, &conn));
 }
@@ -160,7 +152,6 @@ static void *makes_an_address_handle(void *w)
 {
     struct urnic_ah_attr attr = {.dgid = {[10] = 0xFF, 0xFF, 10, 0, 0, 99}, .sgid_index = 3};
     struct urnic_ah *ah;
-
     begin(w);
     return end(w, urnic_create_ah(a.pd, &attr, &ah));
 }
@@ -169,7 +160,6 @@ static void *spins(void *w)
 {
     struct urnic_wc wc;
     int rc;
-
     begin(w);
     while ((rc = urnic_poll_cq(b.cq, 1, &wc)) == 0)
         ;
@@ -180,7 +170,6 @@ static void *asks_again_and_again(void *w)
 {
     struct urnic_port_attr port;
     int rc;
-
     begin(w);
     while ((rc = urnic_query_port(a.ctx, &port)) == 0)
         ;
@@ -201,7 +190,6 @@ START_TEST(waits)
         {.what = "query_port", .fn = asks_again_and_again},
     };
     const unsigned n = sizeof(all) / sizeof(all[0]);
-
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &cm_channel), 0);
     ck_assert_int_eq(urnic_listen_addr(a.ctx, NULL, 0, 0, &listener), 0);
     for (unsigned i = 0; i < n; i++) {
@@ -234,7 +222,6 @@ START_TEST(polls_descriptors)
     struct urnic_async_event ev;
     struct urnic_cm_event cm;
     struct urnic_cq *cq;
-
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &cm_channel), 0);
     ck_assert_int_eq(urnic_listen_addr(a.ctx, NULL, 0, 0, &listener), 0);
     struct pollfd p[] = {
@@ -272,7 +259,6 @@ START_TEST(destroys)
     struct urnic_srq *srq;
     struct urnic_srq_attr attr = {.max_wr = 4, .max_sge = 1};
     struct sockaddr_in any = {.sin_family = AF_INET};
-
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &cm_channel), 0);
     ck_assert_int_eq(urnic_create_id(cm_channel, URNIC_PS_TCP, NULL, &id), 0);
     ck_assert_int_eq(urnic_bind_addr(id, (const struct sockaddr *)&any), 0);
@@ -293,7 +279,6 @@ START_TEST(outlived_by_a_new_one)
 {
     struct urnic_wc wc;
     struct end old[2];
-
     transfer(10);
     rig_kill(&rig);
     old[0] = a;

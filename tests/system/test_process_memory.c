@@ -63,7 +63,6 @@ static void post(struct end *e, enum urnic_wr_opcode op, const struct urnic_mr *
         .opcode = op,
         .send_flags = URNIC_SEND_SIGNALED,
     };
-
     if (op == URNIC_WR_ATOMIC_FETCH_AND_ADD || op == URNIC_WR_ATOMIC_CMP_AND_SWP) {
         wr.atomic.remote_addr = theirs->iova + to;
         wr.atomic.rkey = theirs->rkey;
@@ -141,7 +140,6 @@ static void use(uint8_t *mem, const struct urnic_mr *mr, bool writable)
 static void use_all(void *mem, size_t size)
 {
     struct urnic_mr *mr;
-
     ck_assert_uint_ge(size, LEN + 2 * AT);
     ck_assert_int_eq(urnic_reg_mr(b.pd, mem, size, END_ACCESS, &mr), 0);
     ck_assert_ptr_eq(mr->addr, mem);
@@ -158,7 +156,6 @@ static uint8_t data_segment[SIZE];
 START_TEST(private_memory)
 {
     uint8_t on_stack[LEN + 2 * AT + 16];
-
     up();
     uint8_t *heap = malloc(SIZE);
     use_all(heap + 8, SIZE - 8);
@@ -189,7 +186,6 @@ END_TEST
 START_TEST(shared_memory)
 {
     char name[] = "/dev/shm/urnic-test-XXXXXX";
-
     up();
     void *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     use_all(p, SIZE);
@@ -228,7 +224,6 @@ START_TEST(shared_objects_are_mapped)
 {
     struct urnic_mr *mr;
     char name[] = "/dev/shm/urnic-test-XXXXXX";
-
     up();
     int fd = mkstemp(name);
     ck_assert_int_eq(ftruncate(fd, SIZE), 0);
@@ -253,7 +248,6 @@ START_TEST(rights_of_pages)
 {
     struct urnic_mr *mr;
     uint8_t *p = mmap(NULL, 3 * SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
     up();
     fill(p, SIZE, 5);
     ck_assert_int_eq(mprotect(p, SIZE, PROT_READ), 0);
@@ -293,7 +287,6 @@ START_TEST(pages_that_go)
 {
     struct urnic_mr *mr;
     uint8_t *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
     up();
     ck_assert_int_eq(urnic_reg_mr(b.pd, p, SIZE, END_ACCESS, &mr), 0);
     ck_assert_int_eq(munmap(p + 16384, 4096), 0);
@@ -335,7 +328,6 @@ START_TEST(many_regions)
     static struct urnic_mr *mr[REGIONS * 8];
     const unsigned n = sizeof(mr) / sizeof(mr[0]);
     uint8_t *heap = malloc(SIZE);
-
     up();
     memset(heap, 0, SIZE);
     for (unsigned i = 0; i < n; i++)
@@ -360,7 +352,6 @@ START_TEST(forked_children)
     uint8_t *heap = malloc(SIZE);
     struct urnic_mr *mr;
     int pipes[2];
-
     up();
     memset(heap, 1, SIZE);
     ck_assert_int_eq(urnic_reg_mr(b.pd, heap, SIZE, END_ACCESS, &mr), 0);

@@ -59,7 +59,6 @@ static void nap_us(long us)
 static uint64_t word(const struct end *e, size_t off)
 {
     uint64_t v;
-
     memcpy(&v, e->mem + off, sizeof(v));
     return v;
 }
@@ -75,7 +74,6 @@ static _Atomic bool enough;
 static void *change(void *arg)
 {
     _Atomic uint64_t *version = arg, *data = version + 1;
-
     for (uint64_t v = 1; !enough; v += 2) {
         atomic_store(version, v);
         for (unsigned i = 0; i < WORDS; i++) {
@@ -99,7 +97,6 @@ START_TEST(reads_whole_records)
     uint64_t end = rig_now_ms() + 2000;
     unsigned whole = 0;
     pthread_t owner;
-
     up();
     meet();
     enough = false;
@@ -139,7 +136,6 @@ static uint64_t swap(struct end *e, uint64_t remote, uint32_t rkey, uint64_t fro
         .opcode = URNIC_WR_ATOMIC_CMP_AND_SWP,
         .send_flags = URNIC_SEND_SIGNALED,
         .atomic = {.remote_addr = remote, .compare_add = from, .swap = to, .rkey = rkey}};
-
     ck_assert_int_eq(urnic_post_send(e->qp, &wr, NULL), 0);
     end_expect(e, URNIC_WC_SUCCESS, 0);
     return word(e, 0);
@@ -151,7 +147,6 @@ static void count_up(unsigned me)
     struct urnic_conn_attr attr;
     struct urnic_conn *conn;
     uint64_t offer[2]; /* address, key */
-
     end_open(&a, &rig, me % 2 ? "urn0" : "urn1", 4096);
     attr = end_conn_attr(&a, 30000);
     ck_assert_int_eq(urnic_connect_addr(a.ctx, "10.0.0.2", PORT, &attr, NULL, NULL, &conn), 0);
@@ -182,7 +177,6 @@ START_TEST(locks_among_processes)
     struct urnic_conn *conn[OWNERS];
     struct urnic_listener *listener;
     pid_t pid[OWNERS];
-
     rig_start_pair(&rig, ",loss=0.02");
     end_open(&b, &rig, "urn1", 4096);
     uint64_t offer[2] = {b.mr->iova, b.mr->rkey};
@@ -227,7 +221,6 @@ static void post_shared(unsigned place)
     const struct urnic_sge sge = {
         .addr = b.mr->iova + 64ull * place, .length = 64, .lkey = b.mr->lkey};
     const struct urnic_recv_wr wr = {.wr_id = place, .sg_list = &sge, .num_sge = 1};
-
     ck_assert_int_eq(urnic_post_srq_recv(srq, &wr, NULL), 0);
 }
 
@@ -235,7 +228,6 @@ static void post_shared(unsigned place)
 static void take_message(const struct urnic_wc *wc, unsigned *next)
 {
     uint64_t sender = word(&b, 64 * wc->wr_id), number = word(&b, 64 * wc->wr_id + 8);
-
     ck_assert_int_eq(wc->status, URNIC_WC_SUCCESS);
     ck_assert_uint_lt(sender, SENDERS);
     ck_assert_uint_eq(number, next[sender]++);
@@ -245,7 +237,6 @@ static bool limit_reached(void)
 {
     struct pollfd p = {.fd = urnic_async_fd(b.ctx), .events = POLLIN};
     struct urnic_async_event event;
-
     if (poll(&p, 1, 0) != 1)
         return false;
     ck_assert_int_eq(urnic_get_async_event(b.ctx, &event), 0);
@@ -263,7 +254,6 @@ START_TEST(refills_when_told)
     unsigned next[SENDERS] = {0}, used[PLACES], came = 0, sent = 0, left = 0, told = 0;
     uint64_t end = rig_now_ms() + 60000;
     struct urnic_wc wc;
-
     up();
     ck_assert_int_eq(urnic_create_srq(b.pd, &size, NULL, &srq), 0);
     for (unsigned i = 0; i < PLACES; i++)
@@ -320,7 +310,6 @@ END_TEST
 static void send_backwards(struct urnic_qp *const *to, struct urnic_ah *ah)
 {
     const struct urnic_sge sge = {.addr = a.mr->iova, .length = 64, .lkey = a.mr->lkey};
-
     for (unsigned i = 0; i < DATAGRAMS; i++) {
         const struct urnic_send_wr wr = {.sg_list = &sge,
                                          .num_sge = 1,
@@ -339,7 +328,6 @@ START_TEST(has_what_was_posted)
     struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 64};
     struct urnic_gid gid;
     struct urnic_ah *ah;
-
     rig_open_pair(&rig, "", &a, &b, SIZE);
     end_datagrams(&a);
     for (unsigned i = 0; i < QUEUES; i++) {
@@ -378,7 +366,6 @@ START_TEST(waits_at_fences)
                                .opcode = URNIC_WR_RDMA_WRITE,
                                .send_flags = URNIC_SEND_SIGNALED | URNIC_SEND_FENCE};
     const uint32_t len = 20000;
-
     up();
     meet();
     sge = (struct urnic_sge){.addr = a.mr->iova, .length = len, .lkey = a.mr->lkey};
@@ -410,7 +397,6 @@ START_TEST(sends_what_atomics_have_brought)
                                 .num_sge = 1,
                                 .opcode = URNIC_WR_ATOMIC_FETCH_AND_ADD,
                                 .send_flags = URNIC_SEND_SIGNALED};
-
     up();
     meet();
     sge = (struct urnic_sge){.addr = a.mr->iova, .length = 8, .lkey = a.mr->lkey};
@@ -448,7 +434,6 @@ START_TEST(closes_windows)
     struct urnic_mr *mr;
     struct urnic_mw *mw;
     unsigned cut = 0;
-
     up();
     ck_assert_int_eq(urnic_reg_mr(b.pd, b.mem, SIZE, END_ACCESS | URNIC_ACCESS_MW_BIND, &mr), 0);
     ck_assert_int_eq(urnic_alloc_mw(b.pd, 2, &mw), 0);
@@ -500,7 +485,6 @@ static void *get_events(void *arg)
 {
     struct urnic_cm_event ev;
     uintptr_t n = 0;
-
     while (urnic_get_cm_event(arg, &ev) == 0)
         n++; /* its id may be gone by now */
     return (void *)n;
@@ -517,7 +501,6 @@ START_TEST(destroys_ids_with_events)
     struct urnic_cm_id *id[8];
     pthread_t reader;
     void *events;
-
     rig_open_pair(&rig, "", &a, &b, SIZE);
     init.send_cq = init.recv_cq = a.cq;
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
@@ -554,7 +537,6 @@ START_TEST(tells_the_key)
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct urnic_cm_channel *ca, *cb;
     struct urnic_cm_id *listener, *active, *passive;
-
     rig_open_pair(&rig, "", &a, &b, SIZE);
     end_datagrams(&a);
     init.send_cq = init.recv_cq = b.cq;
@@ -605,7 +587,6 @@ static void be_a_parent(int told)
 {
     struct urnic_conn_attr attr;
     struct urnic_conn *conn;
-
     end_open(&a, &rig, "urn0", 4096);
     attr = end_conn_attr(&a, 30000);
     ck_assert_int_eq(urnic_connect_addr(a.ctx, "10.0.0.2", PORT, &attr, NULL, NULL, &conn), 0);
@@ -624,7 +605,6 @@ START_TEST(dies_before_its_child)
     struct urnic_conn *conn;
     pid_t child;
     int told[2];
-
     rig_start_pair(&rig, ",loss=0.02");
     end_open(&b, &rig, "urn1", 4096);
     struct urnic_conn_attr attr = end_conn_attr(&b, 30000);

@@ -40,7 +40,6 @@ static void down(void)
 START_TEST(has_huge_pages)
 {
     void *large, *small;
-
     up();
     ck_assert_int_eq(urnic_alloc(a.ctx, 4u << 20, &large), 0);
     ck_assert_int_eq(urnic_alloc(a.ctx, 4096, &small), 0);
@@ -64,7 +63,6 @@ START_TEST(keeps_contexts_apart)
     struct urnic_cm_id *ia, *ib;
     struct urnic_cq *cq;
     struct urnic_qp *qp;
-
     up();
     ck_assert_int_eq(urnic_create_cq(a.ctx, 4, NULL, b.channel, &cq), -EINVAL);
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
@@ -94,7 +92,6 @@ START_TEST(keeps_handles_apart)
 {
     struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 1};
     struct urnic_send_wr wr = {.opcode = URNIC_WR_SEND, .ud = {.remote_qpn = 2, .remote_qkey = 1}};
-
     up();
     end_datagrams(&a);
     attr.dgid[10] = attr.dgid[11] = 0xFF;
@@ -123,7 +120,6 @@ static int context_of(const char *device)
     struct ipc_ctx_open open = {.hdr.type = IPC_CTX_OPEN, .worker = -1};
     struct ipc_hello hello;
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
     memcpy(sa.sun_path, rig.socket, strlen(rig.socket) + 1);
     ck_assert_int_eq(connect(s, (const struct sockaddr *)&sa, sizeof(sa)), 0);
     ipc_hello_fill(&hello, ~0ull);
@@ -138,7 +134,6 @@ static int context_of(const char *device)
 static int answer(int s)
 {
     struct ipc_hdr hdr;
-
     ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
     return hdr.status;
 }
@@ -147,7 +142,6 @@ static int answer(int s)
 static unsigned granted(int s, const void *msg, size_t len, int *refusal)
 {
     unsigned sent = 0, n = 0;
-
     for (*refusal = 0; *refusal == 0 || n < sent;) {
         while (*refusal == 0 && sent - n < AHEAD) {
             ck_assert_int_eq(ipc_send(s, msg, len, NULL, 0, 0), 0);
@@ -214,7 +208,6 @@ START_TEST(has_the_queues_it_says)
 {
     struct urnic_device_attr has;
     struct urnic_cq *cq;
-
     up();
     ck_assert_int_eq(urnic_query_device(a.ctx, &has), 0);
     ck_assert_int_eq(urnic_create_cq(a.ctx, (int)has.max_cqe, NULL, NULL, &cq), 0);
@@ -248,7 +241,6 @@ START_TEST(misses_objects)
     struct urnic_cm_id *id;
     struct urnic_conn *conn;
     struct urnic_qp *qp;
-
     up();
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
     ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
@@ -277,7 +269,6 @@ START_TEST(counts_channels)
     struct urnic_cq *cq;
     struct rlimit files;
     unsigned n = 1, m = 0; /* the end has one */
-
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
     files.rlim_cur = files.rlim_max;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
@@ -313,7 +304,6 @@ START_TEST(serves_a_thousand)
     struct urnic_cm_channel *ca, *cb;
     struct urnic_cm_id *listener;
     struct urnic_qp *qp;
-
     up();
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
     ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
@@ -358,7 +348,6 @@ END_TEST
 START_TEST(looks_at_the_mask_only)
 {
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1};
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     ck_assert_int_eq(urnic_modify_qp(a.qp, &attr,
@@ -380,7 +369,6 @@ START_TEST(refuses_mixed_families)
 {
     struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 1};
     struct urnic_ah *ah;
-
     up();
     inet_pton(AF_INET6, "fd00::77", attr.dgid);
     uint64_t begin = rig_now_ms();
@@ -397,7 +385,6 @@ START_TEST(moves_all_or_nothing)
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1, .qkey = 1};
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_UD, .cc = "swift"};
     struct urnic_qp *qp;
-
     up();
     init.send_cq = init.recv_cq = a.cq;
     ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp), 0);
@@ -427,7 +414,6 @@ START_TEST(counts_from_zero)
 {
     const unsigned access = END_ACCESS | URNIC_ACCESS_ZERO_BASED;
     struct urnic_mr *mr;
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -450,7 +436,6 @@ END_TEST
 START_TEST(registers_nothing)
 {
     struct urnic_mr *mr, *remote;
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -496,7 +481,6 @@ START_TEST(takes_given_macs)
     struct urnic_port_attr port;
     struct urnic_ah *ah;
     struct urnic_wc wc;
-
     up();
     end_datagrams(&a);
     end_datagrams(&b);
@@ -544,7 +528,6 @@ static uint64_t stream_to_few_places(void)
     uint64_t before = rig_counter(&rig, "urn1", "tx_rnr_nak");
     unsigned sent = 0, received = 0;
     struct urnic_wc wc;
-
     for (unsigned i = 0; i < TURN_RECVS; i++)
         ck_assert_int_eq(end_post_recv(&b, i * 4096, 4096, i), 0);
     for (unsigned i = 0; i < TURN_SENDS; i++)
@@ -576,7 +559,6 @@ START_TEST(lets_receivers_in)
                           NULL};
     cpu_set_t first;
     unsigned good = 0;
-
     CPU_ZERO(&first);
     CPU_SET(0, &first);
     ck_assert_int_eq(sched_setaffinity(0, sizeof(first), &first), 0);
@@ -610,7 +592,6 @@ START_TEST(tells_all)
 {
     struct urnic_srq *srq[EVENTS];
     struct urnic_async_event ev;
-
     up();
     for (uintptr_t i = 0; i < EVENTS; i++) {
         struct urnic_srq_attr attr = {.max_wr = 4, .max_sge = 1};

@@ -37,7 +37,6 @@ static void id_qp(struct end *e, struct urnic_cm_id *id)
         .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
         .qp_type = URNIC_QPT_RC,
     };
-
     ck_assert_int_eq(urnic_create_id_qp(id, e->pd, &init, &e->qp), 0);
     ck_assert_int_eq(end_post_recv(e, 0, 64, 7), 0);
 }
@@ -86,7 +85,6 @@ START_TEST(answers_before_the_event)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct meeting m;
-
     up();
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
     meet(&m, (struct sockaddr *)&to);
@@ -111,7 +109,6 @@ static void change_address(enum ipc_type type, const char *ip)
 {
     struct ipc_addr_admin m = {.hdr.type = (uint16_t)type, .device = "urn1", .prefix_len = 64};
     struct ipc_hdr reply;
-
     inet_pton(AF_INET6, ip, m.ip);
     ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
 }
@@ -122,7 +119,6 @@ START_TEST(accepts_from_its_address)
 {
     struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
     struct meeting m;
-
     up();
     change_address(IPC_ADDR_ADD, "fd00::22");
     inet_pton(AF_INET6, "fd00::22", &to.sin6_addr);
@@ -148,7 +144,6 @@ START_TEST(says_who_is_missing)
                  {"10.0.0", 0, -EINVAL}};
     struct urnic_conn_attr attr = {.qp = {.qp_type = URNIC_QPT_RC}};
     struct urnic_conn *conn;
-
     up();
     attr.pd = a.pd;
     attr.qp.send_cq = attr.qp.recv_cq = a.cq;
@@ -169,7 +164,6 @@ START_TEST(gives_up_in_time)
     struct urnic_cm_channel *ca;
     struct urnic_cm_id *id;
     uint64_t best = UINT64_MAX;
-
     up();
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
     for (unsigned i = 0; i < 3 && best > 1300; i++) { /* the machine may be busy */
@@ -198,7 +192,6 @@ START_TEST(resolves_again)
     const struct sockaddr *src = (struct sockaddr *)&from, *dst = (struct sockaddr *)&to;
     struct urnic_cm_channel *ca;
     struct urnic_cm_id *id;
-
     up();
     inet_pton(AF_INET6, "fd00::2", &six.sin6_addr);
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
@@ -227,7 +220,6 @@ START_TEST(groups_are_no_peers)
     const struct sockaddr *dst = (struct sockaddr *)&to, *dst6 = (struct sockaddr *)&six;
     struct urnic_cm_channel *ca;
     struct urnic_cm_id *id, *datagrams;
-
     up();
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
     ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
@@ -268,7 +260,6 @@ START_TEST(chooses_its_source)
     struct urnic_cm_channel *ca;
     struct urnic_cm_id *id;
     uint8_t local[16];
-
     rig_start(&rig, args);
     end_open(&a, &rig, "urn0", SIZE);
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
@@ -303,7 +294,6 @@ END_TEST
 static void check_class(const struct end *e, uint8_t tclass, uint8_t sl)
 {
     struct urnic_qp_attr attr;
-
     ck_assert_int_eq(urnic_query_qp(e->qp, &attr), 0);
     ck_assert_uint_eq(attr.ah_attr.tclass, tclass);
     ck_assert_uint_eq(attr.ah_attr.sl, sl);
@@ -315,7 +305,6 @@ START_TEST(sends_in_its_class)
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct urnic_conn_param param = {.tclass = 26 << 2, .sl = 16};
     struct meeting m;
-
     up();
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
     meet(&m, (struct sockaddr *)&to);
@@ -343,7 +332,6 @@ START_TEST(sends_in_its_devices_class)
     struct urnic_port_attr port;
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct meeting m;
-
     rig_open_pair(&rig, ",dscp=26", &a, &b, SIZE);
     ck_assert_int_eq(urnic_query_port(a.ctx, &port), 0);
     ck_assert_uint_eq(port.dscp, 26);
@@ -375,7 +363,6 @@ END_TEST
 static void check_retries(const struct end *e, unsigned retry_cnt, unsigned rnr_retry)
 {
     struct urnic_qp_attr attr;
-
     ck_assert_int_eq(urnic_query_qp(e->qp, &attr), 0);
     ck_assert_uint_eq(attr.retry_cnt, retry_cnt);
     ck_assert_uint_eq(attr.rnr_retry, rnr_retry);
@@ -391,7 +378,6 @@ START_TEST(tries_as_the_peer_says)
         .retry_counts_set = true, .retry_count = 2, .rnr_retry_count = 3};
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct meeting m;
-
     up();
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
     meet(&m, (struct sockaddr *)&to);

@@ -37,7 +37,6 @@ static int post_to(struct urnic_srq *srq, uint64_t wr_id)
 {
     const struct urnic_sge sge = {.addr = b.mr->iova, .length = 64, .lkey = b.mr->lkey};
     const struct urnic_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
-
     return urnic_post_srq_recv(srq, &wr, NULL);
 }
 
@@ -47,7 +46,6 @@ START_TEST(shared_receives)
     struct urnic_srq_attr attr = {.max_wr = 8, .max_sge = 1};
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 1}};
     uint64_t posted = 0, used = 0;
-
     up();
     ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
     ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
@@ -99,7 +97,6 @@ START_TEST(grows_under_load)
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 1}};
     pthread_t thread;
     uint64_t posted = 0;
-
     up();
     ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
     ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
@@ -133,7 +130,6 @@ static int step(const struct urnic_srq *srq, uint32_t handle, uint32_t what, uin
     struct ipc_srq_resize req = {
         .hdr.type = IPC_SRQ_RESIZE, .srq = handle, .step = what, .max_wr = max_wr};
     struct ipc_hdr reply;
-
     return client_conn_call(&srq->ctx->conn, &req, sizeof(req), &reply, sizeof(reply), NULL, NULL);
 }
 
@@ -142,7 +138,6 @@ START_TEST(wild_steps)
 {
     struct urnic_srq_attr attr = {.max_wr = 8, .max_sge = 1};
     struct urnic_srq *srq;
-
     up();
     ck_assert_int_eq(urnic_create_srq(b.pd, &attr, NULL, &srq), 0);
     ck_assert_int_eq(step(srq, srq->handle, IPC_RESIZE_COMMIT, 0), -EINVAL);

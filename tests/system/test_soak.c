@@ -27,7 +27,7 @@ static unsigned shown; /* progress */
 static unsigned descriptors(pid_t pid)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
     DIR *d = opendir(path);
     unsigned n = 0;
     ck_assert_ptr_nonnull(d);
@@ -53,10 +53,10 @@ static long resident_kib(pid_t pid)
 {
     char path[64], line[256];
     long kib = -1;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     FILE *f = fopen(path, "re");
     ck_assert_ptr_nonnull(f);
-    while (fgets(line, sizeof line, f))
+    while (fgets(line, sizeof(line), f))
         if (sscanf(line, "VmRSS: %ld", &kib) == 1)
             break;
     fclose(f);
@@ -68,11 +68,11 @@ static long long counter(const struct rig *r, const char *name)
 {
     char command[512], line[16384];
     long long sum = 0;
-    snprintf(command, sizeof command, "%s --socket %s stat --all --json", getenv("URNIC"),
+    snprintf(command, sizeof(command), "%s --socket %s stat --all --json", getenv("URNIC"),
              r->socket);
     FILE *p = popen(command, "re");
     ck_assert_ptr_nonnull(p);
-    while (fgets(line, sizeof line, p)) {
+    while (fgets(line, sizeof(line), p)) {
         json_t *o = json_loads(line, 0, NULL);
         ck_assert_ptr_nonnull(o);
         const json_t *v = json_object_get(json_object_get(o, "counters"), name);

@@ -55,7 +55,6 @@ static void write_all(struct end *from, const struct end *to, uint64_t wr_id)
 static int set_link_of(const char *device, struct ipc_link_admin m)
 {
     struct ipc_hdr reply;
-
     m.hdr.type = IPC_LINK_SET;
     strcpy(m.device, device);
     return rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply));
@@ -83,7 +82,6 @@ START_TEST(link_faults)
     const struct ipc_link_admin off = {.mask = IPC_LINK_LOSS | IPC_LINK_REORDER |
                                                IPC_LINK_DUPLICATE | IPC_LINK_CORRUPT |
                                                IPC_LINK_ECN};
-
     up("");
     for (unsigned i = 0; i < 5; i++) {
         uint64_t before[2][5], sent = rig_counter(&rig, "urn1", "tx_packets");
@@ -120,7 +118,6 @@ START_TEST(link_marks)
                           "ecn_pmax=0.000001,cc=dcqcn,addr=10.0.0.1/24",
                           "--device", "name=urn1,port=mem:L,addr=10.0.0.2/24", NULL};
     uint64_t until = rig_now_ms() + 20000;
-
     rig_start(&rig, args);
     rig_await_link(&rig, "urn0");
     rig_await_link(&rig, "urn1");
@@ -160,14 +157,12 @@ static void change_address(enum ipc_type type, uint8_t last)
                                .ip = {[10] = 0xFF, 0xFF, 10, 0, 0, last},
                                .prefix_len = 24};
     struct ipc_hdr reply;
-
     ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
 }
 
 static void take_event(struct end *e)
 {
     struct urnic_async_event ev;
-
     ck_assert_int_eq(urnic_get_async_event(e->ctx, &ev), 0);
     ck_assert_int_eq(ev.type, URNIC_EVENT_GID_CHANGE);
     urnic_ack_async_event(&ev);
@@ -181,7 +176,6 @@ START_TEST(addresses_come_back)
                           "--device",  "name=urn1,port=mem:L,addr=10.0.0.2/24",
                           NULL};
     const struct timespec hold = {.tv_nsec = 400000000};
-
     rig_start(&rig, args);
     rig_await_link(&rig, "urn0");
     rig_await_link(&rig, "urn1");
@@ -209,7 +203,6 @@ START_TEST(gone_addresses_are_silent)
 {
     struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 1};
     struct urnic_ah *ah;
-
     up("");
     attr.dgid[10] = attr.dgid[11] = 0xFF;
     inet_pton(AF_INET, "10.0.0.8", attr.dgid + 12);
@@ -239,7 +232,6 @@ static int says(const char *json)
     static _Alignas(8) uint8_t buf[sizeof(struct ipc_text) + 256];
     struct ipc_text *text = (void *)buf;
     size_t len = strlen(json);
-
     *text = (struct ipc_text){.hdr.type = IPC_ADMIN, .len = (uint32_t)len};
     memcpy(text->text, json, len);
     memset(answer_buf, 0, sizeof(answer_buf));
@@ -251,7 +243,6 @@ static unsigned said(const char *what)
 {
     const char *at = (const char *)answer_buf + sizeof(struct ipc_text);
     unsigned n = 0;
-
     while ((at = strstr(at, what)) != NULL) {
         at++;
         n++;
@@ -297,7 +288,6 @@ START_TEST(congestion)
 {
     char json[96];
     struct urnic_qp *first;
-
     up("");
     first = a.qp;
     end_qp(&a, URNIC_QPT_RC);
@@ -323,7 +313,6 @@ START_TEST(log_levels)
 {
     static char log[65536];
     int fd = memfd_create("log", MFD_CLOEXEC), ours = dup(STDERR_FILENO);
-
     ck_assert_int_eq(dup2(fd, STDERR_FILENO), STDERR_FILENO);
     up("");
     ck_assert_int_eq(dup2(ours, STDERR_FILENO), STDERR_FILENO);
@@ -353,7 +342,6 @@ START_TEST(captures_one_at_a_time)
     struct ipc_capture m = {.hdr.type = IPC_CAPTURE_START, .device = "urn0"};
     struct ipc_handle first, channel = {.hdr.type = IPC_CHANNEL_DESTROY};
     struct ipc_captured result;
-
     up("");
     ck_assert_int_gt(asks(&m, sizeof(m), fd, &first, sizeof(first)), 0);
     write_all(&a, &b, 1);
@@ -376,7 +364,6 @@ static uint64_t rate_of(const struct urnic_qp *qp)
     const struct ipc_qp_filter m = {
         .hdr.type = IPC_QP_LIST, .device = "urn0", .qpn = urnic_qp_num(qp)};
     const struct ipc_qp_list *list = (const void *)answer_buf;
-
     ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, answer_buf, sizeof(answer_buf)), 0);
     ck_assert_uint_eq(list->count, 1);
     return list->qp[0].cc_rate;
@@ -396,7 +383,6 @@ START_TEST(rate_limits)
         {"fixed,rate=100M", 1000000, 100000000, 100000000},
     };
     const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
-
     up("");
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct urnic_qp_init_attr init = {.send_cq = a.cq,

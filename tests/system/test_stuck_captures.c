@@ -51,7 +51,6 @@ static int greeted(void)
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     struct ipc_hello hello;
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
     memcpy(sa.sun_path, rig.socket, strlen(rig.socket) + 1);
     ck_assert_int_eq(connect(s, (const struct sockaddr *)&sa, sizeof(sa)), 0);
     ipc_hello_fill(&hello, 0);
@@ -63,7 +62,6 @@ static int greeted(void)
 static void ask_start(int s, int fd)
 {
     const struct ipc_capture m = {.hdr.type = IPC_CAPTURE_START, .device = "urn0"};
-
     ck_assert_int_eq(ipc_send(s, &m, sizeof(m), &fd, 1, 0), 0);
 }
 
@@ -78,14 +76,12 @@ static int start(int s, int fd, struct ipc_handle *handle)
 static void ask_stop(int s, uint32_t handle)
 {
     const struct ipc_handle m = {.hdr = {.type = IPC_CAPTURE_STOP, .id = 7}, .handle = handle};
-
     ck_assert_int_eq(ipc_send(s, &m, sizeof(m), NULL, 0, 0), 0);
 }
 
 static struct ipc_captured answer(int s)
 {
     struct ipc_captured m;
-
     ck_assert_int_ge(recv(s, &m, sizeof(m), 0), (ssize_t)sizeof(m.hdr));
     return m;
 }
@@ -119,7 +115,6 @@ static int stuck_try(struct stuck *k)
 static struct stuck stuck_new(void)
 {
     struct stuck k;
-
     ck_assert_int_eq(stuck_try(&k), 0);
     return k;
 }
@@ -131,7 +126,6 @@ static size_t take(int fd, int ms)
     struct pollfd p = {fd, POLLIN, 0};
     size_t all = 0;
     ssize_t n;
-
     while (poll(&p, 1, ms) == 1 && (n = read(fd, buf, sizeof(buf))) > 0)
         all += (size_t)n;
     return all;
@@ -150,7 +144,6 @@ START_TEST(stopped)
 {
     struct ipc_handle h;
     int sink = open("/dev/null", O_WRONLY);
-
     up();
     struct stuck k = stuck_new();
     ask_stop(k.s, k.handle.handle);
@@ -197,7 +190,6 @@ START_TEST(read_slowly)
 {
     struct ipc_handle h;
     int fds[2];
-
     up();
     int s = greeted();
     ck_assert_int_eq(pipe(fds), 0);
@@ -223,7 +215,6 @@ START_TEST(unread)
 {
     struct ipc_handle h;
     int fds[2];
-
     up();
     int s = greeted();
     ck_assert_int_eq(pipe(fds), 0);
@@ -250,7 +241,6 @@ START_TEST(many)
     struct ipc_handle h;
     unsigned n = 0;
     int sink = open("/dev/null", O_WRONLY), rc = 0;
-
     up();
     while (n < MOST && rc == 0) {
         rc = stuck_try(&k[n]);
@@ -301,7 +291,6 @@ START_TEST(refused)
 {
     int fds[2], full = open("/dev/full", O_WRONLY), sink = open("/dev/null", O_WRONLY);
     struct ipc_handle h;
-
     up();
     int s = greeted();
     ck_assert_int_eq(start(s, full, &h), -ENOSPC);
@@ -330,7 +319,6 @@ struct hung {
 static void *hung_write(void *arg)
 {
     struct hung *h = arg;
-
     ck_assert_int_eq(pwrite(h->fd, h->page, 1, SIZE), 1);
     return NULL;
 }
@@ -340,7 +328,6 @@ static bool hung_new(struct hung *h)
 {
     struct uffdio_api api = {.api = UFFD_API};
     struct uffdio_register area = {.mode = UFFDIO_REGISTER_MODE_MISSING};
-
     h->faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
     if (h->faults < 0) {
         printf("skipped: a file that hangs from the beginning: userfaultfd: %s\n", strerror(errno));
@@ -362,7 +349,6 @@ static bool hung_new(struct hung *h)
 static void hung_let_go(struct hung *h)
 {
     struct uffdio_zeropage zero = {.range = {(uintptr_t)h->page, (uint64_t)sysconf(_SC_PAGESIZE)}};
-
     ck_assert_int_eq(ioctl(h->faults, UFFDIO_ZEROPAGE, &zero), 0);
     pthread_join(h->writer, NULL);
     close(h->faults);
@@ -376,7 +362,6 @@ START_TEST(starts_late)
     int sink = open("/dev/null", O_WRONLY), s, other;
     struct ipc_handle h;
     struct hung f;
-
     if (!hung_new(&f))
         return;
     up();
@@ -408,7 +393,6 @@ START_TEST(ends_before_it_begins)
     int sink = open("/dev/null", O_WRONLY), s, gone;
     struct ipc_handle h;
     struct hung f;
-
     if (!hung_new(&f))
         return;
     up();

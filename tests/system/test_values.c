@@ -52,7 +52,6 @@ struct field {
 static int asks(const void *msg, size_t len)
 {
     _Alignas(8) uint8_t copy[1024], reply[1024];
-
     memcpy(copy, msg, len);
     return (int)client_conn_raw(&a.ctx->conn, copy, len, NULL, 0, reply, sizeof(reply), NULL, NULL);
 }
@@ -60,7 +59,6 @@ static int asks(const void *msg, size_t len)
 static int tool_asks(const void *msg, size_t len)
 {
     struct ipc_hdr reply;
-
     return rig_request(&rig, msg, len, -1, &reply, sizeof(reply));
 }
 
@@ -69,7 +67,6 @@ static void refused(int (*ask)(const void *, size_t), const void *msg, size_t le
                     const struct field *fields, unsigned n)
 {
     static const unsigned bits[] = {8, 16, 24, 31};
-
     for (unsigned i = 0; i < n; i++) {
         const struct field *f = &fields[i];
         for (unsigned k = 0; k < 4; k++) {
@@ -163,7 +160,6 @@ START_TEST(states)
                                        F(ipc_qp_modify, attr.cur_state, 8),
                                        F(ipc_qp_modify, attr.sq_psn, 24)};
     struct ipc_qp_modify m = {.hdr.type = IPC_QP_MODIFY, .attr = {.state = 1, .port = 1}};
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     m.qp = a.qp->handle;
@@ -195,7 +191,6 @@ START_TEST(connections)
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct urnic_cm_id *listener, *active, *passive;
     struct urnic_cm_channel *ch;
-
     up();
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ch), 0);
     const struct ipc_cm_id_create id = {
@@ -261,7 +256,6 @@ START_TEST(steering)
                                         .mask = IPC_LINK_LOSS | IPC_LINK_REORDER |
                                                 IPC_LINK_DUPLICATE | IPC_LINK_CORRUPT |
                                                 IPC_LINK_ECN};
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     REFUSED(tool_asks, addr, addr_fields);
@@ -278,7 +272,6 @@ static int says(const char *json)
     static _Alignas(8) uint8_t buf[sizeof(struct ipc_text) + 256];
     struct ipc_text *text = (void *)buf;
     size_t len = strlen(json);
-
     *text = (struct ipc_text){.hdr.type = IPC_ADMIN, .len = (uint32_t)len};
     memcpy(text->text, json, len);
     return tool_asks(text, sizeof(*text) + len);
@@ -291,7 +284,6 @@ START_TEST(congestion_of_one)
         "4294967296", "-1", "1.5", "\"0x11\"", "null", "true", "16777216",
     };
     char json[128];
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     for (unsigned i = 0; i < sizeof(qpn) / sizeof(qpn[0]); i++) {
@@ -321,7 +313,6 @@ START_TEST(verbs)
     struct urnic_qp_attr rtr = {.qp_state = URNIC_QPS_RTR, .dest_qp_num = 77};
     struct urnic_sge sge = {(uintptr_t)a.mem, 8, 0};
     struct urnic_mw *mw;
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -367,7 +358,6 @@ START_TEST(addresses_of_nobody)
     const struct urnic_ah_attr group = {.dgid = {[10] = 0xFF, 0xFF, 239, 1, 2, 3}, .sgid_index = 3};
     struct urnic_qp_attr rtr = {.qp_state = URNIC_QPS_INIT, .port_num = 1};
     struct urnic_ah *ah;
-
     up();
     end_qp(&a, URNIC_QPT_UC);
     ck_assert_int_eq(urnic_modify_qp(a.qp, &rtr,
@@ -398,7 +388,6 @@ START_TEST(addresses)
     struct urnic_sge sge = {0};
     struct urnic_ah *ah;
     struct urnic_wc wc;
-
     up();
     sge = (struct urnic_sge){(uintptr_t)a.mem, 8, a.mr->lkey};
     end_datagrams(&a);

@@ -36,7 +36,6 @@ START_TEST(registers_shared_objects_only)
 {
     struct urnic_mr *mr;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-
     up();
     ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, 4096, 0, 0, &mr), -EOPNOTSUPP);
     close(fd);
@@ -53,7 +52,6 @@ START_TEST(refuses_other_contexts)
 {
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 1}};
     struct urnic_qp *qp;
-
     up();
     init.send_cq = b.cq;
     init.recv_cq = a.cq;
@@ -86,7 +84,6 @@ START_TEST(completes_every_send)
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC,
                                       .cap = {.max_send_wr = 4, .max_recv_wr = 1}};
     const struct urnic_send_wr wr = {.wr_id = 9, .opcode = URNIC_WR_RDMA_WRITE};
-
     up();
     init.send_cq = init.recv_cq = a.cq;
     for (int all = 0; all < 2; all++) {
@@ -114,7 +111,6 @@ START_TEST(destroys_detached_only)
 {
     const uint8_t group[16] = {[10] = 0xFF, 0xFF, 239, 1, 2, 3};
     const struct urnic_qp_attr attr = {.port_num = 1, .qkey = 1};
-
     up();
     end_qp(&a, URNIC_QPT_UD);
     ck_assert_int_eq(
@@ -133,7 +129,6 @@ START_TEST(keeps_to_its_limits)
     const unsigned mask = URNIC_QP_STATE | URNIC_QP_MAX_QP_RD_ATOMIC | URNIC_QP_MAX_DEST_RD_ATOMIC;
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_SQD};
     struct urnic_device_attr device;
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -155,7 +150,6 @@ END_TEST
 START_TEST(limits_rates)
 {
     struct urnic_qp_attr attr = {.rate_limit = 100000}; /* kbit/s */
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -179,7 +173,6 @@ static void begin_to_drain(bool notify)
 {
     const struct urnic_qp_attr slow = {.rate_limit = 10000}; /* kbit/s */
     const struct urnic_qp_attr attr = {.en_sqd_async_notify = notify};
-
     ck_assert_int_eq(urnic_modify_qp(a.qp, &slow, URNIC_QP_RATE_LIMIT), 0);
     a.mem[0]++;
     ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, SIZE, b.mr->iova, b.mr->rkey, 1), 0);
@@ -196,7 +189,6 @@ START_TEST(says_when_drained)
     struct urnic_qp_attr attr;
     struct pollfd p;
     bool seen = false;
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -229,7 +221,6 @@ START_TEST(tells_the_time)
 {
     uint64_t before[2] = {0, 0};
     struct urnic_wc wc;
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -260,7 +251,6 @@ START_TEST(names_its_queue_pair)
     const struct urnic_qp_attr none = {0};
     struct urnic_async_event ev;
     struct urnic_srq *srq;
-
     up();
     ck_assert_int_eq(urnic_create_srq(a.pd, &attr, NULL, &srq), 0);
     init.send_cq = init.recv_cq = a.cq;
@@ -286,7 +276,6 @@ START_TEST(closes_channels)
     struct urnic_cm_channel *cm;
     struct urnic_channel *ch;
     struct urnic_cq *cq;
-
     up();
     int lowest = dup(0);
     close(lowest);
@@ -309,7 +298,6 @@ START_TEST(counts_pieces)
 {
     const struct urnic_send_wr send = {.num_sge = -1, .opcode = URNIC_WR_SEND};
     const struct urnic_recv_wr recv = {.num_sge = -1};
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -325,7 +313,6 @@ START_TEST(keeps_memory_of_regions)
 {
     struct urnic_mr *mr;
     void *mem;
-
     up();
     ck_assert_int_eq(urnic_alloc(a.ctx, 4096, &mem), 0);
     ck_assert_int_eq(urnic_alloc_mr(a.pd, mem, 4096, 1, &mr), 0);
@@ -340,7 +327,6 @@ END_TEST
 START_TEST(unmaps_memory)
 {
     void *mem;
-
     up();
     ck_assert_int_eq(urnic_alloc(a.ctx, 4096, &mem), 0);
     ck_assert_int_eq(msync(mem, 4096, MS_ASYNC), 0);
@@ -358,7 +344,6 @@ START_TEST(tells_what_it_was_given)
                           URNIC_QP_MIN_RNR_TIMER | URNIC_QP_MAX_QP_RD_ATOMIC |
                           URNIC_QP_MAX_DEST_RD_ATOMIC;
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_SQD};
-
     up();
     end_qp(&a, URNIC_QPT_RC);
     end_qp(&b, URNIC_QPT_RC);
@@ -407,7 +392,6 @@ static void *make_queues(void *arg)
     struct makers *m = arg;
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 256}};
     struct urnic_qp *qp;
-
     pthread_barrier_wait(&m->start);
     int rc = urnic_create_cq(m->ctx, 4096, NULL, NULL, &init.send_cq);
     if (rc < 0)
@@ -456,7 +440,6 @@ static void *find_nobody(void *arg)
     struct seeker *k = arg;
     struct urnic_ah_attr attr = {.dgid = {[10] = 0xFF, 0xFF, 10, 0, 0, 77}, .sgid_index = 3};
     struct urnic_ah *ah;
-
     k->result = urnic_create_ah(a.pd, &attr, &ah);
     atomic_store(&k->done, true);
     return NULL;
@@ -467,7 +450,6 @@ static void *connect_to_nobody(void *arg)
     struct seeker *k = arg;
     struct urnic_conn_attr attr = end_conn_attr(&a, 4000);
     struct urnic_conn *conn;
-
     k->result = urnic_connect_addr(a.ctx, "10.0.0.77", PORT, &attr, NULL, NULL, &conn);
     atomic_store(&k->done, true);
     return NULL;
@@ -478,7 +460,6 @@ static void *accept_one(void *arg)
     struct urnic_listener *l = arg;
     struct urnic_conn_attr attr = end_conn_attr(&b, 10000);
     struct urnic_conn *conn = NULL;
-
     return urnic_accept_conn(l, &attr, NULL, NULL, &conn) == 0 ? conn : NULL;
 }
 
@@ -490,7 +471,6 @@ static void work_meanwhile(struct urnic_listener *l, unsigned regions)
     struct urnic_mr *mr;
     pthread_t thread;
     void *other;
-
     for (unsigned i = 0; i < regions; i++) {
         ck_assert_int_eq(urnic_reg_mr(a.pd, a.mem, SIZE, URNIC_ACCESS_LOCAL_WRITE, &mr), 0);
         ck_assert_int_eq(urnic_dereg_mr(mr), 0);
@@ -509,7 +489,6 @@ START_TEST(works_while_others_wait)
 {
     struct urnic_listener *l;
     bool meanwhile = false;
-
     up();
     ck_assert_int_eq(urnic_listen_addr(b.ctx, NULL, PORT, 8, &l), 0);
     for (unsigned i = 0, n = 100; i < 4 * patience_factor() && !meanwhile; i++, n = n / 3 + 1) {
@@ -535,7 +514,6 @@ START_TEST(opens_on_its_worker)
 {
     struct urnic_context *ctx;
     unsigned served = 0;
-
     up();
     for (int worker = 0; worker < 4; worker++) {
         int rc = urnic_open_at(rig.socket, "urn0", worker, &ctx);
@@ -555,7 +533,6 @@ START_TEST(destroys_unused_only)
     struct urnic_srq_attr attr = {.max_wr = 4, .max_sge = 1};
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 1}};
     struct urnic_qp *qp[2];
-
     up();
     init.send_cq = init.recv_cq = a.cq;
     ck_assert_int_eq(urnic_create_srq(a.pd, &attr, NULL, &init.srq), 0);
@@ -574,7 +551,6 @@ static void await_event(struct urnic_channel *ch, struct urnic_cq *want)
 {
     struct pollfd event = {.fd = urnic_channel_fd(ch), .events = POLLIN};
     struct urnic_cq *cq;
-
     ck_assert_msg(poll(&event, 1, 10000) == 1, "no event");
     ck_assert_int_eq(urnic_get_cq_event(ch, &cq, NULL), 0);
     ck_assert_ptr_eq(cq, want);
@@ -590,7 +566,6 @@ START_TEST(says_that_it_overran)
     struct urnic_async_event event;
     struct urnic_cq *cq;
     struct urnic_wc wc;
-
     up();
     ck_assert_int_eq(urnic_create_cq(b.ctx, ENTRIES, NULL, b.channel, &cq), 0);
     ck_assert_int_eq(urnic_cq_size(cq), ENTRIES);
@@ -634,7 +609,6 @@ END_TEST
 START_TEST(limits_after_posting)
 {
     struct urnic_recv_wr wr = {.wr_id = 1};
-
     up();
     for (unsigned i = 0; i < 50; i++) {
         struct urnic_srq_attr attr = {.max_wr = 64, .max_sge = 1};

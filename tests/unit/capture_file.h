@@ -19,7 +19,7 @@ struct file {
 
 static inline void put(struct file *f, const void *p, size_t n)
 {
-    ck_assert_uint_le(f->len + n, sizeof f->b);
+    ck_assert_uint_le(f->len + n, sizeof(f->b));
     memcpy(f->b + f->len, p, n);
     f->len += n;
 }
@@ -66,7 +66,7 @@ static inline struct capread *open_file(const struct file *f)
 {
     struct capread *c;
     char why[128];
-    ck_assert_int_eq(capread_open_mem(f->b, f->len, &c, why, sizeof why), 0);
+    ck_assert_int_eq(capread_open_mem(f->b, f->len, &c, why, sizeof(why)), 0);
     return c;
 }
 

@@ -40,8 +40,8 @@ static inline struct capread *open_capture(const char *name)
 {
     char path[512], why[128];
     struct capread *c;
-    snprintf(path, sizeof path, "%s/%s", pcaps(), name);
-    ck_assert_msg(lint_read_open(path, &c, why, sizeof why) == 0, "%s: %s", path, why);
+    snprintf(path, sizeof(path), "%s/%s", pcaps(), name);
+    ck_assert_msg(lint_read_open(path, &c, why, sizeof(why)) == 0, "%s: %s", path, why);
     return c;
 }
 
@@ -50,7 +50,7 @@ static inline void load(const char *name)
 {
     struct capread *c = open_capture(name);
     struct capread_packet p;
-    packets = packets ? packets : malloc(PACKETS * sizeof *packets);
+    packets = packets ? packets : malloc(PACKETS * sizeof(*packets));
     packets_n = 0;
     while (capread_next(c, &p) == 1) {
         ck_assert_uint_lt(packets_n, PACKETS);

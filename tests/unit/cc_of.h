@@ -13,8 +13,7 @@ static inline struct cc_conf cc_of(const char *spec)
 {
     struct cc_conf conf;
     char err[256] = "";
-
-    ck_assert_msg(!cc_conf_parse(&conf, spec, err, sizeof err), "%s", err);
+    ck_assert_msg(!cc_conf_parse(&conf, spec, err, sizeof(err)), "%s", err);
     return conf;
 }
 

@@ -33,10 +33,10 @@ static int lose[0x20];
 static inline void setup_with(struct cm_params pa, struct cm_params pb)
 {
     now = SEC;
-    memset(sent, 0, sizeof sent);
-    memset(lose, 0, sizeof lose);
-    memset(&a, 0, sizeof a);
-    memset(&b, 0, sizeof b);
+    memset(sent, 0, sizeof(sent));
+    memset(lose, 0, sizeof(lose));
+    memset(&a, 0, sizeof(a));
+    memset(&b, 0, sizeof(b));
     pa.key[0] = 1;
     pa.ca_guid = 0xA;
     pb.key[0] = 2;
@@ -70,7 +70,7 @@ static inline bool move(struct side *from, struct side *to)
     if (lose[attr] > 0)
         lose[attr]--;
     else
-        cm_rx(to->cm, out.mad, sizeof out.mad, &out.src, &out.dst, 1, 0xFFFF, now);
+        cm_rx(to->cm, out.mad, sizeof(out.mad), &out.src, &out.dst, 1, 0xFFFF, now);
     return true;
 }
 
@@ -79,7 +79,7 @@ static inline struct cm_msg next_msg(struct side *s, unsigned attr, struct cm_ou
 {
     struct cm_msg m;
     ck_assert_msg(cm_tx(s->cm, out), "no %s", cm_attr_name(attr));
-    ck_assert_int_eq(cm_msg_unpack(&m, out->mad, sizeof out->mad), 0);
+    ck_assert_int_eq(cm_msg_unpack(&m, out->mad, sizeof(out->mad)), 0);
     ck_assert_str_eq(cm_attr_name(m.attr), cm_attr_name(attr));
     return m;
 }

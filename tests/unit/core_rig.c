@@ -155,7 +155,7 @@ struct rig *rig_new(const struct rig_opts *o)
     static const struct rig_opts plain;
     if (!o)
         o = &plain;
-    struct rig *r = calloc(1, sizeof *r);
+    struct rig *r = calloc(1, sizeof(*r));
     r->now = o->start ? o->start : 1000000;
     r->cq_room = RIG_LOG;
     r->ipv6 = o->ipv6;
@@ -345,8 +345,8 @@ void rig_copy(struct rig *r, unsigned n, int status)
         engine_copied(r->e, &res, 1, r->now);
     }
     r->ncopies -= n;
-    memmove(r->copies, r->copies + n, r->ncopies * sizeof r->copies[0]);
-    memmove(r->orig, r->orig + n, r->ncopies * sizeof r->orig[0]);
+    memmove(r->copies, r->copies + n, r->ncopies * sizeof(r->copies[0]));
+    memmove(r->orig, r->orig + n, r->ncopies * sizeof(r->orig[0]));
 }
 
 struct wire_pkt rig_pkt(struct rig *r, unsigned opcode, uint32_t psn)
@@ -374,7 +374,7 @@ struct wire_pkt rig_pkt(struct rig *r, unsigned opcode, uint32_t psn)
 void rig_rx(struct rig *r, struct wire_pkt *p, const void *data)
 {
     static uint8_t frame[WIRE_FRAME_MAX];
-    size_t off = wire_build(frame, sizeof frame, p);
+    size_t off = wire_build(frame, sizeof(frame), p);
     ck_assert_uint_gt(off, 0);
     for (uint32_t i = 0; i < p->payload_len; i++)
         frame[off + i] = data ? ((const uint8_t *)data)[i] : (uint8_t)(i * 7);
@@ -408,7 +408,7 @@ void rig_ack(struct rig *r, uint32_t psn)
 void rig_read_resp(struct rig *r, unsigned op, uint32_t psn, uint32_t len, int fill)
 {
     uint8_t data[4096];
-    memset(data, fill, sizeof data);
+    memset(data, fill, sizeof(data));
     struct wire_pkt p = rig_pkt(r, op, psn);
     p.payload_len = len;
     rig_rx(r, &p, data);

@@ -369,7 +369,6 @@ static int describe(const union msg *r, struct answer *a)
 static int slab_alloc(struct conn *c, const struct ipc_slab_alloc *r, struct answer *a)
 {
     uint8_t *at;
-
     obj_new(c, SLAB, &a->m.slab.slab);
     a->m.slab.size = (r->size + 4095) & ~4095ull;
     a->fds[a->nfds++] = make_memfd(a->m.slab.size, &at);
@@ -394,7 +393,6 @@ static int cq_create(struct conn *c, const struct ipc_cq_create *r, struct answe
 {
     bool known = c->slab_known;
     struct obj *o = obj_new(c, CQ, &a->m.cq.cq);
-
     o->ref = r->ref;
     o->channel = obj_get(c, r->channel, CHANNEL);
     a->m.cq.cqe = pow2(r->cqe);
@@ -410,7 +408,6 @@ static int srq_create(struct conn *c, const struct ipc_srq_create *r, struct ans
     bool known = c->slab_known;
     uint32_t stride = ipc_rq_stride(r->max_sge);
     struct obj *o = obj_new(c, SRQ, &a->m.srq.srq);
-
     o->ref = r->ref;
     a->m.srq.max_wr = r->max_wr;
     a->m.srq.max_sge = r->max_sge;

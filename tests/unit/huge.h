@@ -26,7 +26,6 @@ static inline size_t huge_octets(const void *at)
     char line[256];
     bool here = false;
     unsigned long begin, end, kib = 0;
-
     ck_assert_ptr_nonnull(f);
     while (fgets(line, sizeof(line), f)) {
         if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
@@ -44,7 +43,6 @@ static inline bool huge_possible(void)
     int fd = memfd_create("probe", MFD_CLOEXEC);
     uint8_t *p = MAP_FAILED;
     bool ok = false;
-
     if (fd >= 0 && ftruncate(fd, 2 * (off_t)IPC_HUGE) == 0)
         p = mmap(NULL, 2 * IPC_HUGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p != MAP_FAILED) {

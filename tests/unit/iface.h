@@ -16,7 +16,6 @@
 static inline void sh(const char *cmd)
 {
     int rc = system(cmd);
-
     ck_assert_msg(rc == 0, "%s: status %d", cmd, rc);
 }
 
@@ -27,7 +26,6 @@ static inline int packet_socket(const char *iface, int protocol)
                               .sll_protocol = htons((uint16_t)protocol),
                               .sll_ifindex = (int)if_nametoindex(iface)};
     int fd = socket(AF_PACKET, SOCK_RAW, 0);
-
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&sll, sizeof(sll)), 0);
     return fd;

@@ -170,7 +170,7 @@ static void make(struct packet *out, const struct step *s, unsigned id, uint64_t
             row->cm(&m);
         ck_assert_int_eq(cm_msg_pack(mad, &m), 0);
         t.opcode = UD_SEND;
-        t.len = sizeof mad;
+        t.len = sizeof(mad);
         t.psn = id;
     }
     *p = (struct wire_pkt){
@@ -211,8 +211,8 @@ static void make(struct packet *out, const struct step *s, unsigned id, uint64_t
     if (hit && row->pkt)
         row->pkt(p);
     out->len = wire_frame_len(p);
-    ck_assert_uint_le(out->len, sizeof out->f);
-    size_t at = wire_build(out->f, sizeof out->f, p);
+    ck_assert_uint_le(out->len, sizeof(out->f));
+    size_t at = wire_build(out->f, sizeof(out->f), p);
     ck_assert_uint_gt(at, 0);
     for (uint32_t i = 0; i < p->payload_len; i++)
         out->f[at + i] = t.cm ? mad[i] : (uint8_t)(p->psn * 7 + i);

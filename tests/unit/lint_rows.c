@@ -110,8 +110,8 @@ static const struct {
 static const char *home_of(const char *rule)
 {
     char family[16];
-    snprintf(family, sizeof family, " %.*s ", (int)strcspn(rule, "-"), rule);
-    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
+    snprintf(family, sizeof(family), " %.*s ", (int)strcspn(rule, "-"), rule);
+    for (size_t i = 0; i < sizeof(homes) / sizeof(*homes); i++)
         if (strstr(homes[i].families, family))
             return homes[i].file;
     return NULL;

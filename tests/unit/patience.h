@@ -14,7 +14,6 @@
 static inline unsigned patience_factor(void)
 {
     double load, cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
-
     if (getloadavg(&load, 1) != 1 || cores < 1 || load < cores)
         return 1;
     return load > 19 * cores ? 20 : 1 + (unsigned)(load / cores);
@@ -24,7 +23,6 @@ static inline unsigned patience_factor(void)
 __attribute__((constructor)) static void patience_of_check(void)
 {
     char times[16];
-
     snprintf(times, sizeof(times), "%u", patience_factor());
     setenv("CK_TIMEOUT_MULTIPLIER", times, 0);
 }

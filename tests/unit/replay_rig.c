@@ -100,7 +100,7 @@ void on_difference(void *ctx, const struct replay_difference *d)
 void add_step(struct replay *r, struct step s, uint64_t *number, uint64_t ns)
 {
     uint8_t frame[2 * MTU];
-    size_t len = make(NULL, &s, IDS_COUNT, (unsigned)*number, frame, sizeof frame);
+    size_t len = make(NULL, &s, IDS_COUNT, (unsigned)*number, frame, sizeof(frame));
     struct lint_frame f = {.number = ++*number,
                            .ns = ns,
                            .data = frame,
@@ -137,7 +137,7 @@ static void add_row(struct replay *r, const struct row *row, enum ids kind, bool
     for (unsigned i = 0; row->step[i].opcode != 0xFF; i++) {
         const struct step *s = &row->step[i];
         ns += i ? (s->us ? s->us : 1) * US : 0;
-        size_t len = make(row->step, s, kind, i, frame, sizeof frame);
+        size_t len = make(row->step, s, kind, i, frame, sizeof(frame));
         struct lint_frame f = {.number = i + 1,
                                .ns = ns,
                                .data = frame,
@@ -148,7 +148,7 @@ static void add_row(struct replay *r, const struct row *row, enum ids kind, bool
         if (twice) {
             take_checksums_off(frame, len, kind);
             ck_assert_int_eq(replay_add(r, &f), 0);
-            make(row->step, s, kind, i, frame, sizeof frame);
+            make(row->step, s, kind, i, frame, sizeof(frame));
             f.sent = false;
         }
         ck_assert_int_eq(replay_add(r, &f), 0);

@@ -180,9 +180,9 @@ void bed_setup(struct bed *b, const struct script *s, uint32_t psn0)
     b->psn0 = psn0;
     b->now = 1000000;
     b->cq_room = s->setup.cq_room ? s->setup.cq_room : 256;
-    for (size_t i = 0; i < sizeof region; i++)
+    for (size_t i = 0; i < sizeof(region); i++)
         region[i] = region_octet(i);
-    memset(rbufs, 0xEE, sizeof rbufs);
+    memset(rbufs, 0xEE, sizeof(rbufs));
     make_engine(b);
     make_memory(b, make_qp(b));
     bed_to_rts(b);
@@ -230,7 +230,7 @@ void bed_tx(struct bed *b)
         return;
     do {
         for (unsigned i = 0; i < BURST; i++)
-            slots[i] = (struct engine_slot){.buf = buf[i], .cap = sizeof buf[i]};
+            slots[i] = (struct engine_slot){.buf = buf[i], .cap = sizeof(buf[i])};
         m = step_tx(b->e, slots, BURST, b->now, gather, b);
         for (unsigned i = 0; i < m; i++) {
             struct out *o = &b->out[b->nout];
@@ -251,7 +251,7 @@ void bed_pump(struct bed *b)
     if (b->nburst > 0) {
         unsigned took =
             engine_rx(b->e, b->burst, b->nburst, b->now, b->copies + b->ncopies,
-                      (unsigned)(sizeof b->copies / sizeof b->copies[0]) - b->ncopies, &n);
+                      (unsigned)(sizeof(b->copies) / sizeof(b->copies[0])) - b->ncopies, &n);
         if (took != b->nburst)
             FAIL(b, "engine_rx took %u of %u", took, b->nburst);
         b->ncopies += n;
@@ -266,7 +266,7 @@ void bed_pump(struct bed *b)
 
 void bed_teardown(struct bed *b)
 {
-    for (size_t i = REGION; i < sizeof region; i++)
+    for (size_t i = REGION; i < sizeof(region); i++)
         COMPARE(b, "guard octet", region[i], region_octet(i));
     if (!b->dead)
         engine_qp_destroy(b->e, b->qp);

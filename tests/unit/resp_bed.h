@@ -68,7 +68,7 @@ extern uint8_t region[REGION + 64], rbufs[RBUFS];
 #define FAIL(b, ...)                                                                               \
     do {                                                                                           \
         char text_[400];                                                                           \
-        snprintf(text_, sizeof text_, __VA_ARGS__);                                                \
+        snprintf(text_, sizeof(text_), __VA_ARGS__);                                               \
         ck_abort_msg("%s [PSN 0x%06x]: at \"%s\": %s", (b)->s->name, (b)->psn0,                    \
                      (b)->line ? (b)->line : "end", text_);                                        \
     } while (0)

@@ -23,7 +23,7 @@ static void split(struct bed *b, const char *line)
         size_t n = strcspn(p, " \t");
         if (n == 0)
             break;
-        if (nwords == 24 || n >= sizeof words[0])
+        if (nwords == 24 || n >= sizeof(words[0]))
             FAIL(b, "line too long");
         memcpy(words[nwords], p, n);
         words[nwords++][n] = 0;
@@ -64,7 +64,7 @@ static uint32_t key_of(struct bed *b, const char *name)
                 {"at", b->at},   {"recv", b->rkey_recv}, {"pd2", b->other_pd},
                 {"win", b->win}, {"none", 0x1234},       {"variant", b->rw ^ 1},
                 {"0", 0}};
-    for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (!strcmp(keys[i].name, name))
             return keys[i].key;
     FAIL(b, "no key %s", name);
@@ -75,7 +75,7 @@ static uint8_t opcode_of(struct bed *b, const char *name)
 {
     const char *svc = b->s->setup.type == QP_UC ? "UC" : b->s->setup.type == QP_UD ? "UD" : "RC";
     char full[64];
-    snprintf(full, sizeof full, "%s_%s", svc, name);
+    snprintf(full, sizeof(full), "%s_%s", svc, name);
     for (unsigned i = 0; i < 256; i++)
         if (wire_opcodes[i].name && !strcmp(wire_opcodes[i].name, full))
             return (uint8_t)i;
@@ -133,7 +133,7 @@ static void step_in(struct bed *b)
         .payload_len = (uint32_t)number("len", 0),
     };
     p.dma_len = (uint32_t)number("dma", p.payload_len);
-    size_t off = wire_build(buf, sizeof b->frame[0], &p);
+    size_t off = wire_build(buf, sizeof(b->frame[0]), &p);
     if (off == 0)
         FAIL(b, "can't build");
     size_t len = wire_frame_len(&p);
@@ -151,7 +151,7 @@ static void step_out(struct bed *b)
         FAIL(b, "nothing went out");
     const struct out *o = &b->out[b->oout++];
     char name[64];
-    snprintf(name, sizeof name, "RC_%s", words[1]);
+    snprintf(name, sizeof(name), "RC_%s", words[1]);
     if (strcmp(wire_opcodes[o->p.opcode].name, name))
         FAIL(b, "%s went out, syndrome 0x%02x", wire_opcodes[o->p.opcode].name, o->p.syndrome);
     COMPARE(b, "PSN", (o->p.psn - b->psn0) & WIRE_PSN_MASK,
@@ -216,7 +216,7 @@ static void step_event(struct bed *b)
     if (b->oev == b->nev)
         FAIL(b, "no event");
     int ev = b->ev[b->oev++];
-    for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++)
+    for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         if (!strcmp(events[i].name, words[1]) && events[i].ev == ev)
             return;
     FAIL(b, "event %d", ev);
@@ -324,7 +324,7 @@ static void step_flood(struct bed *b)
 {
     bool next = !strcmp(words[0], "flood+");
     unsigned n = (unsigned)strtoul(words[1], NULL, 0);
-    memmove(words[1], words[2], (nwords - 2) * sizeof words[0]);
+    memmove(words[1], words[2], (nwords - 2) * sizeof(words[0]));
     nwords--;
     for (unsigned i = 0; i < n; i++) {
         b->nframes = 0;
@@ -332,7 +332,7 @@ static void step_flood(struct bed *b)
         bed_pump(b);
         b->nout = b->oout = 0;
         if (next)
-            snprintf(words[2], sizeof words[2], "%ld", strtol(words[2], NULL, 0) + 1);
+            snprintf(words[2], sizeof(words[2]), "%ld", strtol(words[2], NULL, 0) + 1);
     }
 }
 
@@ -418,7 +418,7 @@ static void step(struct bed *b)
         return;
     }
     bed_pump(b);
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         if (!strcmp(words[0], steps[i].word)) {
             steps[i].run(b);
             return;
@@ -434,7 +434,7 @@ static void run(const struct script *s, uint32_t psn0)
     for (const char *p = s->text; *p;) {
         static char line[200];
         size_t n = strcspn(p, ";\n");
-        size_t k = n < sizeof line ? n : sizeof line - 1;
+        size_t k = n < sizeof(line) ? n : sizeof(line) - 1;
         memcpy(line, p, k);
         line[k] = 0;
         p += n + (p[n] != 0);
@@ -455,7 +455,7 @@ START_TEST(one_script)
 {
     static const uint32_t psns[] = {0x1000, 0xFFFFF0, 0x7FFFF8, 0xFFFFFF}; /* PSN-05 */
     const struct script *s = &all[_i];
-    for (unsigned i = 0; i < sizeof psns / sizeof psns[0]; i++)
+    for (unsigned i = 0; i < sizeof(psns) / sizeof(psns[0]); i++)
         run(s, psns[i]);
 }
 END_TEST

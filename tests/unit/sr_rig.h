@@ -60,7 +60,7 @@ static inline const char *sent(const struct rig *r)
     size_t n = 0;
     text[0] = 0;
     for (unsigned i = 0; i < r->nsent; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%u", i ? " " : "",
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%u", i ? " " : "",
                               rig_psn(r->sent[i].psn, 0x1000000 - RIG_PSN));
     return text;
 }

@@ -34,7 +34,6 @@ static uint64_t now;
 static struct wire_addr ip(const char *s)
 {
     struct wire_addr a;
-
     ck_assert_int_eq(wire_addr_parse(s, &a), 0);
     return a;
 }
@@ -52,7 +51,6 @@ static void connect_qp(struct client_qp *qp, const char *from)
         .rnr_retry = 7,
         .av = {.sgid = ip(from), .dgid = ip("10.0.0.50"), .hop_limit = 64},
     };
-
     ck_assert_int_eq(engine_qp_modify(dev->engine, qp->qp, &a,
                                       QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
                                       now),
@@ -69,7 +67,6 @@ static void open_device(unsigned n)
 {
     char err[CONFIG_ERR];
     struct cq *cq;
-
     now = clock_now();
     nqps = n;
     ck_assert_int_eq(memory_init(), 0);
@@ -126,7 +123,6 @@ static uint64_t looks(void)
 static unsigned bounded(uint64_t before)
 {
     unsigned rounds = 0;
-
     ck_assert_uint_le(looks() - before, budget_of[BUDGET_list]);
     do {
         before = looks();
@@ -141,7 +137,6 @@ static unsigned bounded(uint64_t before)
 static unsigned in_state(enum qp_state state, bool mute)
 {
     unsigned n = 0;
-
     for (unsigned i = 0; i < nqps; i++) {
         struct engine_qp_attr a;
         engine_qp_query(qps[i].qp, &a, NULL);
@@ -156,7 +151,6 @@ START_TEST(addresses)
     const struct config_addr second = {.ip = ip("10.0.0.2"), .prefix = 24};
     uint64_t before = looks();
     unsigned all = nqps / 2;
-
     ck_assert_int_eq(device_addr_del(dev, &second.ip, now), 0);
     bounded(before);
     ck_assert_uint_eq(in_state(QPS_RTR, true), all);
@@ -188,7 +182,6 @@ START_TEST(port_and_congestion_control)
     static const uint8_t mac[6] = {2, 9, 9, 9, 9, 9};
     uint64_t before = looks();
     struct cc_conf cc;
-
     engine_set_mac(dev->engine, mac);
     bounded(before);
     before = looks();
@@ -221,7 +214,6 @@ START_TEST(listings)
 {
     unsigned seen = 0, parts = 0;
     uint32_t at = 0;
-
     do {
         uint64_t before = looks();
         at = device_list(dev, at, count_one, &seen);
@@ -240,7 +232,6 @@ START_TEST(create_and_destroy)
 {
     uint64_t before = looks();
     struct qp *qp;
-
     for (unsigned i = 0; i < 1000; i++) {
         ck_assert_int_eq(engine_qp_create(dev->engine, &params, &qp), 0);
         engine_qp_destroy(dev->engine, qp);
@@ -263,7 +254,6 @@ static void gives_up(struct neigh_waiter *w, int status, const uint8_t mac[6], u
 START_TEST(waiters)
 {
     static struct neigh_waiter w[MANY];
-
     given_up = 0;
     for (unsigned i = 0; i < nqps; i++) {
         w[i] = (struct neigh_waiter){.dst = ip("10.0.0.99"), .done = gives_up};

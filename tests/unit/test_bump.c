@@ -20,11 +20,11 @@ static uint64_t now;
 static void set_up(const char *keys_b, uint32_t queue)
 {
     char right[128], err[256] = "";
-    snprintf(right, sizeof right, "mem:right%s", keys_b);
+    snprintf(right, sizeof(right), "mem:right%s", keys_b);
     now = 1000;
-    ck_assert_int_eq(io_open("mem:left", NULL, &end[FAULT_AB], err, sizeof err), 0);
-    ck_assert_int_eq(io_open(right, NULL, &end[FAULT_BA], err, sizeof err), 0);
-    ck_assert_msg(!bump_open(&b, "mem:left", right, 0, queue, err, sizeof err), "%s", err);
+    ck_assert_int_eq(io_open("mem:left", NULL, &end[FAULT_AB], err, sizeof(err)), 0);
+    ck_assert_int_eq(io_open(right, NULL, &end[FAULT_BA], err, sizeof(err)), 0);
+    ck_assert_msg(!bump_open(&b, "mem:left", right, 0, queue, err, sizeof(err)), "%s", err);
 }
 
 static void tear_down(void)
@@ -39,7 +39,7 @@ static void fill(uint8_t *f, uint32_t len, uint32_t number)
 {
     for (uint32_t i = 0; i < len; i++)
         f[i] = (uint8_t)(number * 7 + i);
-    memcpy(f + 14, &number, sizeof number);
+    memcpy(f + 14, &number, sizeof(number));
 }
 
 static void send_frames(enum fault_dir from, uint32_t first, uint32_t n, uint32_t len)
@@ -62,7 +62,7 @@ static unsigned arrived(enum fault_dir dir, uint32_t len)
     unsigned n = 0, k;
     while ((k = io->ops->rx_peek(io, frame, IO_BURST_MAX, now)) != 0) {
         for (unsigned i = 0; i < k; i++) {
-            memcpy(&got[n], frame[i].data + 14, sizeof got[n]);
+            memcpy(&got[n], frame[i].data + 14, sizeof(got[n]));
             fill(want, len, got[n]);
             ck_assert_uint_eq(frame[i].len, len);
             ck_assert_mem_eq(frame[i].data, want, len);
@@ -186,7 +186,7 @@ static unsigned judge(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t le
     uint32_t number;
     ck_assert_ptr_eq(arg, &sentences);
     ck_assert_uint_eq(at, now);
-    memcpy(&number, frame + 14, sizeof number);
+    memcpy(&number, frame + 14, sizeof(number));
     out->len = len;
     out->flow = 0;
     for (const struct sentence *s = sentences; dir == FAULT_AB && s->number; s++) {
@@ -226,7 +226,7 @@ START_TEST(verdicts_are_executed_in_order)
         {"one stands before", {{3, INJECTED(FAULT_AB)}}, {1, 2, NINE, 3, 4, 5, 6}, 7, {0}, 0},
         {"one goes back", {{3, INJECTED(FAULT_BA)}}, {1, 2, 3, 4, 5, 6}, 6, {0}, 0},
     };
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         set_up("", 64);
         sentences = cases[i].s;
         b.judge = judge;
@@ -273,9 +273,9 @@ START_TEST(injected_frames_go_where_they_are_meant_to)
     uint8_t frame[60];
     set_up("", 4);
     rounds();
-    fill(frame, sizeof frame, 9);
-    ck_assert(bump_inject(&b, FAULT_BA, frame, sizeof frame, now));
-    ck_assert(bump_inject(&b, FAULT_AB, frame, sizeof frame, now + 500));
+    fill(frame, sizeof(frame), 9);
+    ck_assert(bump_inject(&b, FAULT_BA, frame, sizeof(frame), now));
+    ck_assert(bump_inject(&b, FAULT_AB, frame, sizeof(frame), now + 500));
     rounds();
     expect(FAULT_BA, 60, (uint32_t[]){9}, 1);
     expect(FAULT_AB, 60, NULL, 0);
@@ -290,10 +290,10 @@ END_TEST
 START_TEST(a_port_that_cannot_be_opened_leaves_nothing_open)
 {
     char err[256] = "";
-    ck_assert_int_lt(bump_open(&b, "mem:left", "nonsense:x", 0, 4, err, sizeof err), 0);
+    ck_assert_int_lt(bump_open(&b, "mem:left", "nonsense:x", 0, 4, err, sizeof(err)), 0);
     ck_assert_ptr_nonnull(strstr(err, "nonsense"));
     ck_assert_ptr_null(mem_link_get("left"));
-    ck_assert_int_lt(bump_open(&b, "mem:left,frame=1514", "mem:right", 4200, 4, err, sizeof err),
+    ck_assert_int_lt(bump_open(&b, "mem:left,frame=1514", "mem:right", 4200, 4, err, sizeof(err)),
                      0);
     ck_assert_ptr_nonnull(strstr(err, "4200"));
     ck_assert_ptr_null(mem_link_get("right"));

@@ -16,7 +16,7 @@ static bool put(uint8_t name, uint32_t len, uint64_t due)
 {
     const struct fault_out out = {.delay = due};
     uint8_t frame[128];
-    memset(frame, name, sizeof frame);
+    memset(frame, name, sizeof(frame));
     return bump_queue_put(&q, FAULT_AB, frame, len, &out, 0);
 }
 
@@ -41,10 +41,10 @@ START_TEST(the_earliest_goes_first_and_of_equals_the_first_in)
     } in[] = {{1, 300}, {2, 100}, {3, 200}, {4, 100}, {5, 300}, {6, 50}, {7, 200}, {8, 300}};
     static const uint8_t out[] = {6, 2, 4, 3, 7, 1, 5, 8};
     ck_assert_int_eq(bump_queue_init(&q, 16, 64), 0);
-    for (unsigned i = 0; i < sizeof in / sizeof in[0]; i++)
+    for (unsigned i = 0; i < sizeof(in) / sizeof(in[0]); i++)
         ck_assert(put(in[i].name, 64, in[i].due));
     ck_assert_uint_eq(take(49), NOBODY);
-    for (unsigned i = 0; i < sizeof out; i++)
+    for (unsigned i = 0; i < sizeof(out); i++)
         ck_assert_uint_eq(take(300), out[i]);
     ck_assert_uint_eq(take(UINT64_MAX), NOBODY);
     bump_queue_free(&q);

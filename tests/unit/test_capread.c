@@ -106,16 +106,16 @@ START_TEST(classic_pcap_of_every_kind)
         {"ns", 0xA1B23C4D, 123456000, false, 0},    {"ns swapped", 0xA1B23C4D, 123456000, true, 0},
         {"modified", 0xA1B2CD34, 123456, false, 8},
     };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
         struct file f = {.swap = kinds[i].swap};
         pcap_header(&f, kinds[i].magic, 1);
         for (uint32_t n = 0; n < 2; n++) {
             put32(&f, 1700000000 + n);
             put32(&f, kinds[i].fraction);
-            put32(&f, sizeof eth);
-            put32(&f, n ? 100 : sizeof eth);
+            put32(&f, sizeof(eth));
+            put32(&f, n ? 100 : sizeof(eth));
             f.len += kinds[i].extra;
-            put(&f, eth, sizeof eth);
+            put(&f, eth, sizeof(eth));
         }
         struct capread *c = open_file(&f);
         struct capread_packet p;
@@ -123,8 +123,8 @@ START_TEST(classic_pcap_of_every_kind)
         ck_assert_msg(capread_next(c, &p) == 1, "%s", kinds[i].name);
         ck_assert_uint_eq(p.number, 1);
         ck_assert_uint_eq(p.ns, 1700000000123456000ull);
-        ck_assert_uint_eq(p.len, sizeof eth);
-        ck_assert_mem_eq(p.frame, eth, sizeof eth);
+        ck_assert_uint_eq(p.len, sizeof(eth));
+        ck_assert_mem_eq(p.frame, eth, sizeof(eth));
         ck_assert_int_eq(capread_next(c, &p), 1);
         ck_assert_uint_eq(p.wire_len, 100);
         ck_assert_int_eq(capread_next(c, &p), 0);
@@ -153,9 +153,9 @@ START_TEST(a_file_cut_short_gives_what_it_has)
         }
         for (unsigned n = 0; n < 4; n++) {
             if (ng)
-                ng_packet(&f, 0, n, eth, sizeof eth, sizeof eth, n & 1 ? "odd" : NULL);
+                ng_packet(&f, 0, n, eth, sizeof(eth), sizeof(eth), n & 1 ? "odd" : NULL);
             else
-                pcap_packet(&f, 0, n, eth, sizeof eth, sizeof eth);
+                pcap_packet(&f, 0, n, eth, sizeof(eth), sizeof(eth));
             ends[n] = f.len;
         }
         for (size_t len = ends[0]; len <= f.len; len++) {
@@ -193,8 +193,8 @@ START_TEST(pcapng_interfaces_and_sections)
     ng_section(&f);
     ng_interface(&f, 1, 9, 0);
     ng_interface(&f, 101, 0x80 | 10, 100); /* 1/1024 s, 100 s later */
-    ng_packet(&f, 0, 1700000000000000007ull, eth, sizeof eth, 60, "rx_icrc_err");
-    ng_packet(&f, 1, 512, ip, sizeof ip, sizeof ip, NULL);
+    ng_packet(&f, 0, 1700000000000000007ull, eth, sizeof(eth), 60, "rx_icrc_err");
+    ng_packet(&f, 1, 512, ip, sizeof(ip), sizeof(ip), NULL);
     size_t at = block(&f, 0x0BAD); /* a block that nobody knows */
     put64(&f, 1);
     block_end(&f, at);
@@ -210,17 +210,17 @@ START_TEST(pcapng_interfaces_and_sections)
     ng_section(&f);
     ng_interface(&f, 1, -1, 0);
     at = block(&f, 3); /* simple packet */
-    put32(&f, sizeof eth);
-    put(&f, eth, sizeof eth);
+    put32(&f, sizeof(eth));
+    put(&f, eth, sizeof(eth));
     block_end(&f, at);
     ng_interface(&f, 1, -1, 0); /* was another one there */
-    ng_packet(&f, 0, 5, eth, sizeof eth, sizeof eth, NULL);
-    ng_packet(&f, 1, 6, eth, sizeof eth, sizeof eth, NULL);
+    ng_packet(&f, 0, 5, eth, sizeof(eth), sizeof(eth), NULL);
+    ng_packet(&f, 1, 6, eth, sizeof(eth), sizeof(eth), NULL);
     ng_section(&f);
     ng_name = "vb0"; /* where va0 was */
     ng_interface(&f, 1, -1, 0);
     ng_name = "va0";
-    ng_packet(&f, 0, 7, eth, sizeof eth, sizeof eth, NULL);
+    ng_packet(&f, 0, 7, eth, sizeof(eth), sizeof(eth), NULL);
 
     struct capread *c = open_file(&f);
     ck_assert_int_eq(capread_next(c, &p), 1);
@@ -235,10 +235,10 @@ START_TEST(pcapng_interfaces_and_sections)
     ck_assert_ptr_null(p.comment);
     ck_assert_uint_eq(p.len, 34);
     ck_assert_uint_eq(p.frame[12] << 8 | p.frame[13], 0x0800);
-    ck_assert_mem_eq(p.frame + 14, ip, sizeof ip);
+    ck_assert_mem_eq(p.frame + 14, ip, sizeof(ip));
     ck_assert_int_eq(capread_next(c, &p), 1);
     ck_assert_uint_eq(p.interface, 0); /* as in the first section */
-    ck_assert_mem_eq(p.frame, eth, sizeof eth);
+    ck_assert_mem_eq(p.frame, eth, sizeof(eth));
     ck_assert_int_eq(capread_next(c, &p), 1);
     ck_assert_uint_eq(p.ns, 5000); /* microseconds when the file doesn't say */
     ck_assert_uint_eq(p.interface, 0);
@@ -271,16 +271,16 @@ START_TEST(what_is_no_capture)
         {"BZhou to you", "neither pcap nor pcapng", 12},
         {"\xD4\xC3\xB2\xA1\x02\x00", "cut short in the file header", 6},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct capread *c;
         char why[128];
-        ck_assert_int_eq(capread_open_mem(cases[i].data, cases[i].len, &c, why, sizeof why),
+        ck_assert_int_eq(capread_open_mem(cases[i].data, cases[i].len, &c, why, sizeof(why)),
                          -EINVAL);
         ck_assert_str_eq(why, cases[i].why);
     }
     struct capread *c;
     char why[128];
-    ck_assert_int_eq(lint_read_open("/nonexistent", &c, why, sizeof why), -ENOENT);
+    ck_assert_int_eq(lint_read_open("/nonexistent", &c, why, sizeof(why)), -ENOENT);
     ck_assert_str_eq(why, strerror(ENOENT));
 }
 END_TEST
@@ -292,7 +292,7 @@ START_TEST(damage)
     struct capread_info info;
     struct file f = {0};
     pcap_header(&f, 0xA1B2C3D4, 1);
-    pcap_packet(&f, 0, 0, eth, sizeof eth, sizeof eth);
+    pcap_packet(&f, 0, 0, eth, sizeof(eth), sizeof(eth));
     put64(&f, 0);
     put32(&f, 0xFFFFFFF0);
     put32(&f, 0);
@@ -306,7 +306,7 @@ START_TEST(damage)
     f = (struct file){0};
     ng_section(&f);
     ng_interface(&f, 1, -1, 0);
-    ng_packet(&f, 1, 0, eth, sizeof eth, sizeof eth, NULL);
+    ng_packet(&f, 1, 0, eth, sizeof(eth), sizeof(eth), NULL);
     c = open_file(&f);
     ck_assert_int_eq(capread_next(c, &p), 0);
     capread_info(c, &info);
@@ -317,7 +317,7 @@ START_TEST(damage)
         f = (struct file){.swap = swap};
         ng_section(&f);
         ng_interface(&f, 1, -1, 0);
-        ng_packet(&f, 0, 0, eth, sizeof eth, sizeof eth, NULL);
+        ng_packet(&f, 0, 0, eth, sizeof(eth), sizeof(eth), NULL);
         size_t second = f.len;
         ng_section(&f);
         f.b[second + 12 + (size_t)swap] = 2;
@@ -364,7 +364,7 @@ START_TEST(classic_pcaps_joined)
                  {0xA1B2C3D4, 123456, 1, true},
                  {0xA1B23C4D, 123456000, 101, true}};
     static const uint8_t ip[20] = {0x45, 0, 0, 20};
-    const size_t n = sizeof parts / sizeof *parts;
+    const size_t n = sizeof(parts) / sizeof(*parts);
     struct file f = {0};
     struct capread_packet p;
     struct capread_info info;
@@ -372,8 +372,8 @@ START_TEST(classic_pcaps_joined)
         bool raw = parts[i].link_type == 101;
         f.swap = parts[i].swap;
         pcap_header(&f, parts[i].magic, parts[i].link_type);
-        pcap_packet(&f, 1700000000, parts[i].fraction, raw ? ip : eth, raw ? sizeof ip : sizeof eth,
-                    100);
+        pcap_packet(&f, 1700000000, parts[i].fraction, raw ? ip : eth,
+                    raw ? sizeof(ip) : sizeof(eth), 100);
     }
     struct capread *c = open_file(&f);
     for (size_t i = 0; i < n; i++) {
@@ -442,7 +442,7 @@ START_TEST(blocks_whose_lengths_differ)
         {2, "damaged behind packet 0: a block of 20 octets that ends as one of 21"},
         {3, "damaged behind packet 0: a block of 52 octets that ends as one of 53"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct file f = {.swap = i & 1};
         struct capread_packet p;
         struct capread_info info;
@@ -455,9 +455,9 @@ START_TEST(blocks_whose_lengths_differ)
         put64(&f, 1);
         block_end(&f, at);
         ends[2] = f.len;
-        ng_packet(&f, 0, 0, eth, sizeof eth, sizeof eth, NULL);
+        ng_packet(&f, 0, 0, eth, sizeof(eth), sizeof(eth), NULL);
         ends[3] = f.len;
-        ng_packet(&f, 0, 0, eth, sizeof eth, sizeof eth, NULL);
+        ng_packet(&f, 0, 0, eth, sizeof(eth), sizeof(eth), NULL);
         f.b[ends[cases[i].block] - (f.swap ? 1 : 4)]++;
         struct capread *c = open_file(&f);
         ck_assert_int_eq(capread_next(c, &p), 0);
@@ -480,9 +480,9 @@ START_TEST(a_pipe_and_many_packets)
     pcap_header(&f, 0xA1B23C4D, 1);
     ck_assert_int_eq(write(fd, f.b, f.len), (ssize_t)f.len);
     for (unsigned n = 0; n < 3000; n++) {
-        memset(big, (int)n, sizeof big);
+        memset(big, (int)n, sizeof(big));
         f.len = 0;
-        pcap_packet(&f, n, 0, big, 60 + n % 1400, sizeof big);
+        pcap_packet(&f, n, 0, big, 60 + n % 1400, sizeof(big));
         ck_assert_int_eq(write(fd, f.b, f.len), (ssize_t)f.len);
     }
     close(fd);
@@ -490,7 +490,7 @@ START_TEST(a_pipe_and_many_packets)
     char why[128];
     struct capread_packet p;
     struct capread_info info;
-    ck_assert_int_eq(lint_read_open(path, &c, why, sizeof why), 0);
+    ck_assert_int_eq(lint_read_open(path, &c, why, sizeof(why)), 0);
     for (unsigned n = 0; n < 3000; n++) {
         ck_assert_int_eq(capread_next(c, &p), 1);
         ck_assert_uint_eq(p.len, 60 + n % 1400);
@@ -536,19 +536,19 @@ START_TEST(a_source_that_fails)
     struct capread_packet p;
     char why[128];
     pcap_header(&f, 0xA1B2C3D4, 1);
-    pcap_packet(&f, 1, 2, eth, sizeof eth, sizeof eth);
+    pcap_packet(&f, 1, 2, eth, sizeof(eth), sizeof(eth));
     struct broken_source s = {.f = &f, .then = -EIO};
     const struct capread_source source = {broken_read, broken_close, &s, 0};
-    ck_assert_int_eq(capread_open(&source, &c, why, sizeof why), 0);
+    ck_assert_int_eq(capread_open(&source, &c, why, sizeof(why)), 0);
     ck_assert_int_eq(capread_next(c, &p), 1);
-    ck_assert_mem_eq(p.frame, eth, sizeof eth);
+    ck_assert_mem_eq(p.frame, eth, sizeof(eth));
     ck_assert_int_eq(capread_next(c, &p), -EIO);
     ck_assert_int_eq(s.closed, 0);
     capread_close(c);
     ck_assert_int_eq(s.closed, 1);
 
     s = (struct broken_source){.f = &none, .then = -EIO};
-    ck_assert_int_eq(capread_open(&source, &c, why, sizeof why), -EIO);
+    ck_assert_int_eq(capread_open(&source, &c, why, sizeof(why)), -EIO);
     ck_assert_str_eq(why, strerror(EIO));
     ck_assert_int_eq(s.closed, 1);
 }
@@ -563,7 +563,7 @@ START_TEST(a_pipe_that_does_not_block)
     struct capread_packet p;
     char why[128];
     pcap_header(&f, 0xA1B2C3D4, 1);
-    pcap_packet(&f, 1, 2, eth, sizeof eth, sizeof eth);
+    pcap_packet(&f, 1, 2, eth, sizeof(eth), sizeof(eth));
     ck_assert_int_eq(pipe(fd), 0);
     pid_t writer = fork();
     if (writer == 0) {
@@ -578,9 +578,9 @@ START_TEST(a_pipe_that_does_not_block)
     close(fd[1]);
     ck_assert_int_eq(dup2(fd[0], STDIN_FILENO), STDIN_FILENO);
     ck_assert_int_eq(fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK), 0);
-    ck_assert_msg(lint_read_open("-", &c, why, sizeof why) == 0, "%s", why);
+    ck_assert_msg(lint_read_open("-", &c, why, sizeof(why)) == 0, "%s", why);
     ck_assert_int_eq(capread_next(c, &p), 1);
-    ck_assert_mem_eq(p.frame, eth, sizeof eth);
+    ck_assert_mem_eq(p.frame, eth, sizeof(eth));
     ck_assert_int_eq(capread_next(c, &p), 0);
     capread_close(c);
     ck_assert_int_eq(waitpid(writer, &status, 0), writer);

@@ -48,7 +48,7 @@ START_TEST(link_types)
          CAPTURE_IN,
          3 << 16}, /* each index is an interface of its own */
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         uint8_t data[64] = {0};
         struct file f = {0};
         memcpy(data, cases[i].head, cases[i].head_len);
@@ -134,7 +134,7 @@ static const struct wrapping {
 static void inner_frame(uint8_t *f, uint16_t port)
 {
     static const uint8_t head[] = {2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 8, 0, IPV4(17)};
-    memcpy(f, head, sizeof head);
+    memcpy(f, head, sizeof(head));
     f[34] = 0xC1;
     f[35] = 0x23;
     f[36] = (uint8_t)(port >> 8);
@@ -148,7 +148,7 @@ static void unwrap(const struct wrapping *w, uint16_t port, uint32_t have, struc
                    struct capread **c)
 {
     static struct file f;
-    uint8_t inner[INNER_LEN], data[INNER_LEN + 12 + sizeof w->head] = {0};
+    uint8_t inner[INNER_LEN], data[INNER_LEN + 12 + sizeof(w->head)] = {0};
     uint32_t from = w->bare || w->tags ? 14 : 0, len = 12u + w->n + INNER_LEN - from;
     inner_frame(inner, port);
     memcpy(data, inner, 12);
@@ -226,7 +226,7 @@ START_TEST(what_a_mirror_has_cut)
         {"IPv6, lengths that don't agree", .v6 = true, .more = 4, .wire_len = 96},
         {"a damaged header", .bad = 1, .wire_len = 96},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         uint8_t v4[] = {0x45, 0,   1000 >> 8, (uint8_t)(1000 + cases[i].more),
                         0,    7,   0x40,      0,
                         64,   17,  0,         0,
@@ -242,27 +242,27 @@ START_TEST(what_a_mirror_has_cut)
         }
         memcpy(data + at, cases[i].v6 ? "\x86\xDD" : "\x08\x00", 2);
         at += 2;
-        for (size_t k = 0; k < sizeof v4; k += 2)
+        for (size_t k = 0; k < sizeof(v4); k += 2)
             sum += (uint32_t)(v4[k] << 8 | v4[k + 1]);
         sum = 0xFFFF - sum % 0xFFFF + cases[i].bad;
         v4[10] = (uint8_t)(sum >> 8);
         v4[11] = (uint8_t)sum;
         v6[4] = 980 >> 8;
         v6[5] = (uint8_t)(980 + cases[i].more);
-        memcpy(data + at, cases[i].v6 ? v6 : v4, cases[i].v6 ? sizeof v6 : sizeof v4);
-        at += cases[i].v6 ? sizeof v6 : sizeof v4;
+        memcpy(data + at, cases[i].v6 ? v6 : v4, cases[i].v6 ? sizeof(v6) : sizeof(v4));
+        at += cases[i].v6 ? sizeof(v6) : sizeof(v4);
         memcpy(data + at, (uint8_t[]){0xC1, 0x23, 4791 >> 8, 4791 & 0xFF, 980 >> 8, 980 & 0xFF}, 6);
         struct file f = {0};
         struct capread_packet p;
         struct capread_info info;
         pcap_header(&f, 0xA1B2C3D4, 1);
-        pcap_packet(&f, 1, 2, data, sizeof data, sizeof data);
+        pcap_packet(&f, 1, 2, data, sizeof(data), sizeof(data));
         struct capread *c = open_file(&f);
         ck_assert_int_eq(capread_next(c, &p), 1);
         capread_info(c, &info);
-        ck_assert_uint_eq(p.len, sizeof data);
+        ck_assert_uint_eq(p.len, sizeof(data));
         ck_assert_msg(p.wire_len == cases[i].wire_len, "%s: %u", cases[i].name, p.wire_len);
-        ck_assert_uint_eq(info.cut, cases[i].wire_len > sizeof data);
+        ck_assert_uint_eq(info.cut, cases[i].wire_len > sizeof(data));
         capread_close(c);
     }
 }
@@ -271,22 +271,22 @@ END_TEST
 /* ERF: extension headers, padding of the record, and what isn't Ethernet. */
 START_TEST(endace_records)
 {
-    uint8_t erf[16 + 8 + 2 + sizeof eth + 6] = {0};
+    uint8_t erf[16 + 8 + 2 + sizeof(eth) + 6] = {0};
     struct file f = {0};
     erf[8] = 0x80 | 2; /* Ethernet, one extension header */
-    erf[15] = sizeof eth;
-    memcpy(erf + 26, eth, sizeof eth);
+    erf[15] = sizeof(eth);
+    memcpy(erf + 26, eth, sizeof(eth));
     pcap_header(&f, 0xA1B2C3D4, 197);
-    pcap_packet(&f, 0, 0, erf, sizeof erf, sizeof erf);
+    pcap_packet(&f, 0, 0, erf, sizeof(erf), sizeof(erf));
     erf[8] = 21; /* InfiniBand */
-    pcap_packet(&f, 0, 0, erf, sizeof erf, sizeof erf);
+    pcap_packet(&f, 0, 0, erf, sizeof(erf), sizeof(erf));
     struct capread *c = open_file(&f);
     struct capread_packet p;
     struct capread_info info;
     ck_assert_int_eq(capread_next(c, &p), 1);
-    ck_assert_uint_eq(p.len, sizeof eth);
-    ck_assert_uint_eq(p.wire_len, sizeof eth);
-    ck_assert_mem_eq(p.frame, eth, sizeof eth);
+    ck_assert_uint_eq(p.len, sizeof(eth));
+    ck_assert_uint_eq(p.wire_len, sizeof(eth));
+    ck_assert_mem_eq(p.frame, eth, sizeof(eth));
     ck_assert_int_eq(capread_next(c, &p), 0);
     capread_info(c, &info);
     ck_assert_uint_eq(info.packets, 2);
@@ -301,7 +301,7 @@ int main(void)
     Suite *s = suite_create("capture reader, links");
     TCase *c = tcase_create("capture reader, links");
     tcase_add_test(c, link_types);
-    tcase_add_loop_test(c, what_is_wrapped, 0, sizeof wrappings / sizeof *wrappings);
+    tcase_add_loop_test(c, what_is_wrapped, 0, sizeof(wrappings) / sizeof(*wrappings));
     tcase_add_test(c, what_a_mirror_has_cut);
     tcase_add_test(c, endace_records);
     suite_add_tcase(s, c);

@@ -88,14 +88,14 @@ START_TEST(cc_13_text_round_trip)
     for (const struct cc_preset *p = cc_presets + 1; p->type; p++) {
         struct cc_conf a, b;
         char spec[64], text[CC_TEXT], again[CC_TEXT], err[256] = "";
-        snprintf(spec, sizeof spec, "%s:%s", p->type, p->name);
-        ck_assert_msg(!cc_conf_parse(&a, spec, err, sizeof err), "%s", err);
+        snprintf(spec, sizeof(spec), "%s:%s", p->type, p->name);
+        ck_assert_msg(!cc_conf_parse(&a, spec, err, sizeof(err)), "%s", err);
         ck_assert_str_eq(a.preset, p->name);
-        int n = cc_conf_format(&a, text, sizeof text);
-        ck_assert(n > 0 && n < (int)sizeof text);
-        ck_assert_msg(!cc_conf_parse(&b, text, err, sizeof err), "%s: %s", text, err);
-        ck_assert_msg(!memcmp(a.v, b.v, sizeof a.v), "%s", text);
-        cc_conf_format(&b, again, sizeof again);
+        int n = cc_conf_format(&a, text, sizeof(text));
+        ck_assert(n > 0 && n < (int)sizeof(text));
+        ck_assert_msg(!cc_conf_parse(&b, text, err, sizeof(err)), "%s: %s", text, err);
+        ck_assert_msg(!memcmp(a.v, b.v, sizeof(a.v)), "%s", text);
+        cc_conf_format(&b, again, sizeof(again));
         ck_assert_str_eq(text, again);
     }
 }
@@ -133,10 +133,10 @@ START_TEST(cc_13_presets)
         {"dcqcn:paper,max_cut=50%", CC_P_max_cut, CC_ONE / 2},
         {"dcqcn,cnp_scope=ip", CC_P_cnp_scope, CC_SCOPE_IP},
     };
-    for (unsigned i = 0; i < sizeof want / sizeof want[0]; i++) {
+    for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
         struct cc_conf c;
         char err[256];
-        ck_assert_msg(!cc_conf_parse(&c, want[i].spec, err, sizeof err), "%s", err);
+        ck_assert_msg(!cc_conf_parse(&c, want[i].spec, err, sizeof(err)), "%s", err);
         ck_assert_msg(c.v[want[i].param] == want[i].value, "%s: %s is %llu", want[i].spec,
                       cc_params[want[i].param].name, (unsigned long long)c.v[want[i].param]);
     }
@@ -165,7 +165,7 @@ START_TEST(cc_31_fits_the_line)
         {"dcqcn-mlx:ns3", 100000, 20, 200, 400000, 1500, 55, 4, 4},
         {"dcqcn-mlx", 5000, 1, 10, 200, 1500, 5, 20, 20},
     };
-    for (unsigned i = 0; i < sizeof want / sizeof want[0]; i++) {
+    for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
         struct cc_conf c = cc_of(want[i].spec);
         char first[CC_TEXT], again[CC_TEXT];
         cc_conf_fit(&c, want[i].line * 1000000);
@@ -178,13 +178,13 @@ START_TEST(cc_31_fits_the_line)
         ck_assert_uint_eq(c.v[CC_P_cnp_interval] / 1000, want[i].cnp_interval);
         ck_assert_uint_eq(c.bounded, 0);
         /* Once is enough, and what is printed then can be read again. */
-        cc_conf_format(&c, first, sizeof first);
+        cc_conf_format(&c, first, sizeof(first));
         cc_conf_fit(&c, 7000000);
-        cc_conf_format(&c, again, sizeof again);
+        cc_conf_format(&c, again, sizeof(again));
         ck_assert_str_eq(first, again);
         c = cc_of(first);
         cc_conf_fit(&c, want[i].line * 1000000);
-        cc_conf_format(&c, again, sizeof again);
+        cc_conf_format(&c, again, sizeof(again));
         ck_assert_str_eq(first, again);
     }
 }
@@ -211,11 +211,11 @@ START_TEST(cc_31_says_what_does_not_fit)
         {"timely", 0, NULL},
         {"none", 0, NULL},
     };
-    for (unsigned i = 0; i < sizeof want / sizeof want[0]; i++) {
+    for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
         struct cc_conf c = cc_of(want[i].spec);
         for (unsigned fitted = 0; fitted < 2; fitted++) {
             char why[256] = "";
-            bool fits = cc_conf_fits(&c, want[i].mbit * 1000000, why, sizeof why);
+            bool fits = cc_conf_fits(&c, want[i].mbit * 1000000, why, sizeof(why));
             ck_assert_msg(fits == !want[i].says, "%s at %u: %s", want[i].spec,
                           (unsigned)want[i].mbit, why);
             ck_assert_msg(fits || strstr(why, want[i].says), "%s: %s", want[i].spec, why);
@@ -251,15 +251,15 @@ START_TEST(cc_13_refused)
         {"dcqcn,cnp_scope=host", "qp, ip or port"},
         {"dcqcn,cnp_interval=11ms", "want 0 to 10ms"}, /* CC-04 */
     };
-    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct cc_conf c;
         char err[512] = "";
-        ck_assert_msg(cc_conf_parse(&c, bad[i].spec, err, sizeof err) < 0, "%s", bad[i].spec);
+        ck_assert_msg(cc_conf_parse(&c, bad[i].spec, err, sizeof(err)) < 0, "%s", bad[i].spec);
         ck_assert_msg(strstr(err, bad[i].says), "%s: %s", bad[i].spec, err);
     }
     struct cc_conf c; /* a list that doesn't fit ends with dots, not within a word */
     char err[64] = "";
-    ck_assert_int_lt(cc_conf_parse(&c, "dcqcn,nonsense=1", err, sizeof err), 0);
+    ck_assert_int_lt(cc_conf_parse(&c, "dcqcn,nonsense=1", err, sizeof(err)), 0);
     ck_assert_str_eq(err, "nonsense: no such parameter; dcqcn has: line min max start ...");
 }
 END_TEST
@@ -271,8 +271,8 @@ START_TEST(cc_13_ratio_round_trip)
         struct cc_conf c;
         char text[64] = "swift,fs_min=", err[512] = "";
         size_t n = strlen(text);
-        cc_value_format(CC_RATIO, v, text + n, sizeof text - n);
-        ck_assert_msg(cc_conf_parse(&c, text, err, sizeof err) == 0, "%s", err);
+        cc_value_format(CC_RATIO, v, text + n, sizeof(text) - n);
+        ck_assert_msg(cc_conf_parse(&c, text, err, sizeof(err)) == 0, "%s", err);
         ck_assert_msg(c.v[CC_P_fs_min] == v, "%llu as %s", (unsigned long long)v, text);
     }
 }

@@ -72,7 +72,6 @@ START_TEST(the_same_often)
     struct claims *all = calloc(1, sizeof(*all));
     const unsigned n = sizeof(c) / sizeof(c[0]);
     struct claim other = by_id(2);
-
     ck_assert_ptr_nonnull(all);
     claims_init(all, 1);
     for (unsigned i = 0; i < n; i++) {

@@ -26,7 +26,6 @@ static void up(void)
     struct ipc_ctx_opened reply;
     int fds[IPC_FD_MAX];
     unsigned nfds = IPC_FD_MAX;
-
     fake = fake_start();
     OK(client_conn_open(&conn, NULL));
     OK(client_conn_call(&conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds));
@@ -54,7 +53,6 @@ static void *ask(void *arg)
     struct asker *a = arg;
     struct ipc_av_resolve req = {.hdr.type = IPC_AV_RESOLVE, .av.dgid = {0xfd, a->about}};
     struct ipc_av_resolve reply = {0};
-
     a->result = client_conn_call(&conn, &req, sizeof(req), &reply, sizeof(reply), NULL, NULL);
     a->got = reply.av.dgid[1];
     atomic_store(&a->done, true);
@@ -77,7 +75,6 @@ static int make_domain(void)
     struct ipc_hdr req = {.type = IPC_PD_ALLOC};
     struct ipc_handle reply;
     int rc = client_conn_call(&conn, &req, sizeof(req), &reply, sizeof(reply), NULL, NULL);
-
     return rc < 0 ? rc : client_conn_handle(&conn, IPC_PD_FREE, reply.handle);
 }
 
@@ -147,7 +144,6 @@ static const char *make_channel(void)
     struct stat st;
     int fd = -1;
     unsigned nfds = 1;
-
     if (client_conn_call(&conn, &req, sizeof(req), &reply, sizeof(reply), &fd, &nfds) < 0)
         return "no channel";
     if (nfds != 1 || fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
@@ -163,7 +159,6 @@ static const char *make_channel(void)
 static void *make_channels(void *arg)
 {
     struct maker *m = arg;
-
     for (unsigned i = 0; i < ROUNDS && m->failure == NULL; i++)
         m->failure = make_channel();
     return NULL;

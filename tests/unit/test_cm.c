@@ -230,14 +230,14 @@ START_TEST(cm_22_only_the_active_side_takes_a_rep)
     uint8_t mad[CM_MAD_LEN];
     struct cm_out out;
     cm_msg_pack(mad, &rep);
-    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     ck_assert(!cm_tx(b.cm, &out));
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_dup_rep], 0);
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_bad_id], 1);
     rep.local_id = cb->local_id;
     rep.remote_id = ca->local_id;
     cm_msg_pack(mad, &rep);
-    cm_rx(a.cm, mad, sizeof mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    cm_rx(a.cm, mad, sizeof(mad), &b.addr, &a.addr, 1, 0xFFFF, now);
     ck_assert(cm_tx(a.cm, &out));
     ck_assert_uint_eq(out.mad[17], CM_RTU);
     ck_assert_uint_eq(cm_counters(a.cm)[CM_C_cm_dup_rep], 1);
@@ -253,10 +253,10 @@ START_TEST(cm_14_messages_carry_what_the_exchange_fixed)
     listen_on_b();
     ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
     ck_assert(cm_tx(a.cm, &out));
-    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    cm_msg_unpack(&req, out.mad, sizeof(out.mad));
     ck_assert_uint_eq(req.flow_control, 0); /* CM-13: not used unless asked for */
     ck_assert_uint_eq(req.srq, 0);
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0x8001, now);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0x8001, now);
     listen_to(&b);
     struct cm_accept_params ap = accept_params;
     ap.srq = true;
@@ -269,39 +269,39 @@ START_TEST(cm_14_messages_carry_what_the_exchange_fixed)
     struct cm_qp_attr qp;
     ck_assert_int_eq(cm_qp_attr(b.ev[0].conn, &qp), 0);
     ck_assert_uint_eq(qp.pkey, 0xFFFF); /* what the REQ named */
-    cm_msg_unpack(&rep, out.mad, sizeof out.mad);
+    cm_msg_unpack(&rep, out.mad, sizeof(out.mad));
     ck_assert_uint_eq(rep.tid, req.tid); /* CM-14 */
     ck_assert_uint_eq(rep.srq, 1);       /* CM-13 */
-    cm_rx(a.cm, out.mad, sizeof out.mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    cm_rx(a.cm, out.mad, sizeof(out.mad), &b.addr, &a.addr, 1, 0xFFFF, now);
     listen_to(&a);
     ck_assert(last(&a)->srq);
     cm_rtu(a.cm, c, NULL, 0, now);
     ck_assert(cm_tx(a.cm, &out));
-    cm_msg_unpack(&rtu, out.mad, sizeof out.mad);
+    cm_msg_unpack(&rtu, out.mad, sizeof(out.mad));
     ck_assert_uint_eq(rtu.tid, req.tid); /* CM-14 */
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
 
     /* CM-32: an alternate path is not supported, and said so once */
     lap = (struct cm_msg){
         .attr = CM_LAP, .tid = 5, .local_id = rtu.local_id, .remote_id = rtu.remote_id};
     cm_msg_pack(out.mad, &lap);
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     ck_assert(cm_tx(b.cm, &out));
-    cm_msg_unpack(&apr, out.mad, sizeof out.mad);
+    cm_msg_unpack(&apr, out.mad, sizeof(out.mad));
     ck_assert_uint_eq(apr.attr, CM_APR);
     ck_assert_uint_eq(apr.reason, 2);
     ck_assert_uint_eq(apr.tid, 5);
     ck_assert(!cm_tx(b.cm, &out));
     cm_msg_pack(out.mad, &lap);
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     ck_assert(!cm_tx(b.cm, &out));
 
     cm_disconnect(a.cm, c, NULL, 0, now);
     ck_assert(cm_tx(a.cm, &out));
-    cm_msg_unpack(&dreq, out.mad, sizeof out.mad);
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_msg_unpack(&dreq, out.mad, sizeof(out.mad));
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     ck_assert(cm_tx(b.cm, &out));
-    cm_msg_unpack(&drep, out.mad, sizeof out.mad);
+    cm_msg_unpack(&drep, out.mad, sizeof(out.mad));
     ck_assert_uint_eq(drep.attr, CM_DREP);
     ck_assert_uint_eq(drep.tid, dreq.tid); /* CM-14 */
     ck_assert_uint_eq(drep.local_id, dreq.remote_id);
@@ -315,7 +315,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, cm_16_three_messages_connect);
     tcase_add_test(t, cm_07_an_offer_beyond_what_we_have);
-    tcase_add_loop_test(t, cm_18_losses_are_repaired, 0, sizeof losses / sizeof losses[0]);
+    tcase_add_loop_test(t, cm_18_losses_are_repaired, 0, sizeof(losses) / sizeof(losses[0]));
     tcase_add_test(t, cm_18_nobody_answers);
     tcase_add_test(t, cm_18_nobody_says_rtu);
     tcase_add_test(t, cm_19_mra_buys_time);

@@ -23,7 +23,7 @@ START_TEST(cm_24_disconnects)
     struct cm_msg dreq = {.attr = CM_DREQ, .tid = 9, .local_id = 77, .remote_id = 0x999};
     uint8_t mad[CM_MAD_LEN];
     cm_msg_pack(mad, &dreq);
-    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     ck_assert(cm_tx(b.cm, &out));
     ck_assert_uint_eq(out.mad[17], CM_DREP);
     ck_assert_uint_eq(sent[CM_DREQ], dreqs);
@@ -109,10 +109,10 @@ static void forge_req(uint32_t local_id)
     struct cm_msg req;
     ck_assert_int_eq(cm_connect(forger, &p, NULL, now, &c), 0);
     ck_assert(cm_tx(forger, &out));
-    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    cm_msg_unpack(&req, out.mad, sizeof(out.mad));
     req.local_id = local_id;
     cm_msg_pack(out.mad, &req);
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     cm_destroy(forger);
 }
 
@@ -202,7 +202,7 @@ START_TEST(cm_21_only_the_answer_to_the_challenge_counts)
         if (i == 2)
             wait_ns(10 * SEC);
         cm_msg_pack(mad, &drep);
-        cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+        cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 1, 0xFFFF, now);
         listen_to(&b);
         ck_assert_uint_eq(b.nev, 0);
         ck_assert_str_eq(cm_conn_state_name(cb), "ESTABLISHED");
@@ -261,7 +261,7 @@ START_TEST(sec_21_a_rej_needs_both_ids)
                                .ari_len = 8,
                                .ari = {0, 0, 0, 0, 0, 0, 0, 0xA}};
     cm_msg_pack(mad, &rej);
-    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     ck_assert_str_eq(cm_conn_state_name(cb), "ESTABLISHED");
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_bad_id], 1);
 }
@@ -284,7 +284,7 @@ START_TEST(cm_21_stale_before_it_was_established)
                                    .service_timeout = 20};
         uint8_t mad[CM_MAD_LEN];
         cm_msg_pack(mad, &mra);
-        cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+        cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     }
     ck_assert_str_eq(cm_conn_state_name(cb), _i ? "MRA_REP_RCVD" : "REP_SENT");
     cm_destroy(a.cm);
@@ -353,7 +353,7 @@ START_TEST(cm_21_connected_with_itself)
     ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
     for (unsigned i = 0; i < 2; i++) {
         while (cm_tx(a.cm, &out))
-            cm_rx(a.cm, out.mad, sizeof out.mad, &a.addr, &a.addr, 1, 0xFFFF, now);
+            cm_rx(a.cm, out.mad, sizeof(out.mad), &a.addr, &a.addr, 1, 0xFFFF, now);
         listen_to(&a);
         ck_assert_int_eq(last(&a)->type, i ? CM_EV_REP : CM_EV_REQ);
         if (i == 0)
@@ -373,8 +373,8 @@ START_TEST(cm_14_a_dreq_of_the_passive_side)
     listen_on_b();
     ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &ca), 0);
     ck_assert(cm_tx(a.cm, &out));
-    cm_msg_unpack(&req, out.mad, sizeof out.mad);
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_msg_unpack(&req, out.mad, sizeof(out.mad));
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     listen_to(&b);
     cb = last(&b)->conn;
     ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
@@ -383,7 +383,7 @@ START_TEST(cm_14_a_dreq_of_the_passive_side)
     pump();
     ck_assert_int_eq(cm_disconnect(b.cm, cb, NULL, 0, now), 0);
     ck_assert(cm_tx(b.cm, &out));
-    cm_msg_unpack(&dreq, out.mad, sizeof out.mad);
+    cm_msg_unpack(&dreq, out.mad, sizeof(out.mad));
     ck_assert_uint_eq(dreq.attr, CM_DREQ);
     ck_assert_uint_ne(dreq.tid, req.tid);
     ck_assert_uint_ne(dreq.tid, 0);
@@ -391,9 +391,9 @@ START_TEST(cm_14_a_dreq_of_the_passive_side)
     cm_expire(b.cm, now);
     ck_assert(cm_tx(b.cm, &again)); /* CM-18: repeated as it was */
     ck_assert_mem_eq(again.mad, out.mad, CM_MAD_LEN);
-    cm_rx(a.cm, out.mad, sizeof out.mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    cm_rx(a.cm, out.mad, sizeof(out.mad), &b.addr, &a.addr, 1, 0xFFFF, now);
     ck_assert(cm_tx(a.cm, &out));
-    cm_msg_unpack(&drep, out.mad, sizeof out.mad);
+    cm_msg_unpack(&drep, out.mad, sizeof(out.mad));
     ck_assert_uint_eq(drep.attr, CM_DREP);
     ck_assert_uint_eq(drep.tid, dreq.tid);
 }

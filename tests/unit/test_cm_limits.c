@@ -42,16 +42,16 @@ START_TEST(sec_21_forgeries_do_nothing)
     struct cm_msg own;
     cm_disconnect(a.cm, ca, NULL, 0, now);
     ck_assert(cm_tx(a.cm, &out));
-    cm_msg_unpack(&own, out.mad, sizeof out.mad);
+    cm_msg_unpack(&own, out.mad, sizeof(out.mad));
     m.local_id = own.local_id + forgeries[_i].bad_local;
     m.remote_id = own.remote_id + forgeries[_i].bad_remote;
     cm_msg_pack(mad, &m);
-    cm_rx(b.cm, mad, sizeof mad, &src, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, mad, sizeof(mad), &src, &b.addr, 1, 0xFFFF, now);
     listen_to(&b);
     ck_assert_msg(last(&b)->type == CM_EV_ESTABLISHED, "%s", forgeries[_i].rule);
     ck_assert_str_eq(cm_conn_state_name(cb), "ESTABLISHED");
     /* and the true one works */
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     listen_to(&b);
     ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
 }
@@ -105,7 +105,7 @@ static void flood(unsigned n)
     p.max_retries = 15;
     ck_assert_int_eq(cm_connect(a.cm, &p, NULL, now, &c), 0);
     ck_assert(cm_tx(a.cm, &out));
-    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    cm_msg_unpack(&req, out.mad, sizeof(out.mad));
     cm_release(a.cm, c, now);
     while (cm_tx(a.cm, &out))
         continue;
@@ -115,7 +115,7 @@ static void flood(unsigned n)
         req.qpn = 0x1000 + i;
         req.tid = i;
         cm_msg_pack(out.mad, &req);
-        cm_rx(b.cm, out.mad, sizeof out.mad, &src, &b.addr, 1, 0xFFFF, now);
+        cm_rx(b.cm, out.mad, sizeof(out.mad), &src, &b.addr, 1, 0xFFFF, now);
     }
 }
 
@@ -221,12 +221,12 @@ START_TEST(sec_20_who_has_many_pending_is_not_waited_for_long)
     p.max_retries = 15;
     ck_assert_int_eq(cm_connect(a.cm, &p, NULL, now, &c), 0);
     ck_assert(cm_tx(a.cm, &out));
-    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    cm_msg_unpack(&req, out.mad, sizeof(out.mad));
     for (unsigned i = 0; i < 512; i++) {
         req.local_id += 1;
         req.qpn = 0x1000 + i;
         cm_msg_pack(out.mad, &req);
-        cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+        cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
         ck_assert(cm_event(b.cm, &ev));
         ck_assert_int_eq(cm_accept(b.cm, ev.conn, &accept_params, &b, now), 0);
         while (cm_tx(b.cm, &out))
@@ -285,9 +285,9 @@ START_TEST(sec_20_again_is_the_same_request)
         p.qpn += i;
         cm_connect(a.cm, &p, NULL, now, &c);
         ck_assert(cm_tx(a.cm, &out));
-        cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+        cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     }
-    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    cm_msg_unpack(&req, out.mad, sizeof(out.mad));
     ck_assert_uint_eq(cm_live(b.cm), 5);
     now += SEC;
     for (unsigned i = 0; i < 6; i++) {
@@ -300,12 +300,12 @@ START_TEST(sec_20_again_is_the_same_request)
         other.qpn += i == 4;
         other.psn += i == 5;
         cm_msg_pack(out.mad, &other);
-        cm_rx(b.cm, out.mad, sizeof out.mad, &src, &b.addr, 1, 0xFFFF, now);
+        cm_rx(b.cm, out.mad, sizeof(out.mad), &src, &b.addr, 1, 0xFFFF, now);
         ck_assert_msg(cm_live(b.cm) == 5, "number %u", i);
     }
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_rate_limited], 7);
     cm_msg_pack(out.mad, &req);
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     ck_assert_uint_eq(cm_live(b.cm), 6);
 }
 END_TEST
@@ -452,14 +452,14 @@ START_TEST(sec_19_neighbours_in_a_bucket)
     listen_on_b();
     cm_connect(a.cm, &p, NULL, now, &c);
     ck_assert(cm_tx(a.cm, &out));
-    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    cm_msg_unpack(&req, out.mad, sizeof(out.mad));
     for (unsigned i = 0; i < 5; i++) {
         const struct wire_addr src = wire_addr_v4(neighbours[i].addr);
         req.local_id = neighbours[i].id;
         req.qpn = neighbours[i].qpn;
         req.ca_guid = neighbours[i].guid;
         cm_msg_pack(mad, &req);
-        cm_rx(b.cm, mad, sizeof mad, &src, &b.addr, 1, 0xFFFF, now);
+        cm_rx(b.cm, mad, sizeof(mad), &src, &b.addr, 1, 0xFFFF, now);
     }
     listen_to(&b);
     ck_assert_uint_eq(b.nev, 4);
@@ -476,7 +476,7 @@ START_TEST(sec_19_neighbours_in_a_bucket)
                                    .msg_id = CM_ABOUT_REQ,
                                    .reason = CM_REJ_CONSUMER};
         cm_msg_pack(mad, &rej);
-        cm_rx(b.cm, mad, sizeof mad, &src, &b.addr, 1, 0xFFFF, now);
+        cm_rx(b.cm, mad, sizeof(mad), &src, &b.addr, 1, 0xFFFF, now);
         listen_to(&b);
         ck_assert_int_eq(last(&b)->type, CM_EV_REJECTED);
         ck_assert_ptr_eq(last(&b)->conn, cb);
@@ -672,7 +672,7 @@ static unsigned hang_up_nothing(unsigned n)
     unsigned answers = 0;
     cm_msg_pack(mad, &dreq);
     for (unsigned i = 0; i < n; i++)
-        cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+        cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     while (cm_tx(b.cm, &out)) {
         ck_assert_uint_eq(out.mad[17], CM_DREP);
         answers++;
@@ -715,7 +715,7 @@ START_TEST(cm_18_others_are_sent)
         struct cm_connect_params p = params();
         ck_assert_int_eq(cm_connect(a.cm, &p, NULL, now, &c[gone]), 0);
         while (cm_tx(a.cm, &out)) {
-            ck_assert_int_eq(cm_msg_unpack(&m, out.mad, sizeof out.mad), 0);
+            ck_assert_int_eq(cm_msg_unpack(&m, out.mad, sizeof(out.mad)), 0);
             ck_assert(m.attr == CM_REJ || (m.attr == CM_REQ && m.local_id != id));
             reqs += m.attr == CM_REQ;
         }
@@ -734,7 +734,7 @@ START_TEST(cm_15_ids_are_random_and_unique)
         struct cm_msg m;
         cm_connect(a.cm, &p, NULL, now, &c);
         cm_tx(a.cm, &out);
-        cm_msg_unpack(&m, out.mad, sizeof out.mad);
+        cm_msg_unpack(&m, out.mad, sizeof(out.mad));
         seen[i] = m.local_id;
         ck_assert_uint_ne(m.local_id, 0); /* CM-15 */
         for (unsigned k = 0; k < i; k++)
@@ -822,7 +822,7 @@ START_TEST(sec_24_waits)
         uint64_t ns;
     } waits[] = {{0, 4096ull << 4},   {3, 4096ull << 4},   {4, 4096ull << 4},
                  {18, 4096ull << 18}, {28, 4096ull << 28}, {31, 4096ull << 28}};
-    for (unsigned i = 0; i < sizeof waits / sizeof waits[0]; i++)
+    for (unsigned i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
         ck_assert_uint_eq(cm_wait_ns(waits[i].exponent), waits[i].ns);
 }
 END_TEST
@@ -832,10 +832,11 @@ int main(void)
     Suite *s = suite_create("cm limits");
     TCase *t = tcase_create("cm limits");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, sec_21_forgeries_do_nothing, 0, sizeof forgeries / sizeof forgeries[0]);
+    tcase_add_loop_test(t, sec_21_forgeries_do_nothing, 0,
+                        sizeof(forgeries) / sizeof(forgeries[0]));
     tcase_add_test(t, cm_34_backlog);
     tcase_add_test(t, sec_24_waits);
-    tcase_add_loop_test(t, sec_20_half_open_limit, 0, sizeof half_open / sizeof half_open[0]);
+    tcase_add_loop_test(t, sec_20_half_open_limit, 0, sizeof(half_open) / sizeof(half_open[0]));
     tcase_add_test(t, sec_20_again_is_the_same_request);
     tcase_add_test(t, sec_20_all_places_taken);
     tcase_add_test(t, sec_20_a_flood_of_made_up_hosts_is_over_in_seconds);

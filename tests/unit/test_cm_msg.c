@@ -55,7 +55,7 @@ START_TEST(cm_02_ip_header)
                                                     0, 0,    0,    0,    10, 0, 0, 1, 0,  0, 0, 0,
                                                     0, 0,    0,    0,    0,  0, 0, 0, 10, 0, 0, 2};
     cm_ip_hdr_pack(buf, &h);
-    ck_assert_mem_eq(buf, expected, sizeof buf);
+    ck_assert_mem_eq(buf, expected, sizeof(buf));
     ck_assert_int_eq(cm_ip_hdr_unpack(&back, buf), 0);
     ck_assert_mem_eq(&back.src, &h.src, 16);
     ck_assert_mem_eq(&back.dst, &h.dst, 16);
@@ -64,7 +64,7 @@ START_TEST(cm_02_ip_header)
     memset(h.src.b, 0x61, 16);
     memset(h.dst.b, 0x62, 16);
     cm_ip_hdr_pack(buf, &h);
-    memset(&back, 0xFF, sizeof back);
+    memset(&back, 0xFF, sizeof(back));
     ck_assert_int_eq(cm_ip_hdr_unpack(&back, buf), 0);
     ck_assert_uint_eq(back.ip_version, 6);
     ck_assert_mem_eq(&back.src, &h.src, 16);
@@ -97,11 +97,11 @@ START_TEST(gsi_02_wrong_mads_are_refused)
         {"GSI-04 class version", 2, 1, -EPROTO},
         {"CM-16 unknown attribute", 17, 0x77, -ENOMSG},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t bad[CM_MAD_LEN];
-        memcpy(bad, mad, sizeof bad);
+        memcpy(bad, mad, sizeof(bad));
         bad[rows[i].octet] = rows[i].value;
-        ck_assert_msg(cm_msg_unpack(&back, bad, sizeof bad) == rows[i].rc, "%s", rows[i].rule);
+        ck_assert_msg(cm_msg_unpack(&back, bad, sizeof(bad)) == rows[i].rc, "%s", rows[i].rule);
     }
     msg.priv_len = 225;
     ck_assert_int_eq(cm_msg_pack(mad, &msg), -EINVAL);
@@ -118,7 +118,7 @@ START_TEST(gsi_03_common_header)
                                          5, 6,    7, 8, 0, 0x16, 0, 0, 0x0A, 0x0B, 0x0C, 0x0D};
     uint8_t mad[CM_MAD_LEN];
     ck_assert_int_eq(cm_msg_pack(mad, &msg), 0);
-    ck_assert_mem_eq(mad, expected, sizeof expected);
+    ck_assert_mem_eq(mad, expected, sizeof(expected));
 }
 END_TEST
 
@@ -127,10 +127,10 @@ START_TEST(cm_33_private_data_is_zero_filled)
     /* CM-33 */
     struct cm_msg msg = {.attr = CM_RTU, .priv_len = 3}, back;
     uint8_t mad[CM_MAD_LEN];
-    memset(msg.priv, 0xEE, sizeof msg.priv);
-    memset(mad, 0xDD, sizeof mad);
+    memset(msg.priv, 0xEE, sizeof(msg.priv));
+    memset(mad, 0xDD, sizeof(mad));
     ck_assert_int_eq(cm_msg_pack(mad, &msg), 0);
-    ck_assert_int_eq(cm_msg_unpack(&back, mad, sizeof mad), 0);
+    ck_assert_int_eq(cm_msg_unpack(&back, mad, sizeof(mad)), 0);
     ck_assert_uint_eq(back.priv_len, 224);
     ck_assert_uint_eq(back.priv[2], 0xEE);
     for (unsigned i = 3; i < 224; i++)
@@ -243,7 +243,7 @@ static const struct {
 START_TEST(cm_01_where_fields_are)
 {
     uint8_t mad[CM_MAD_LEN], expected[CM_MAD_LEN];
-    for (size_t i = 0; i < sizeof layout / sizeof layout[0]; i++) {
+    for (size_t i = 0; i < sizeof(layout) / sizeof(layout[0]); i++) {
         size_t size = layout[i].width > 32 ? layout[i].width / 8 : 4;
         struct cm_msg msg = {.attr = layout[i].attr}, back;
         ck_assert_int_eq(cm_msg_pack(expected, &msg), 0);
@@ -253,15 +253,15 @@ START_TEST(cm_01_where_fields_are)
         }
         memset((uint8_t *)&msg + layout[i].member, 0xFF, size);
         ck_assert_int_eq(cm_msg_pack(mad, &msg), 0);
-        ck_assert_msg(memcmp(mad, expected, sizeof mad) == 0, "%s", layout[i].what);
+        ck_assert_msg(memcmp(mad, expected, sizeof(mad)) == 0, "%s", layout[i].what);
         ck_assert_uint_eq(cm_msg_bits(layout[i].attr, layout[i].member), layout[i].width);
-        ck_assert_int_eq(cm_msg_unpack(&back, mad, sizeof mad), 0);
+        ck_assert_int_eq(cm_msg_unpack(&back, mad, sizeof(mad)), 0);
         if (layout[i].width < 32) {
             uint32_t most = (1u << layout[i].width) - 1;
             memcpy((uint8_t *)&msg + layout[i].member, &most, 4);
         }
         msg.priv_len = back.priv_len;
-        ck_assert_msg(memcmp(&msg, &back, sizeof msg) == 0, "%s read", layout[i].what);
+        ck_assert_msg(memcmp(&msg, &back, sizeof(msg)) == 0, "%s read", layout[i].what);
     }
     ck_assert_uint_eq(cm_msg_bits(CM_RTU, offsetof(struct cm_msg, tid)), 64);
     ck_assert_uint_eq(cm_msg_bits(CM_RTU, offsetof(struct cm_msg, attr_mod)), 32);
@@ -296,8 +296,8 @@ START_TEST(cm_33_where_private_data_is)
                                        : rooms[_i].ari && ari < CM_ARI_LEN     ? 0xA5
                                                                                : 0);
     }
-    ck_assert_int_eq(cm_msg_unpack(&back, mad, sizeof mad), 0);
-    ck_assert_mem_eq(&msg, &back, sizeof msg);
+    ck_assert_int_eq(cm_msg_unpack(&back, mad, sizeof(mad)), 0);
+    ck_assert_mem_eq(&msg, &back, sizeof(msg));
     msg.priv_len++;
     ck_assert_int_eq(cm_msg_pack(mad, &msg), -EINVAL);
 }
@@ -310,17 +310,17 @@ START_TEST(cm_fields_do_not_overlap)
                                      CM_DREP, CM_SIDR_REQ, CM_SIDR_REP, CM_LAP, CM_APR};
     uint8_t ones[CM_MAD_LEN], again[CM_MAD_LEN];
     struct cm_msg msg, back;
-    memset(ones, 0xFF, sizeof ones);
+    memset(ones, 0xFF, sizeof(ones));
     ones[0] = 1;
     ones[1] = CM_CLASS;
     ones[2] = CM_CLASS_VERSION;
     ones[3] = CM_METHOD_SEND;
     ones[16] = 0;
     ones[17] = (uint8_t)attrs[_i];
-    ck_assert_int_eq(cm_msg_unpack(&msg, ones, sizeof ones), 0);
+    ck_assert_int_eq(cm_msg_unpack(&msg, ones, sizeof(ones)), 0);
     ck_assert_int_eq(cm_msg_pack(again, &msg), 0);
-    ck_assert_int_eq(cm_msg_unpack(&back, again, sizeof again), 0);
-    ck_assert_mem_eq(&msg, &back, sizeof msg);
+    ck_assert_int_eq(cm_msg_unpack(&back, again, sizeof(again)), 0);
+    ck_assert_mem_eq(&msg, &back, sizeof(msg));
 }
 END_TEST
 
@@ -330,7 +330,7 @@ START_TEST(cm_16_rxe_messages_round_trip)
     static const char *const files[] = {"cm-perftest.pcap", "cm-reject.pcap", "cm-rping.pcap",
                                         "cm-rping-ipv6.pcap", "cm-ucmatose.pcap"};
     char path[4096], err[PCAP_ERRBUF_SIZE];
-    snprintf(path, sizeof path, "%s/%s", getenv("URNIC_PCAPS"), files[_i]);
+    snprintf(path, sizeof(path), "%s/%s", getenv("URNIC_PCAPS"), files[_i]);
     pcap_t *p = pcap_open_offline(path, err);
     ck_assert_msg(p != NULL, "%s", err);
     struct pcap_pkthdr *hdr;
@@ -363,7 +363,7 @@ START_TEST(cm_dump_is_one_line_without_private_data)
 {
     struct cm_msg msg = {.attr = CM_REJ, .reason = 28, .priv_len = 6, .priv = "secret"};
     char line[256];
-    ck_assert_int_gt(cm_msg_dump(line, sizeof line, &msg), 0);
+    ck_assert_int_gt(cm_msg_dump(line, sizeof(line), &msg), 0);
     ck_assert_ptr_nonnull(strstr(line, "consumer reject")); /* CM-29 */
     ck_assert_ptr_null(strstr(line, "secret"));             /* SEC-30 */
     ck_assert_ptr_null(strchr(line, '\n'));
@@ -377,14 +377,14 @@ int main(void)
     Suite *s = suite_create("cm_msg");
     TCase *t = tcase_create("cm_msg");
     tcase_add_loop_test(t, cm_09_local_ack_timeout, 0,
-                        (int)(sizeof ack_timeouts / sizeof ack_timeouts[0]));
+                        (int)(sizeof(ack_timeouts) / sizeof(ack_timeouts[0])));
     tcase_add_test(t, cm_01_service_ids);
     tcase_add_test(t, cm_02_ip_header);
     tcase_add_test(t, gsi_02_wrong_mads_are_refused);
     tcase_add_test(t, gsi_03_common_header);
     tcase_add_test(t, cm_33_private_data_is_zero_filled);
     tcase_add_test(t, cm_01_where_fields_are);
-    tcase_add_loop_test(t, cm_33_where_private_data_is, 0, sizeof rooms / sizeof rooms[0]);
+    tcase_add_loop_test(t, cm_33_where_private_data_is, 0, sizeof(rooms) / sizeof(rooms[0]));
     tcase_add_loop_test(t, cm_fields_do_not_overlap, 0, 11);
     tcase_add_loop_test(t, cm_16_rxe_messages_round_trip, 0, 5);
     tcase_add_test(t, cm_dump_is_one_line_without_private_data);

@@ -64,7 +64,7 @@ START_TEST(cm_28_known_by_its_guid)
         .ari = {[6] = (uint8_t)(given_up[_i].guid >> 8), [7] = (uint8_t)given_up[_i].guid}};
     uint8_t mad[CM_MAD_LEN];
     cm_msg_pack(mad, &rej);
-    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     listen_to(&b);
     ck_assert_msg((last(&b)->type == CM_EV_REJECTED) == given_up[_i].taken, "%s",
                   given_up[_i].what);
@@ -125,10 +125,10 @@ START_TEST(cm_03_refusals)
     listen_on_b();
     ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
     ck_assert(cm_tx(a.cm, &out));
-    cm_msg_unpack(&msg, out.mad, sizeof out.mad);
+    cm_msg_unpack(&msg, out.mad, sizeof(out.mad));
     refusals[_i].twist(&msg);
     cm_msg_pack(out.mad, &msg);
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     pump();
     if (refusals[_i].reason) {
         ck_assert_msg(last(&a)->type == CM_EV_REJECTED && last(&a)->reason == refusals[_i].reason,
@@ -249,7 +249,6 @@ START_TEST(cm_12_smaller_mtu)
     struct cm_qp_attr qa, qb;
     struct cm_connect_params p;
     struct cm_out first, out;
-
     teardown();
     setup_with((struct cm_params){0}, (struct cm_params){.max_mtu = 3});
     p = params();
@@ -257,10 +256,10 @@ START_TEST(cm_12_smaller_mtu)
     ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &ca), 0);
     ck_assert(cm_tx(a.cm, &first));
     for (unsigned i = 0; i < 2; i++) /* the network has doubled it */
-        cm_rx(b.cm, first.mad, sizeof first.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+        cm_rx(b.cm, first.mad, sizeof(first.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     for (unsigned i = 0; i < 2; i++) {
         ck_assert(cm_tx(b.cm, &out));
-        cm_rx(a.cm, out.mad, sizeof out.mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+        cm_rx(a.cm, out.mad, sizeof(out.mad), &b.addr, &a.addr, 1, 0xFFFF, now);
     }
     pump();
     ck_assert_uint_eq(a.nev, 0);
@@ -314,7 +313,7 @@ START_TEST(cm_12_a_refusal_that_names_no_mtu)
                          .ari = {0x10}};
     uint8_t mad[CM_MAD_LEN];
     cm_msg_pack(mad, &rej);
-    cm_rx(a.cm, mad, sizeof mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    cm_rx(a.cm, mad, sizeof(mad), &b.addr, &a.addr, 1, 0xFFFF, now);
     listen_to(&a);
     ck_assert_int_eq(last(&a)->type, CM_EV_REJECTED);
     ck_assert_uint_eq(last(&a)->reason, CM_REJ_INVALID_MTU);
@@ -344,8 +343,8 @@ int main(void)
     TCase *t = tcase_create("cm refuse");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, cm_28_given_up_before_the_answer);
-    tcase_add_loop_test(t, cm_28_known_by_its_guid, 0, sizeof given_up / sizeof given_up[0]);
-    tcase_add_loop_test(t, cm_03_refusals, 0, sizeof refusals / sizeof refusals[0]);
+    tcase_add_loop_test(t, cm_28_known_by_its_guid, 0, sizeof(given_up) / sizeof(given_up[0]));
+    tcase_add_loop_test(t, cm_03_refusals, 0, sizeof(refusals) / sizeof(refusals[0]));
     tcase_add_test(t, cm_03_one_listener_for_each_address);
     tcase_add_test(t, cm_03_listeners_of_one_family);
     tcase_add_test(t, cm_14_what_no_message_can_say);

@@ -166,7 +166,7 @@ START_TEST(cm_08_both_ends_of_a_connection)
     ck_assert_uint_eq(m.rnr_retry, 3);
     ck_assert_uint_eq(m.srq, 1);
     ck_assert_uint_eq(m.ca_guid, 0xB);
-    cm_rx(a.cm, out.mad, sizeof out.mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    cm_rx(a.cm, out.mad, sizeof(out.mad), &b.addr, &a.addr, 1, 0xFFFF, now);
     listen_to(&a);
     ck_assert_int_eq(last(&a)->type, CM_EV_REP);
     ck_assert_uint_eq(last(&a)->responder_resources, 6); /* CM-36 */
@@ -320,7 +320,7 @@ START_TEST(cm_33_private_data_of_each_message)
     struct cm_connect_params p = params();
     struct cm_accept_params q = accept_params;
     struct cm_conn *ca, *cb;
-    memset(full, 0x5A, sizeof full);
+    memset(full, 0x5A, sizeof(full));
     listen_on_b();
     p.priv = q.priv = full;
     p.priv_len = CM_REQ_USER_MAX;
@@ -366,7 +366,7 @@ START_TEST(cm_28_a_refusal_says_what_of)
     ck_assert_uint_eq(m.reason, CM_REJ_NO_RESOURCES);
     ck_assert_uint_eq(m.ari_len, 0);
     ck_assert_mem_eq(m.priv, "full up", 8);
-    cm_rx(a.cm, out.mad, sizeof out.mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    cm_rx(a.cm, out.mad, sizeof(out.mad), &b.addr, &a.addr, 1, 0xFFFF, now);
     listen_to(&a);
     ck_assert_uint_eq(last(&a)->reason, CM_REJ_NO_RESOURCES);
     ck_assert_uint_eq(cm_counters(a.cm)[CM_C_cm_rejected], 1);
@@ -397,7 +397,7 @@ static struct cm_msg answer_at(const struct wire_addr *dst, const struct cm_msg 
     struct cm_out more;
     uint8_t mad[CM_MAD_LEN];
     ck_assert_int_eq(cm_msg_pack(mad, m), 0);
-    cm_rx(b.cm, mad, sizeof mad, &a.addr, dst, 1, 0x8002, now);
+    cm_rx(b.cm, mad, sizeof(mad), &a.addr, dst, 1, 0x8002, now);
     listen_to(&b);
     if (attr) {
         back = next_msg(&b, attr, out);
@@ -549,23 +549,23 @@ START_TEST(gsi_05_what_is_not_for_us)
     const uint64_t *n = cm_counters(b.cm);
     listen_on_b();
     cm_msg_pack(mad, &req);
-    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 2, 0xFFFF, now); /* GSI-02: not from a QP1 */
-    cm_rx(b.cm, mad, sizeof mad - 1, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 2, 0xFFFF, now); /* GSI-02: not from a QP1 */
+    cm_rx(b.cm, mad, sizeof(mad) - 1, &a.addr, &b.addr, 1, 0xFFFF, now);
     ck_assert_uint_eq(n[CM_C_cm_rx_bad_mad], 2);
     ck_assert_uint_eq(n[CM_C_cm_rx_unsupported], 0);
     answer(&(struct cm_msg){.attr = CM_APR, .local_id = 1, .remote_id = 2}, 0);
     ck_assert_uint_eq(n[CM_C_cm_rx_unsupported], 1);
     mad[17] = 0x77;
-    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     ck_assert_uint_eq(n[CM_C_cm_rx_unsupported], 2);
     mad[17] = CM_REQ;
     mad[1] = 0x03; /* GSI-05: another class */
-    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 1, 0xFFFF, now);
     ck_assert_uint_eq(n[CM_C_cm_rx_unsupported], 3);
     ck_assert(!cm_tx(b.cm, &out));
     mad[1] = CM_CLASS;
     mad[2] = 1; /* GSI-04 CM-29: another version */
-    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0x8002, now);
+    cm_rx(b.cm, mad, sizeof(mad), &a.addr, &b.addr, 1, 0x8002, now);
     rej = next_msg(&b, CM_REJ, &out);
     ck_assert_uint_eq(out.pkey, 0x8002);
     ck_assert_uint_eq(rej.tid, req.tid);

@@ -37,7 +37,6 @@ static uint64_t now;
 static struct cm_id *new_id(void)
 {
     struct cm_id *id = calloc(1, sizeof(*id));
-
     *id = (struct cm_id){.client = c, .device = dev, .channel = channel, .ps = IPC_PS_UDP};
     cmgr_id_init(id);
     ck_assert_int_eq(handle_add(&c->handles, HANDLE_CM_ID, id, &id->handle), 0);
@@ -48,7 +47,6 @@ static struct cm_id *new_id(void)
 static void free_id(struct cm_id *id)
 {
     uint32_t h = id->handle;
-
     cmgr_id_free(id, now);
     handle_del(&c->handles, h);
 }
@@ -56,7 +54,6 @@ static void free_id(struct cm_id *id)
 static void open_client(void)
 {
     int theirs;
-
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock), 0);
     c = client_new(&d.clients, sock[0]);
     ck_assert_ptr_nonnull(c);
@@ -77,7 +74,6 @@ static void setup(void)
 {
     char err[CONFIG_ERR];
     const struct cm_params far = {.key = {1}, .ca_guid = 1};
-
     memset(&d, 0, sizeof(d));
     now = clock_now();
     d.epfd = d.listen_fd = d.signal_fd = d.clients.captures_fd = -1;
@@ -130,7 +126,6 @@ static struct cm_id *ask(void)
     struct cm_conn *conn;
     struct cm_out out;
     void *o, *id = NULL;
-
     ck_assert_int_eq(cm_sidr_request(peer, &path, 1, PORT, NULL, 0, NULL, now, &conn), 0);
     while (cm_tx(peer, &out))
         cm_rx(cm, out.mad, sizeof(out.mad), &out.src, &out.dst, 1, 0xFFFF, now);
@@ -156,7 +151,6 @@ static bool ask_and_answer(void)
 {
     const struct ipc_cm_conn no = {.reason = 0};
     struct cm_id *id = ask();
-
     if (!id)
         return false;
     ck_assert_int_eq(cmgr_reject(id, &no, now), 0);
@@ -188,7 +182,6 @@ START_TEST(share_of_what_is_asked)
 {
     const struct ipc_cm_conn req = {0};
     struct cm_id *id[SHARE + 1];
-
     for (unsigned i = 0; i <= SHARE; i++) {
         id[i] = new_id();
         id[i]->state = CM_ID_RESOLVED;
@@ -229,7 +222,6 @@ START_TEST(share_of_unread_events)
     struct cm_id *id = new_id();
     int theirs;
     unsigned n = 0;
-
     dev->share.limit[SHARE_EVENT] = PLACES;
     quiet->last = &quiet->first;
     ck_assert_int_eq(socket_pair(SOCK_SEQPACKET, &quiet->fd, &theirs), 0);
@@ -263,7 +255,6 @@ END_TEST
 START_TEST(dying_are_not_asked)
 {
     struct cm_id *id = ask();
-
     ck_assert_ptr_nonnull(id);
     free_id(id);
     c->ctx.detached = true;

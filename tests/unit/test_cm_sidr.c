@@ -111,7 +111,7 @@ START_TEST(cm_31_what_a_question_says)
     cm_listen(b.cm, CM_PS_UDP, &b.addr, 7000, 0, NULL, &l);
     for (unsigned i = 0; i < 4; i++) {
         struct cm_out back;
-        cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0x8002, now);
+        cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0x8002, now);
         listen_to(&b);
         ck_assert_uint_eq(b.nev, 1);
         if (i < 2) { /* not yet */
@@ -147,7 +147,7 @@ START_TEST(cm_31_a_question_over_ipv6)
     struct cm_ip_hdr ip;
     struct cm_conn *c;
     struct cm_out out;
-    memset(&path, 0, sizeof path);
+    memset(&path, 0, sizeof(path));
     wire_addr_parse("2001:db8::1", &path.local);
     wire_addr_parse("2001:db8::2", &path.remote);
     struct cm_msg req = question(path, &c, &out);
@@ -189,7 +189,7 @@ START_TEST(cm_31_good_and_bad_questions)
     memcpy(req.priv + 4 + 12, src.b + 12, 4);
     req.priv[1] = questions[_i].version;
     cm_msg_pack(out.mad, &req);
-    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0x8002, now);
+    cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0x8002, now);
     listen_to(&b);
     ck_assert_msg(b.nev == questions[_i].taken, "%s", questions[_i].what);
     if (questions[_i].taken)
@@ -366,14 +366,15 @@ int main(void)
     tcase_add_test(t, cm_31_what_no_message_can_say);
     tcase_add_test(t, cm_31_what_a_question_says);
     tcase_add_test(t, cm_31_a_question_over_ipv6);
-    tcase_add_loop_test(t, cm_31_good_and_bad_questions, 0, sizeof questions / sizeof questions[0]);
+    tcase_add_loop_test(t, cm_31_good_and_bad_questions, 0,
+                        sizeof(questions) / sizeof(questions[0]));
     tcase_add_test(t, cm_31_a_question_ends_with_its_listener);
     tcase_add_test(t, sec_20_questions_that_nobody_answers_expire);
     tcase_add_test(t, sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind);
     tcase_add_test(t, sec_20_questions_of_made_up_hosts_end_in_seconds);
     tcase_add_test(t, sec_20_questions_have_half_of_the_places);
     tcase_add_loop_test(t, cm_34_a_source_has_few_questions_pending, 0,
-                        sizeof sources / sizeof sources[0]);
+                        sizeof(sources) / sizeof(sources[0]));
     tcase_add_loop_test(t, cm_34_a_source_elsewhere, 0, 4);
     tcase_add_test(t, cm_34_backlog_of_questions);
     suite_add_tcase(s, t);

@@ -21,7 +21,7 @@ static const struct {
     {"REP_SENT", false}, {"MRA_REP_RCVD", false}, {"ESTABLISHED", false}, {"DREQ_SENT", false},
     {"TIMEWAIT", false},
 };
-#define PLACES (sizeof places / sizeof places[0])
+#define PLACES (sizeof(places) / sizeof(places[0]))
 
 enum arrival {
     MRA_OF_REQ,
@@ -96,7 +96,7 @@ static uint32_t active_id, passive_id;
 static void deliver(struct side *to, const struct cm_out *out)
 {
     const struct side *from = to == &a ? &b : &a;
-    cm_rx(to->cm, out->mad, sizeof out->mad, &from->addr, &to->addr, 1, 0xFFFF, now);
+    cm_rx(to->cm, out->mad, sizeof(out->mad), &from->addr, &to->addr, 1, 0xFFFF, now);
     listen_to(to);
 }
 
@@ -202,7 +202,7 @@ START_TEST(cm_16_every_message_in_every_state)
     unsigned answer = 0;
     bool listed = false;
     struct cm_out out;
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         if (strcmp(changes[i].state, state) != 0 || changes[i].active != active ||
             changes[i].arrival != what)
             continue;

@@ -13,13 +13,13 @@ START_TEST(sec_19_the_hash)
 {
     struct cm_params p = {.key = {0x0706050403020100, 0x0F0E0D0C0B0A0908}};
     uint8_t text[15];
-    for (unsigned i = 0; i < sizeof text; i++)
+    for (unsigned i = 0; i < sizeof(text); i++)
         text[i] = (uint8_t)i;
     struct cm *cm = cm_create(&p);
-    ck_assert_uint_eq(cm_hash(cm, text, sizeof text), 0xA129CA6149BE45E5);
+    ck_assert_uint_eq(cm_hash(cm, text, sizeof(text)), 0xA129CA6149BE45E5);
     for (unsigned i = 0; i < 128; i++) {
         cm->params.key[i / 64] ^= 1ull << i % 64;
-        ck_assert_uint_ne(cm_hash(cm, text, sizeof text), 0xA129CA6149BE45E5);
+        ck_assert_uint_ne(cm_hash(cm, text, sizeof(text)), 0xA129CA6149BE45E5);
         cm->params.key[i / 64] ^= 1ull << i % 64;
     }
     cm_destroy(cm);

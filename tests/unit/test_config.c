@@ -65,7 +65,6 @@ START_TEST(numbers_are_decimal)
 {
     struct config_device d;
     char err[CONFIG_ERR] = "";
-
     config_device_init(&d);
     ck_assert_int_eq(config_device_parse(&d, "mtu=02048,vlan=010,dscp=026,addr=10.0.0.1/024", err),
                      0);
@@ -80,7 +79,6 @@ START_TEST(device_flags)
 {
     struct config_device d;
     char err[CONFIG_ERR] = "";
-
     config_device_init(&d);
     int rc = config_device_parse(&d, devices[_i].text, err);
     if (devices[_i].error) {
@@ -101,7 +99,6 @@ START_TEST(unknown_keys)
     struct config_device d;
     struct config c;
     char err[CONFIG_ERR] = "";
-
     config_init(&c);
     ck_assert_int_eq(config_set(&c, "colour", "red", err), -EINVAL);
     ck_assert_str_eq(err,
@@ -171,7 +168,6 @@ static int check_file(const char *json, struct config *c, char *err, const char 
     char path[] = "/tmp/urnic-config-XXXXXX";
     int fd = mkstemp(path);
     enum options_what what;
-
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, json, strlen(json)), (ssize_t)strlen(json));
     close(fd);
@@ -194,7 +190,6 @@ START_TEST(config_files)
     static struct config c;
     char err[CONFIG_ERR] = "";
     int rc = check_file(files[_i].json, &c, err, NULL, NULL);
-
     if (!files[_i].error) {
         ck_assert_msg(rc == 0, "%s", err);
         ck_assert_str_eq(c.dev[0].name, "urn0");
@@ -222,7 +217,6 @@ START_TEST(kernel_neighbours)
         {"port=mem:L,neigh=kernel:", NULL, "neigh=kernel:"},
         {"port=mem:L,neigh=kernel:0123456789abcdef", NULL, "0123456789abcdef"},
     };
-
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct config c;
         char err[CONFIG_ERR] = "";
@@ -259,7 +253,6 @@ START_TEST(the_users_socket)
         {NULL, dir, in_tmp},
         {dir, "/run/user/7", ""},
     };
-
     uid_t us = geteuid();
     if (us == 0) /* whose socket is elsewhere */
         ck_assert_int_eq(seteuid(65534), 0);
@@ -280,7 +273,6 @@ START_TEST(flags_win)
     static struct config c;
     static const char json[] = "{\"workers\": 2, \"devices\": [{\"port\": \"mem:a\"}]}";
     char err[CONFIG_ERR] = "";
-
     ck_assert_int_eq(check_file(json, &c, err, "--workers", "5"), 0);
     ck_assert_uint_eq(c.workers, 5);
     ck_assert_str_eq(c.dev[0].port, "mem:a");

@@ -165,7 +165,7 @@ START_TEST(cc_04_interval)
         unsigned want;
     } look[] = {{0, 1},     {1, 0},      {49999, 0},  {50000, 1},
                 {99999, 0}, {100001, 1}, {150000, 0}, {150001, 1}};
-    for (unsigned i = 0; i < sizeof look / sizeof look[0]; i++) {
+    for (unsigned i = 0; i < sizeof(look) / sizeof(look[0]); i++) {
         r->now = t + look[i].at;
         struct wire_pkt p = marked_write(r, i);
         rig_rx(r, &p, NULL);

@@ -70,7 +70,7 @@ static const struct outside {
 
 START_TEST(req_21_outside_the_window)
 {
-    for (unsigned i = 0; i < sizeof outsides / sizeof outsides[0]; i++) {
+    for (unsigned i = 0; i < sizeof(outsides) / sizeof(outsides[0]); i++) {
         const struct outside *t = &outsides[i];
         struct rig *r = rig_new(NULL);
         for (unsigned k = 0; k < 3; k++)
@@ -122,7 +122,7 @@ static const struct fatal {
 
 START_TEST(ack_06_fatal)
 {
-    for (unsigned i = 0; i < sizeof fatals / sizeof fatals[0]; i++) {
+    for (unsigned i = 0; i < sizeof(fatals) / sizeof(fatals[0]); i++) {
         struct rig *r = rig_new(NULL);
         rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);
         rig_post(r, WR_SEND, 2, 3000, 0);
@@ -215,7 +215,7 @@ static const struct misfit {
 
 START_TEST(req_28_misfits)
 {
-    for (unsigned i = 0; i < sizeof misfits / sizeof misfits[0]; i++) {
+    for (unsigned i = 0; i < sizeof(misfits) / sizeof(misfits[0]); i++) {
         const struct misfit *t = &misfits[i];
         struct rig *r = rig_new(NULL);
         memset(r->mem, 0xEE, 4096);
@@ -235,7 +235,7 @@ END_TEST
  */
 START_TEST(req_28_strict)
 {
-    for (unsigned i = 0; i < sizeof misfits / sizeof misfits[0]; i++) {
+    for (unsigned i = 0; i < sizeof(misfits) / sizeof(misfits[0]); i++) {
         const struct misfit *t = &misfits[i];
         const struct rig_opts o = {.strict_resp = true};
         struct rig *r = rig_new(&o);
@@ -314,7 +314,7 @@ static const struct implied {
 
 START_TEST(req_24_implied)
 {
-    for (unsigned i = 0; i < sizeof implieds / sizeof implieds[0]; i++) {
+    for (unsigned i = 0; i < sizeof(implieds) / sizeof(implieds[0]); i++) {
         const struct implied *t = &implieds[i];
         struct rig *r = rig_new(NULL);
         rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);
@@ -564,7 +564,7 @@ static const struct confirm {
 
 START_TEST(sec_06_nak_confirm)
 {
-    for (unsigned i = 0; i < sizeof confirms / sizeof confirms[0]; i++) {
+    for (unsigned i = 0; i < sizeof(confirms) / sizeof(confirms[0]); i++) {
         const struct confirm *c = &confirms[i];
         struct rig *r = rig_new(&(struct rig_opts){.nak_confirm = true, .retry_cnt = 1});
         rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);

@@ -12,8 +12,8 @@ START_TEST(gsi_both_ways)
 {
     struct rig *r = rig_new(NULL);
     uint8_t mad[256], frame[WIRE_FRAME_MAX];
-    memset(mad, 0x42, sizeof mad);
-    struct engine_slot s = {.buf = frame, .cap = sizeof frame};
+    memset(mad, 0x42, sizeof(mad));
+    struct engine_slot s = {.buf = frame, .cap = sizeof(frame)};
     struct engine_av av = {.sgid = r->lip, .dgid = r->rip, .dmac = {2, 0, 0, 0, 0, 2}};
     ck_assert_int_eq(engine_gsi_emit(r->e, &s, &av, WIRE_PKEY_DEFAULT, mad, 256), 0);
     wire_icrc_seal(s.buf, s.len, s.ip_off, s.bth_off);
@@ -101,7 +101,7 @@ START_TEST(ctr_03_read_again)
         ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
         ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_packets), 1);
     }
-    _Static_assert(sizeof *engine_counters(NULL) == 8, "64 bit");
+    _Static_assert(sizeof(*engine_counters(NULL)) == 8, "64 bit");
     rig_free(r);
 }
 END_TEST

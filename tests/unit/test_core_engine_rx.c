@@ -104,7 +104,7 @@ START_TEST(val_01_order_and_counters)
         struct wire_pkt p = rig_pkt(r, WIRE_ACKNOWLEDGE, RIG_PSN);
         twist_packet(&p, i);
         uint8_t frame[WIRE_FRAME_MAX];
-        ck_assert_uint_gt(wire_build(frame, sizeof frame, &p), 0);
+        ck_assert_uint_gt(wire_build(frame, sizeof(frame), &p), 0);
         size_t len = wire_frame_len(&p);
         wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
         if (i == BAD_ICRC)
@@ -112,7 +112,7 @@ START_TEST(val_01_order_and_counters)
         if (i == BAD_UDP_CSUM)
             memset(frame + p.ip_off + WIRE_IPV4_LEN + 6, 0x12, 2);
         uint64_t before[ENGINE_COUNTER_MAX];
-        memcpy(before, engine_counters(r->e), sizeof before);
+        memcpy(before, engine_counters(r->e), sizeof(before));
         struct engine_frame f = {.data = frame, .len = (uint32_t)len};
         f.flags = i == BAD_UDP_CSUM ? WIRE_P_UDP_CSUM : 0;
         unsigned nc;
@@ -136,7 +136,7 @@ END_TEST
 START_TEST(val_01_mixed_burst)
 {
     static const bool ours[] = {false, true, false, false, true, true, false, true};
-    enum { N = sizeof ours / sizeof ours[0] };
+    enum { N = sizeof(ours) / sizeof(ours[0]) };
     for (unsigned twist = OTHER_MAC; twist <= OTHER_IP; twist++) {
         struct rig *r = rig_new(NULL);
         static uint8_t frame[N][WIRE_FRAME_MAX];
@@ -148,7 +148,7 @@ START_TEST(val_01_mixed_burst)
             p.vlan = !ours[i] && twist == OTHER_VLAN;
             p.tci = 7;
             p.dip.b[15] += !ours[i] && twist == OTHER_IP ? 9 : 0;
-            ck_assert_uint_gt(wire_build(frame[i], sizeof frame[i], &p), 0);
+            ck_assert_uint_gt(wire_build(frame[i], sizeof(frame[i]), &p), 0);
             size_t len = wire_frame_len(&p);
             wire_icrc_seal(frame[i], len, p.ip_off, p.bth_off);
             f[i] = (struct engine_frame){.data = frame[i], .len = (uint32_t)len};
@@ -219,7 +219,7 @@ START_TEST(sec_03_copies_fit)
     rig_tx(r, 0);
     struct wire_pkt p = rig_pkt(r, WIRE_ACKNOWLEDGE, RIG_PSN);
     uint8_t frame[WIRE_FRAME_MAX];
-    wire_build(frame, sizeof frame, &p);
+    wire_build(frame, sizeof(frame), &p);
     size_t len = wire_frame_len(&p);
     wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
     struct engine_frame f = {.data = frame, .len = (uint32_t)len};
@@ -356,7 +356,7 @@ END_TEST
 START_TEST(rsp_07_other_opcodes)
 {
     static const uint8_t ops[] = {0x15, 0x18, 0x1B, 0x1E, 0x1F, WIRE_FLUSH};
-    for (unsigned i = 0; i < sizeof ops; i++) {
+    for (unsigned i = 0; i < sizeof(ops); i++) {
         struct rig *r = rig_new(NULL);
         struct wire_pkt p = rig_pkt(r, WIRE_WRITE_ONLY, RIG_RQPSN);
         bool reserved = !wire_opcodes[ops[i]].name;
@@ -367,7 +367,7 @@ START_TEST(rsp_07_other_opcodes)
         p.dma_len = 8;
         p.payload_len = ops[i] == WIRE_FLUSH ? 0 : 8;
         uint8_t frame[WIRE_FRAME_MAX];
-        ck_assert_uint_gt(wire_build(frame, sizeof frame, &p), 0);
+        ck_assert_uint_gt(wire_build(frame, sizeof(frame), &p), 0);
         size_t len = wire_frame_len(&p);
         memset(frame + p.payload_off, 0x77, p.payload_len);
         if (reserved)

@@ -192,7 +192,6 @@ static unsigned first(struct rig *r, struct wire_pkt *sent)
     static uint8_t frame[WIRE_FRAME_MAX];
     struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
     unsigned n = engine_tx_first(r->e, &slot, r->now);
-
     engine_sent(r->e, &slot, n, r->now);
     if (n == 0)
         return 0;

@@ -58,7 +58,7 @@ END_TEST
 START_TEST(req_26_nak_behind_the_longest_read)
 {
     static const uint8_t syndromes[] = {WIRE_SYN_NAK_SEQ, WIRE_SYN_RNR | 1, WIRE_SYN_NAK_INV};
-    for (unsigned i = 0; i < sizeof syndromes; i++) {
+    for (unsigned i = 0; i < sizeof(syndromes); i++) {
         struct rig *r = half_of_all(4, false);
         rig_aeth(r, P(PSNS + 2), syndromes[i], 1);
         ck_assert_uint_eq(r->nwc, 0);
@@ -92,7 +92,7 @@ static void answer_all(struct rig *r)
     unsigned n;
     for (unsigned i = 0; i < ENGINE_BURST; i++) {
         slots[i].buf = frame;
-        slots[i].cap = sizeof frame;
+        slots[i].cap = sizeof(frame);
     }
     while ((n = engine_tx(r->e, slots, ENGINE_BURST, r->now)) > 0)
         engine_sent(r->e, slots, n, r->now);
@@ -207,7 +207,7 @@ START_TEST(sec_29_records_that_can_be_counted)
     struct engine_usage u;
     ck_assert_ptr_null(engine_create(&many, 0));
     struct rig *r = rig_new(&(struct rig_opts){.records = n});
-    uint64_t *tokens = calloc(n, sizeof *tokens);
+    uint64_t *tokens = calloc(n, sizeof(*tokens));
     r->late = true;
     for (unsigned i = 0; i < n; i++) {
         write_only(r, rig_psn(RIG_RQPSN, i), false);
@@ -235,8 +235,8 @@ END_TEST
 START_TEST(rsp_24_a_very_long_burst)
 {
     struct rig *r = longest(&(struct rig_opts){.mtu = 1});
-    struct engine_frame *frames = calloc(FRAMES, sizeof *frames);
-    struct engine_copy *copies = calloc(2 * FRAMES, sizeof *copies);
+    struct engine_frame *frames = calloc(FRAMES, sizeof(*frames));
+    struct engine_copy *copies = calloc(2 * FRAMES, sizeof(*copies));
     uint8_t *octets = calloc(FRAMES, FRAME_AT);
     for (unsigned i = 0; i < FRAMES; i++) {
         struct wire_pkt p =

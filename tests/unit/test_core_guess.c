@@ -69,7 +69,7 @@ static void peer_works(struct rig *r, uint32_t *n)
 
 START_TEST(sec_09_limits)
 {
-    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         const struct kind *k = &kinds[i];
         struct rig *r = rig_new(NULL);
         uint32_t n = 0;

@@ -94,7 +94,7 @@ START_TEST(cc_19_rate_and_burst)
         {"fixed,rate=40G,burst_pkts=64,burst=1M", 40 * GBIT, 4 * US, 3, 64},
         {"fixed,rate=3G,burst_pkts=1", 3 * GBIT, 100, 3, 1},
     };
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig *r = rig_new(&(struct rig_opts){.mtu = cases[i].mtu});
         struct meter m = {.rate = cases[i].rate};
         uint32_t packet = (256u << (cases[i].mtu - 1)) + 14 + 20 + 8 + 12 + 4;
@@ -120,7 +120,7 @@ START_TEST(cc_19_late)
         uint64_t step;
         double least, most; /* packets of 4,154 octets at a look */
     } cases[] = {{12 * US, 14.3, 14.5}, {26 * US, 14.9, 15}};
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig *r = rig_new(&(struct rig_opts){.mtu = 5});
         unsigned packets = 0;
         set_cc(r, "fixed,rate=40G");
@@ -511,16 +511,16 @@ START_TEST(cc_10_recorded)
     struct rig *r = rig_new(NULL);
     char text[4096];
     cnp_in(r);
-    engine_qp_history(r->e, r->qp, text, sizeof text);
+    engine_qp_history(r->e, r->qp, text, sizeof(text));
     ck_assert_msg(strstr(text, " CNP, ignored "), "%s", text);
     set_cc(r, "dcqcn,line=100G,g=1/16,slow_restart=1");
     cnp_in(r);
-    engine_qp_history(r->e, r->qp, text, sizeof text);
+    engine_qp_history(r->e, r->qp, text, sizeof(text));
     ck_assert_msg(strstr(text, " CNP rate 50000 Mb/s target 100000 Mb/s alpha 1.0000\n"), "%s",
                   text);
     rig_pass(r, 60 * US); /* alpha decays once, the rate has no time to rise */
     cnp_in(r);
-    engine_qp_history(r->e, r->qp, text, sizeof text);
+    engine_qp_history(r->e, r->qp, text, sizeof(text));
     ck_assert_msg(strstr(text, " CNP rate 26562 Mb/s target 50000 Mb/s alpha 0.9414\n"), "%s",
                   text);
     ck_assert_uint_eq(traced(r, "CNP"), 26562500000);
@@ -529,7 +529,7 @@ START_TEST(cc_10_recorded)
     rig_post(r, WR_RDMA_WRITE, 1, 4 * 1024, WR_F_SIGNALED);
     rig_tx(r, 0);
     rig_aeth(r, r->sent[1].psn, WIRE_SYN_NAK_SEQ, 0);
-    engine_qp_history(r->e, r->qp, text, sizeof text);
+    engine_qp_history(r->e, r->qp, text, sizeof(text));
     ck_assert_msg(strstr(text, " slow restart rate 13281 Mb/s target 26562 Mb/s alpha 0.9414\n"),
                   "%s", text);
     ck_assert_uint_eq(traced(r, "slow restart"), info_of(r).cc_rate);

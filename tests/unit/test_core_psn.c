@@ -22,7 +22,7 @@ static const struct {
 
 START_TEST(psn_02_circular_comparison)
 {
-    for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+    for (unsigned i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
         ck_assert_msg(psn_diff(psn(pairs[i].a), psn(pairs[i].b)) == pairs[i].diff,
                       "PSN-02 0x%06x - 0x%06x", pairs[i].a, pairs[i].b);
     ck_assert_uint_eq(psn_ahead(psn(2), psn(0xFFFFFF)), 3);

@@ -72,7 +72,7 @@ static const struct row {
 
 static const struct row *find_row(enum qp_type type, unsigned from, unsigned to)
 {
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (rows[i].type == type && rows[i].from == from && rows[i].to == to)
             return &rows[i];
     return NULL;
@@ -105,13 +105,13 @@ static int try_modify(enum qp_type type, enum qp_state from, enum qp_state to, u
     struct engine_qp_attr a = rig_attr(r, &o), before, after;
     a.state = to;
     a.cur_state = from;
-    memset(&before, 0, sizeof before);
-    memset(&after, 0, sizeof after);
+    memset(&before, 0, sizeof(before));
+    memset(&after, 0, sizeof(after));
     engine_qp_query(r->qp, &before, NULL);
     int err = engine_qp_modify(r->e, r->qp, &a, QPA_STATE | mask, r->now);
     engine_qp_query(r->qp, &after, NULL);
     if (err)
-        ck_assert(!memcmp(&before, &after, sizeof before)); /* all or nothing */
+        ck_assert(!memcmp(&before, &after, sizeof(before))); /* all or nothing */
     else
         ck_assert_uint_eq(after.state, to);
     rig_free(r);
@@ -412,8 +412,8 @@ static unsigned modify_without_memory(struct rig *r, const struct engine_qp_attr
     unsigned n = 0;
     int err;
     do {
-        memset(&before, 0, sizeof before);
-        memset(&after, 0, sizeof after);
+        memset(&before, 0, sizeof(before));
+        memset(&after, 0, sizeof(after));
         engine_qp_query(r->qp, &before, NULL);
         engine_qp_info(r->e, r->qp, &info);
         fail_alloc = ++n;
@@ -425,7 +425,7 @@ static unsigned modify_without_memory(struct rig *r, const struct engine_qp_attr
         engine_qp_info(r->e, r->qp, &info_after);
         if (!err)
             break;
-        ck_assert_msg(!memcmp(&before, &after, sizeof before), "QP-01: failure %u left traces", n);
+        ck_assert_msg(!memcmp(&before, &after, sizeof(before)), "QP-01: failure %u left traces", n);
         ck_assert_uint_eq(info.recovery, info_after.recovery);
         ck_assert_uint_eq(info.epsn, info_after.epsn);
         ck_assert_uint_eq(info.cc_rate, info_after.cc_rate);
@@ -526,7 +526,6 @@ START_TEST(wire_36_another_mac_of_ours)
     static const uint8_t first[6] = {2, 8, 8, 8, 8, 8}, mac[6] = {2, 9, 9, 9, 9, 9};
     struct rig *r = rig_new(NULL);
     uint8_t peer[6];
-
     engine_set_mac(r->e, first);
     rig_post(r, WR_SEND, 1, 8, 0);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
@@ -553,7 +552,6 @@ START_TEST(wire_36_another_mtu_of_ours)
 {
     struct rig *r = rig_new(NULL);
     struct engine_qp_attr a;
-
     engine_qp_query(r->qp, &a, NULL);
     ck_assert_uint_gt(a.path_mtu, 1);
     engine_set_mtu(r->e, a.path_mtu);
@@ -601,7 +599,7 @@ START_TEST(gid_04_another_address)
     other.state = QPS_RTS;
     ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &other, QPA_STATE, r->now), 0);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
-    ck_assert(!memcmp(&r->sent[0].sip, &second, sizeof second));
+    ck_assert(!memcmp(&r->sent[0].sip, &second, sizeof(second)));
     rig_pass(r, 2 * RIG_T);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
     rig_free(r);
@@ -641,11 +639,11 @@ START_TEST(recorder_history)
     rig_post(r, WR_SEND, 1, 8, 0);
     rig_tx(r, 0);
     rig_aeth(r, RIG_PSN, WIRE_SYN_NAK_SEQ, 0);
-    ck_assert_uint_gt(engine_qp_history(r->e, r->qp, text, sizeof text), 0);
+    ck_assert_uint_gt(engine_qp_history(r->e, r->qp, text, sizeof(text)), 0);
     char *sent = strstr(text, "send request psn 0xfffff0"), *nak = strstr(text, "NAK psn 0xfffff0");
     ck_assert(sent && nak && sent < nak);
     for (unsigned n = 0; n < 200; n++) {
-        memset(text, 'x', sizeof text);
+        memset(text, 'x', sizeof(text));
         size_t k = engine_qp_history(r->e, r->qp, text, n);
         ck_assert(k < n || !n);
         ck_assert(text[n] == 'x');
@@ -665,10 +663,10 @@ START_TEST(recorder_keeps_the_latest)
         rig_ack(r, rig_psn(RIG_PSN, n));
         if (n < RECORDER_EVENTS)
             continue;
-        ck_assert_uint_lt(engine_qp_history(r->e, r->qp, text, sizeof text), sizeof text - 1);
+        ck_assert_uint_lt(engine_qp_history(r->e, r->qp, text, sizeof(text)), sizeof(text) - 1);
         const char *line = text;
         for (unsigned i = n + 1 - RECORDER_EVENTS; i <= n; i++) {
-            snprintf(want, sizeof want, " send request psn 0x%06x (0x4)\n", rig_psn(RIG_PSN, i));
+            snprintf(want, sizeof(want), " send request psn 0x%06x (0x4)\n", rig_psn(RIG_PSN, i));
             line += strcspn(line, " ");
             ck_assert_msg(!strncmp(line, want, strlen(want)), "after %u:%s", n + 1, line);
             line += strlen(want);
@@ -686,7 +684,7 @@ START_TEST(cq_01_rule_of_a_reason)
     ck_assert_uint_eq(recorder_rule("REQ-09"), RULE(REQ, 9));
     ck_assert_uint_eq(recorder_rule("MR-12: gone"), RULE(MR, 12));
     static const char *const none[] = {NULL, "", "RSP", "RSP-", "RSP-x", "RS-12", "-12", "NO-1"};
-    for (unsigned i = 0; i < sizeof none / sizeof none[0]; i++)
+    for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
         ck_assert_msg(recorder_rule(none[i]) == 0, "%u", i);
     for (unsigned i = REFUSE_NONE + 1; i < REFUSE_MAX; i++)
         ck_assert_msg(recorder_rule(refusals[i].text) != 0, "%s", refusals[i].text);

@@ -56,7 +56,7 @@ static const struct cut {
 
 START_TEST(req_02_segmentation)
 {
-    for (unsigned i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+    for (unsigned i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
         const struct cut *c = &cuts[i];
         struct rig *r = rig_new(NULL);
         for (unsigned k = 0; k < 5000; k++)
@@ -130,7 +130,7 @@ START_TEST(hdr_03_solicited)
         bool se;
     } t[] = {{WR_SEND, true},        {WR_SEND_WITH_IMM, true}, {WR_RDMA_WRITE_WITH_IMM, true},
              {WR_RDMA_WRITE, false}, {WR_RDMA_READ, false},    {WR_ATOMIC_FETCH_AND_ADD, false}};
-    for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+    for (unsigned i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
         struct rig *r = rig_new(NULL);
         rig_post(r, t[i].op, 1, t[i].op == WR_ATOMIC_FETCH_AND_ADD ? 8 : 2000,
                  WR_F_SIGNALED | WR_F_SOLICITED);
@@ -218,13 +218,13 @@ START_TEST(req_16_inline_and_sges)
 {
     struct rig *r = rig_new(NULL);
     uint8_t data[40];
-    memset(data, 0x5A, sizeof data);
+    memset(data, 0x5A, sizeof(data));
     struct engine_send_wr wr = rig_wr(r, WR_RDMA_WRITE, 1, 0, 0);
     wr.flags |= WR_F_INLINE;
     wr.inline_data = data;
-    wr.inline_len = sizeof data;
+    wr.inline_len = sizeof(data);
     ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
-    memset(data, 0, sizeof data);
+    memset(data, 0, sizeof(data));
     struct engine_sge s[3] = {
         {RIG_VA + 100, 1000, r->lkey}, {RIG_VA + 5000, 0, 0xDEAD}, {RIG_VA + 9000, 700, r->lkey}};
     memset(r->mem + 100, 1, 1000);
@@ -277,7 +277,7 @@ static const struct local_error {
 
 START_TEST(req_08_local_errors)
 {
-    for (unsigned i = 0; i < sizeof local_errors / sizeof local_errors[0]; i++) {
+    for (unsigned i = 0; i < sizeof(local_errors) / sizeof(local_errors[0]); i++) {
         const struct local_error *t = &local_errors[i];
         struct rig *r = rig_new(&(struct rig_opts){.type = t->type, .max_rd_atomic = t->max_rd});
         struct engine_sge s[8];
@@ -529,9 +529,9 @@ START_TEST(mr_08_fast_register)
     wr.segs = segs;
     wr.nsegs = 2;
     for (unsigned i = 0; i < 2; i++) {
-        memcpy(segs, good, sizeof good);
+        memcpy(segs, good, sizeof(good));
         ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
-        memset(segs, 0xFF, sizeof segs); /* posting has copied them */
+        memset(segs, 0xFF, sizeof(segs)); /* posting has copied them */
         ck_assert_uint_eq(rig_tx(r, 0), 0);
         ck_assert_uint_eq(r->nwc, i + 1);
         ck_assert_uint_eq(r->wc[i].status, i ? WC_LOC_QP_OP_ERR : WC_SUCCESS);

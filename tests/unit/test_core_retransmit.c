@@ -6,7 +6,7 @@
 #include "core_rig.h"
 
 static const uint32_t starts[] = {0xFFFFF0, 0x7FFFF8, 1, 0xFFFFFF}; /* PSN-05 */
-#define STARTS (sizeof starts / sizeof starts[0])
+#define STARTS (sizeof(starts) / sizeof(starts[0]))
 
 /* RTX-01, RTX-02, RTX-05: from each packet of two messages, opcode, PSN and data are as first sent.
  */
@@ -403,16 +403,16 @@ START_TEST(rtx_04_reads_again)
 {
     struct rig *r = rig_new(NULL);
     uint8_t data[16];
-    memset(data, 1, sizeof data);
+    memset(data, 1, sizeof(data));
     memset(r->mem, 1, 16);
     struct engine_send_wr wr = rig_wr(r, WR_SEND, 1, 0, 0);
     wr.flags = WR_F_INLINE;
     wr.inline_data = data;
-    wr.inline_len = sizeof data;
+    wr.inline_len = sizeof(data);
     ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
     rig_post(r, WR_SEND, 2, 16, 0);
     ck_assert_uint_eq(rig_tx(r, 0), 2);
-    memset(data, 2, sizeof data);
+    memset(data, 2, sizeof(data));
     memset(r->mem, 2, 16);
     rig_aeth(r, RIG_PSN, WIRE_SYN_NAK_SEQ, 0);
     ck_assert_uint_eq(rig_tx(r, 0), 2);
@@ -575,8 +575,8 @@ START_TEST(tmr_02_any_clock)
                                       UINT64_MAX};
     struct cc_conf cc;
     char err[128];
-    ck_assert_int_eq(cc_conf_parse(&cc, "dcqcn,line=1G", err, sizeof err), 0);
-    for (unsigned i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
+    ck_assert_int_eq(cc_conf_parse(&cc, "dcqcn,line=1G", err, sizeof(err)), 0);
+    for (unsigned i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
         bool runs = clocks[i] < (1ull << 63) - RIG_T;
         struct rig *r = rig_new(&(struct rig_opts){.start = clocks[i], .retry_cnt = 1});
         ck_assert_int_eq(engine_qp_set_cc(r->e, r->qp, &cc, r->now), 0);
@@ -606,8 +606,8 @@ END_TEST
 START_TEST(qp_01_retries_changed)
 {
     static const uint8_t left[] = {0, 1, 2};
-    for (unsigned from = 0; from < sizeof left; from++) {
-        for (unsigned to = 0; to < sizeof left; to++) {
+    for (unsigned from = 0; from < sizeof(left); from++) {
+        for (unsigned to = 0; to < sizeof(left); to++) {
             int n = left[from] ? left[from] : -1;
             struct rig *r = rig_new(&(struct rig_opts){.retry_cnt = n, .rnr_retry = n});
             change(r, QPS_SQD, (struct engine_qp_attr){0}, 0);

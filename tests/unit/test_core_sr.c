@@ -23,7 +23,7 @@ static void rx_write_to(struct rig *r, uint32_t to, uint32_t at, uint32_t k, uin
     p.dma_len = (n - k) * RIG_MTU;
     p.payload_len = RIG_MTU;
     p.ackreq = k == n - 1;
-    memset(data, (int)(at + k + 1), sizeof data);
+    memset(data, (int)(at + k + 1), sizeof(data));
     rig_rx(r, &p, data);
 }
 
@@ -46,7 +46,7 @@ static void rx_send(struct rig *r, uint32_t at, uint32_t k, uint32_t n, uint32_t
     p.sel_index = k;
     p.payload_len = RIG_MTU;
     p.ackreq = k == n - 1;
-    memset(data, (int)(at + k + 1), sizeof data);
+    memset(data, (int)(at + k + 1), sizeof(data));
     rig_rx(r, &p, data);
 }
 

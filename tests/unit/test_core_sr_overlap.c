@@ -16,7 +16,7 @@ static void rx_octets(struct rig *r, uint32_t at, uint32_t off, uint32_t len)
     p.rkey = r->rkey;
     p.dma_len = p.payload_len = len;
     p.ackreq = true;
-    memset(data, (int)at + 1, sizeof data);
+    memset(data, (int)at + 1, sizeof(data));
     rig_rx(r, &p, data);
 }
 

@@ -183,7 +183,7 @@ static const char *answers(const struct rig *r)
     size_t n = 0;
     text[0] = 0;
     for (unsigned i = 0; i < r->nsent; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%c%u", i ? " " : "",
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%c%u", i ? " " : "",
                               "FMLO"[r->sent[i].opcode - WIRE_READ_RESP_FIRST],
                               rig_psn(r->sent[i].psn, 0x1000000 - RIG_RQPSN));
     return text;

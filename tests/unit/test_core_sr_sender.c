@@ -113,7 +113,7 @@ START_TEST(lr_04_timeouts)
         unsigned packets;
         uint64_t rto;
     } cases[] = {{1, 100 * US}, {2, 100 * US}, {3, 320 * US}, {8, 320 * US}};
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig *r = agreed(NULL);
         rig_post(r, WR_RDMA_WRITE, 1, RIG_MTU, WR_F_SIGNALED);
         rig_tx(r, 0);
@@ -334,7 +334,7 @@ START_TEST(lr_12_probe)
         {"none,probe=1", WR_SEND, 1},
         {"none,probe=1", WR_RDMA_READ, 0},
     };
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig *r = rig_with(cases[i].spec, NULL);
         rig_post(r, WR_RDMA_WRITE, 1, RIG_MTU, WR_F_SIGNALED);
         rig_tx(r, 0);
@@ -553,7 +553,7 @@ START_TEST(lr_15_late_or_lost)
         uint64_t after;
         unsigned want;
     } cases[] = {{RTT / 10, 5}, {RTT * 4 / 10, 5}, {RTT * 8 / 10, 1}, {RTT, 1}, {RTT * 3, 1}};
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig *r = after_write("none,recovery=sr", 64);
         sack(r, WIRE_SYN_NAK_SEQ, tx_psn(0), tx_psn(4));
         rig_tx(r, 0);
@@ -614,7 +614,7 @@ START_TEST(lr_15_bounds)
                  {"none,recovery=sr,overtake=3", 64, 4},
                  {"none,recovery=sr,overtake=0", 64, 1},
                  {"none,recovery=sr", 16, 9}};
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig *r = after_write(cases[i].spec, cases[i].window);
         sack(r, WIRE_SYN_NAK_SEQ, tx_psn(0), tx_psn(14));
         rig_ack(r, tx_psn(15));

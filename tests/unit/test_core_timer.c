@@ -22,8 +22,8 @@ START_TEST(tmr_08_fires_within_a_tick)
                                       1ull << 58,
                                       1767225600000000000u, /* ns since 1970, of these days */
                                       UINT64_MAX - (1ull << 45)};
-    for (unsigned s = 0; s < sizeof starts / sizeof starts[0]; s++) {
-        for (unsigned i = 0; i < sizeof delays / sizeof delays[0]; i++) {
+    for (unsigned s = 0; s < sizeof(starts) / sizeof(starts[0]); s++) {
+        for (unsigned i = 0; i < sizeof(delays) / sizeof(delays[0]); i++) {
             struct timer_wheel w;
             struct timer t = {0};
             uint64_t now = starts[s], due = now + delays[i];
@@ -94,8 +94,8 @@ START_TEST(tmr_03_the_end_of_time)
                                       UINT64_MAX};
     static const uint64_t dues[] = {0, (1ull << 58) + 1, UINT64_MAX - 1024, UINT64_MAX - 1,
                                     UINT64_MAX};
-    for (unsigned s = 0; s < sizeof starts / sizeof starts[0]; s++) {
-        for (unsigned i = 0; i < sizeof dues / sizeof dues[0]; i++) {
+    for (unsigned s = 0; s < sizeof(starts) / sizeof(starts[0]); s++) {
+        for (unsigned i = 0; i < sizeof(dues) / sizeof(dues[0]); i++) {
             struct guarded {
                 uint64_t before[64];
                 struct timer_wheel w;
@@ -113,8 +113,8 @@ START_TEST(tmr_03_the_end_of_time)
             timer_cancel(&g.w, &t);
             ck_assert(timer_next(&g.w) == TIMER_NEVER);
             ck_assert_ptr_null(timer_pop(&g.w, UINT64_MAX));
-            ck_assert_mem_eq(g.before, zero, sizeof zero);
-            ck_assert_mem_eq(g.behind, zero, sizeof zero);
+            ck_assert_mem_eq(g.before, zero, sizeof(zero));
+            ck_assert_mem_eq(g.behind, zero, sizeof(zero));
         }
     }
 }

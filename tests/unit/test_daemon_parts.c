@@ -40,7 +40,6 @@
 static struct wire_addr ip(const char *s)
 {
     struct wire_addr a;
-
     ck_assert_int_eq(wire_addr_parse(s, &a), 0);
     return a;
 }
@@ -52,7 +51,6 @@ START_TEST(gid_places)
     const struct wire_addr local = ip("fe80::11:22ff:fe33:4455"), six = ip("fd00::1"),
                            four = ip("10.0.0.1"), other = ip("10.0.1.1");
     struct gid_table t;
-
     gid_init(&t, mac);
     ck_assert(memcmp(gid_at(&t, 0)->addr.b, local.b, 16) == 0);
     ck_assert(gid_at(&t, 0) == gid_at(&t, 1));
@@ -75,7 +73,6 @@ START_TEST(gid_places_of_the_kernels_addresses)
 {
     const struct wire_addr local = ip("fe80::1"), second = ip("fe80::2"), six = ip("fd00::1");
     struct gid_table t;
-
     gid_init_empty(&t);
     ck_assert_ptr_null(gid_at(&t, 0));
     ck_assert_int_eq(gid_add(&t, &six), 4);
@@ -96,7 +93,6 @@ START_TEST(reset_keeps_doorbell)
     static _Alignas(IPC_LINE) uint8_t at[sizeof(struct ipc_queue) + 4 * IPC_UNIT];
     struct queue q = {.kind = QUEUE_SEND, .starved = true, .dead = true};
     struct ipc_ring client;
-
     ipc_ring_init(&q.ring, at, 4, IPC_UNIT, false);
     client = q.ring;
     client.index = 3;
@@ -125,7 +121,6 @@ START_TEST(numbers_come_back)
     struct queue q[4] = {[1] = {.kind = QUEUE_SEND}};
     struct ipc_ring client;
     struct context c;
-
     ck_assert_int_eq(context_init(&c, NULL, NULL), 0);
     c.doorbell = aligned_alloc(IPC_LINE, sizeof(*c.doorbell) + QUOTA_QUEUES * sizeof(uint32_t));
     ck_assert_ptr_nonnull(c.doorbell);
@@ -167,7 +162,6 @@ START_TEST(handle_reuse)
     uint32_t first, h, seen = 0;
     int x, y;
     unsigned budget = 40;
-
     handle_init(&t);
     ck_assert_ptr_null(handle_get(&t, HANDLE_QP, 0));
     ck_assert_int_eq(handle_add(&t, HANDLE_QP, &x, &first), 0);
@@ -205,7 +199,6 @@ START_TEST(handle_last_one)
     struct handle_table t;
     uint32_t h, size;
     int x;
-
     handle_init(&t);
     ck_assert_int_eq(handle_add(&t, HANDLE_CQ, &x, &h), 0);
     while (t.used < t.size)
@@ -236,7 +229,6 @@ START_TEST(handle_quota)
     struct handle_table t;
     uint32_t h, n;
     int x;
-
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         handle_init(&t);
         for (n = 0; n <= kinds[i].device && handle_add(&t, kinds[i].kind, &x, &h) == 0; n++)
@@ -259,7 +251,6 @@ START_TEST(handle_quota_of_all)
     unsigned n = 0;
     uint32_t h;
     int x;
-
     handle_init(&t);
     for (unsigned kind = HANDLE_FREE + 1; kind < HANDLE_KINDS; kind++)
         while (handle_add(&t, (enum handle_kind)kind, &x, &h) == 0)
@@ -290,7 +281,6 @@ START_TEST(qslab_places)
     struct qslab_list l = {0};
     struct slab_place p[N] = {{0}};
     uint32_t seed = 1;
-
     for (unsigned round = 0; round < 2000; round++) {
         unsigned i = (seed = seed * 1664525u + 1013904223u) >> 26;
         if (p[i].slab) {
@@ -361,7 +351,6 @@ START_TEST(qslab_descriptor_once)
     struct qslab_list l = {0};
     struct slab_place a, b;
     struct ipc_where w;
-
     ck_assert_int_eq(qslab_alloc(&l, 1000, &a), 0);
     ck_assert_int_eq(qslab_alloc(&l, 1000, &b), 0);
     for (unsigned sent = 0; sent < 2; sent++) { /* an answer that was refused told nothing */
@@ -390,7 +379,6 @@ START_TEST(memory_survives_truncation)
     uint8_t buf[64] = {1};
     uint64_t orig;
     int fd = memfd_create("t", MFD_CLOEXEC), slab;
-
     ck_assert_int_eq(memory_init(), 0);
     ck_assert_int_eq(ftruncate(fd, 8192), 0);
     ck_assert_int_eq(memory_foreign(fd, 0, 8192, true, true, &m), 0);
@@ -418,7 +406,6 @@ static void *maps_and_unmaps(void *arg)
 {
     int fd = *(const int *)arg;
     struct memory *m;
-
     while (!atomic_load(&stop_mapping)) {
         ck_assert_int_eq(memory_foreign(fd, 0, 4096, true, true, &m), 0);
         memory_free(m);
@@ -434,7 +421,6 @@ START_TEST(sigbus_while_others_come_and_go)
     uint8_t buf[64] = {0};
     struct memory *m, *other;
     pthread_t t;
-
     atomic_store(&stop_mapping, false);
     ck_assert_int_eq(memory_init(), 0);
     ck_assert_int_eq(ftruncate(good, 4096), 0);
@@ -465,7 +451,6 @@ START_TEST(memory_bounds)
     uint8_t buf[64];
     uint64_t orig;
     int fd;
-
     ck_assert_int_eq(memory_slab("s", 4096, &m, &fd), 0);
     ck_assert_int_lt(ftruncate(fd, 0), 0);
     ck_assert_int_lt(ftruncate(fd, 8192), 0);
@@ -525,7 +510,6 @@ START_TEST(memory_unsealable)
 {
     struct memory *m;
     int fd;
-
     ck_assert_int_eq(memory_slab("s", 4096, &m, &fd), 0);
     ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL), 0);
     ck_assert_int_eq(memory_seal(m), -EPERM);
@@ -556,7 +540,6 @@ START_TEST(memory_of_others)
         {MEMORY_STALL_MAX + 4096, F_SEAL_FUTURE_WRITE, false, -EPERM},
         {4096, fixed | F_SEAL_FUTURE_WRITE, true, -EACCES},
     };
-
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct memory *m;
         int fd = memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -592,7 +575,6 @@ START_TEST(memory_freed_in_pieces)
     const size_t part = 64u << 20;
     struct memory *m;
     int fd;
-
     ck_assert_int_eq(memory_slab("s", 2 * part + 4096, &m, &fd), 0);
     atomic_store(&unmapped_most, 0);
     memory_free(m);
@@ -611,7 +593,6 @@ START_TEST(memory_freed_elsewhere)
     } cases[] = {{1u << 20, true, false}, {64u << 20, false, false}, {64u << 20, true, true}};
     struct share_pool pool = {0};
     struct share *s = share_join(&pool, 77, false);
-
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct share_part part = {SHARE_OCTETS, cases[i].size};
         struct memory *m;
@@ -637,7 +618,6 @@ END_TEST
 static void put(const char *dir, const char *name, const char *text)
 {
     char path[256];
-
     snprintf(path, sizeof(path), "%s/%s", dir, name);
     FILE *f = fopen(path, "we");
     ck_assert_ptr_nonnull(f);
@@ -661,7 +641,6 @@ START_TEST(memory_limit_of_groups)
         {"4:memory:/b\n0::/b/c\n", "66\n", "max\n", "77\n", 66},
     };
     char root[] = "/tmp/urnic-groups-XXXXXX", proc[64], dir[3][64];
-
     ck_assert_ptr_nonnull(mkdtemp(root));
     snprintf(proc, sizeof(proc), "%s/self", root);
     snprintf(dir[0], sizeof(dir[0]), "%s/b", root);
@@ -733,7 +712,6 @@ START_TEST(memory_of_clients)
     int fd = memfd_create("client's", MFD_CLOEXEC);
     struct memory *m;
     uint64_t word = 0;
-
     ck_assert_int_eq(ftruncate(fd, 8192), 0);
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         int rc = memory_foreign(fd, cases[i].off, cases[i].len, true, true, &m);
@@ -760,7 +738,6 @@ START_TEST(log_of_what_clients_say)
 {
     char line[256] = "";
     int log = memfd_create("log", MFD_CLOEXEC), before = dup(STDERR_FILENO);
-
     ck_assert_int_eq(dup2(log, STDERR_FILENO), STDERR_FILENO);
     log_warn("cc", "%s: no such", "a\nerror daemon: \x1b[2J\x7f\xc3\xa4\xc2\x9b\t");
     dup2(before, STDERR_FILENO);
@@ -780,7 +757,6 @@ static const char *syslog_said(int sock, const char *level)
     static char line[2048];
     char from[64];
     ssize_t n = recv(sock, line, sizeof(line) - 1, MSG_DONTWAIT);
-
     ck_assert_int_gt(n, 0);
     line[n] = '\0';
     ck_assert_msg(strncmp(line, level, strlen(level)) == 0, "%s", line);
@@ -795,7 +771,6 @@ static int syslog_listen(const char *path)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
     snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
     unlink(path);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
@@ -807,7 +782,6 @@ START_TEST(log_goes_to_syslog)
 {
     char dir[] = "/tmp/test_daemon_parts.XXXXXX", path[64];
     unsigned sent = 0;
-
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/log", dir);
     ck_assert_int_eq(log_to_syslog(path), -ENOENT);
@@ -851,7 +825,6 @@ END_TEST
 static unsigned packets_in_order(const uint8_t *file, size_t size)
 {
     unsigned n = 0;
-
     for (size_t at = 0; at < size;) {
         uint32_t block[2], number;
         memcpy(block, file + at, sizeof(block));
@@ -883,7 +856,6 @@ START_TEST(capture_goes_round)
     uint64_t told;
     size_t put = 0, file_put = 0;
     uint32_t n = 0;
-
     memset(data, 0x55, sizeof(data)); /* what is left of an earlier lap is no length */
     ck_assert_int_ge(news, 0);
     ck_assert_int_eq(capture_open(&d, &(struct capture_params){.fd = fd, .news = news}, &c), 0);
@@ -929,7 +901,6 @@ static int wake(struct watch *w, unsigned *drained)
 {
     struct epoll_event ev[WATCH_EVENTS];
     int n = watch_sleep(w, ev, WATCH_NS);
-
     ck_assert_int_ge(n, 0);
     *drained = watch_heard(w, ev, n);
     return n;
@@ -942,7 +913,6 @@ START_TEST(watch_of_what_ends)
     const bool drain[] = {false, true};
     unsigned drained;
     struct watch w;
-
     ck_assert_int_eq(watch_init(&w), 0);
     for (unsigned i = 0; i < 2; i++) {
         int end[2];
@@ -964,7 +934,6 @@ END_TEST
 static int judged(struct watch *w, bool work, uint64_t now)
 {
     struct epoll_event ev[WATCH_EVENTS];
-
     ck_assert_int_ge(watch_sleep(w, ev, WATCH_NS), 0);
     watch_heard(w, ev, 1);
     return watch_judge(w, work, now);
@@ -977,7 +946,6 @@ START_TEST(watch_in_vain)
     struct watch w;
     int end[2];
     char octet;
-
     ck_assert_int_eq(watch_init(&w), 0);
     ck_assert_int_eq(pipe(end), 0);
     ck_assert_int_eq(watch_add(&w, end[0], false), 0);
@@ -1016,7 +984,6 @@ START_TEST(watch_twice)
     unsigned drained;
     struct watch w;
     int end[2];
-
     ck_assert_int_eq(watch_init(&w), 0);
     ck_assert_int_eq(pipe(end), 0);
     ck_assert_int_eq(watch_add(&w, end[0], true), 0);

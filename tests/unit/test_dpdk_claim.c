@@ -40,7 +40,6 @@ static void veth(void)
 static struct io_addr addr(const char *text)
 {
     struct io_addr a = {.b = {[10] = 0xff, [11] = 0xff}};
-
     if (strchr(text, ':'))
         ck_assert_int_eq(inet_pton(AF_INET6, text, a.b), 1);
     else
@@ -54,7 +53,6 @@ static int listener(uint16_t port)
     struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
     struct timeval patience = {.tv_sec = 5};
     int fd = socket(AF_INET6, SOCK_DGRAM, 0);
-
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&any, sizeof(any)), 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     return fd;
@@ -83,7 +81,6 @@ static void send_udp(const char *to, uint16_t port, unsigned words, uint16_t mar
     bool six = strchr(to, ':');
     uint8_t *ip = f + 14, *udp = ip + (six ? 40 : 20 + 4 * words);
     size_t len = (size_t)(udp + 10 - f);
-
     memcpy(f + 6, "\x02\x00\x00\x00\x00\x02", 6);
     put16(f + 12, six ? ETH_P_IPV6 : ETH_P_IP);
     put16(udp, 4791);
@@ -120,7 +117,6 @@ static void send_udp(const char *to, uint16_t port, unsigned words, uint16_t mar
 static int next_mark(int fd)
 {
     uint8_t b[2];
-
     ck_assert_msg(recv(fd, b, 2, 0) == 2, "nothing comes");
     return b[0] << 8 | b[1];
 }
@@ -140,7 +136,6 @@ START_TEST(our_packets_are_kept_from_the_kernel)
     const struct io_addr ours[] = {addr("10.0.0.1"), addr("fd00::1"), addr("10.0.0.77")};
     int roce = listener(4791), other = listener(4792);
     int claim = claim_make((int)if_nametoindex("v1"), ours, 3);
-
     ck_assert_msg(claim >= 0, "%s", strerror(-claim));
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         send_udp(cases[i].to, cases[i].port, cases[i].options, i);
@@ -159,7 +154,6 @@ START_TEST(as_many_addresses_as_a_claim_takes)
 {
     struct io_addr many[CLAIM_ADDRS_MAX + 1];
     int roce = listener(4791), claim;
-
     for (unsigned i = 0; i < CLAIM_ADDRS_MAX; i++) {
         many[i] = addr(i % 2 ? "fd00::7:1" : "10.7.0.1");
         many[i].b[15] = (uint8_t)i;

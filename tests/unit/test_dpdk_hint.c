@@ -46,14 +46,13 @@ static char root[64];
 static void sh(const char *script)
 {
     char cmd[4000];
-
-    snprintf(cmd, sizeof cmd, "cd %s && { %s\n}", root, script);
+    snprintf(cmd, sizeof(cmd), "cd %s && { %s\n}", root, script);
     ck_assert_int_eq(system(cmd), 0);
 }
 
 static void make_tree(void)
 {
-    snprintf(root, sizeof root, "%s/urnic-sys-XXXXXX",
+    snprintf(root, sizeof(root), "%s/urnic-sys-XXXXXX",
              getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(root));
     sh(tree);
@@ -62,15 +61,13 @@ static void make_tree(void)
 static void remove_tree(void)
 {
     char cmd[100];
-
-    snprintf(cmd, sizeof cmd, "rm -r %s", root);
+    snprintf(cmd, sizeof(cmd), "rm -r %s", root);
     ck_assert_int_eq(system(cmd), 0);
 }
 
 static int check(const char *args, const struct dpdk_machine *m, char err[600])
 {
     struct dpdk_spec spec;
-
     ck_assert_int_eq(dpdk_spec_parse(args, &spec, err, 600), 0);
     err[0] = '\0';
     return dpdk_hint_check(&spec, m, spec.mtu ? spec.mtu + 14 : 1514, err, 600);
@@ -144,7 +141,6 @@ START_TEST(the_cause_is_named_before_dpdk_is_asked)
                              .effective = cases[_i].caps,
                              .lockable = cases[_i].lockable ? cases[_i].lockable : UINT64_MAX};
     char err[600];
-
     sh(*cases[_i].machine ? cases[_i].machine : ":");
     int rc = check(cases[_i].args, &m, err);
     ck_assert_msg(rc == cases[_i].rc, "%s: %d %s", cases[_i].args, rc, err);
@@ -158,7 +154,6 @@ START_TEST(a_user_is_told_the_file)
 {
     struct dpdk_machine m = {.root = root, .lockable = UINT64_MAX, .uid = geteuid()};
     char err[600];
-
     sh(PAGES_2M "; chmod 755 .; rm dev/vfio/11; ln -s /proc/1/mem dev/vfio/11");
     if (geteuid() == 0) {
         ck_assert_int_eq(setegid(65534), 0);
@@ -181,22 +176,21 @@ START_TEST(a_uio_device_has_one_owner)
     struct dpdk_spec uio, vfio;
     char err[600] = "";
     int first, second;
-
-    ck_assert_int_eq(dpdk_spec_parse("0000:04:00.0", &uio, err, sizeof err), 0);
-    ck_assert_int_eq(dpdk_spec_parse("0000:01:00.1", &vfio, err, sizeof err), 0);
-    ck_assert_int_eq(dpdk_pci_lock(&uio, &m, &first, err, sizeof err), 0);
+    ck_assert_int_eq(dpdk_spec_parse("0000:04:00.0", &uio, err, sizeof(err)), 0);
+    ck_assert_int_eq(dpdk_spec_parse("0000:01:00.1", &vfio, err, sizeof(err)), 0);
+    ck_assert_int_eq(dpdk_pci_lock(&uio, &m, &first, err, sizeof(err)), 0);
     ck_assert_int_ge(first, 0);
-    ck_assert_int_eq(dpdk_pci_lock(&uio, &m, &second, err, sizeof err), -EBUSY);
+    ck_assert_int_eq(dpdk_pci_lock(&uio, &m, &second, err, sizeof(err)), -EBUSY);
     ck_assert_int_eq(second, -1);
     ck_assert_msg(strstr(err, "0000:04:00.0 is in use by another process"), "%s", err);
     sh("ln -s /dev/uio3 proc/7/fd/5");
-    ck_assert_int_eq(dpdk_pci_lock(&uio, &m, &second, err, sizeof err), -EBUSY);
+    ck_assert_int_eq(dpdk_pci_lock(&uio, &m, &second, err, sizeof(err)), -EBUSY);
     ck_assert_msg(strstr(err, "process 7 (other)"), "%s", err);
     sh("rm proc/7/fd/5");
     close(first);
-    ck_assert_int_eq(dpdk_pci_lock(&uio, &m, &first, err, sizeof err), 0);
+    ck_assert_int_eq(dpdk_pci_lock(&uio, &m, &first, err, sizeof(err)), 0);
     close(first);
-    ck_assert_int_eq(dpdk_pci_lock(&vfio, &m, &first, err, sizeof err), 0);
+    ck_assert_int_eq(dpdk_pci_lock(&vfio, &m, &first, err, sizeof(err)), 0);
     ck_assert_int_eq(first, -1); /* vfio sees to it */
 }
 END_TEST
@@ -213,9 +207,8 @@ START_TEST(without_an_iommu_addresses_are_physical)
     struct dpdk_machine m = {.root = root};
     struct dpdk_spec spec;
     char err[400];
-
-    for (size_t i = 0; i < sizeof nics / sizeof nics[0]; i++) {
-        ck_assert_int_eq(dpdk_spec_parse(nics[i].args, &spec, err, sizeof err), 0);
+    for (size_t i = 0; i < sizeof(nics) / sizeof(nics[0]); i++) {
+        ck_assert_int_eq(dpdk_spec_parse(nics[i].args, &spec, err, sizeof(err)), 0);
         ck_assert_msg(dpdk_pci_physical(&spec, &m) == nics[i].physical, "%s", nics[i].args);
     }
 }

@@ -54,7 +54,6 @@ static void no_veth(void)
 START_TEST(what_is_there_is_known)
 {
     struct netdev other;
-
     ck_assert_int_eq(nd.ifindex, (int)if_nametoindex("v0"));
     ck_assert(nd.up);
     ck_assert_uint_eq(nd.mtu, 1400);
@@ -106,7 +105,6 @@ START_TEST(a_link_is_up_at_once)
     char cmd[200];
     int told[2];
     char ready;
-
     ck_assert_int_eq(pipe(told), 0);
     pid_t there = fork();
     ck_assert_int_ge(there, 0);
@@ -152,7 +150,6 @@ START_TEST(a_new_name_and_a_new_mac_are_seen)
 {
     static const uint8_t mac[6] = {2, 0, 0, 0, 0, 7};
     int index = nd.ifindex;
-
     sh("ip link set v0 down && ip link set v0 name eth9 address 02:00:00:00:00:07 && "
        "ip link set eth9 up");
     netdev_poll(&nd);
@@ -193,7 +190,6 @@ END_TEST
 START_TEST(an_interface_goes_and_another_comes)
 {
     int old = nd.ifindex;
-
     sh("ip link del v0");
     netdev_poll(&nd);
     ck_assert_int_eq(nd.ifindex, 0);
@@ -244,7 +240,6 @@ START_TEST(a_socket_is_found_by_its_interface)
 {
     struct netdev_fdset before;
     int early = packet_socket("v0", ETH_P_ALL), fd;
-
     netdev_fds(&before);
     ck_assert_int_eq(netdev_find_socket(&before, AF_PACKET, nd.ifindex), -1);
     packet_socket("v1", ETH_P_ALL); /* another interface's */
@@ -260,7 +255,6 @@ START_TEST(xdp_sockets_and_nothing_else_are_closed)
 {
     struct netdev_fdset before, mine;
     int fd, other, xdp;
-
     netdev_fds(&before);
     other = packet_socket("v0", ETH_P_ALL);
     fd = dup(0);
@@ -281,7 +275,6 @@ START_TEST(what_goes_out_is_not_heard)
     int ear = packet_socket("v0", ETH_P_ALL), here = packet_socket("v0", 0x88b6);
     int there = packet_socket("v1", 0x88b6);
     char buf[100];
-
     ck_assert_int_eq(netdev_ignore_outgoing(ear), 0);
     ck_assert_int_eq((int)send(here, frame, sizeof(frame), 0), 64);
     ck_assert_int_eq((int)recv(ear, buf, sizeof(buf), MSG_DONTWAIT), -1);

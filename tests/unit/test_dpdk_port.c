@@ -39,7 +39,6 @@ const char *__lsan_default_suppressions(void)
 static uint64_t now_ns(void)
 {
     struct timespec ts;
-
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
@@ -48,7 +47,6 @@ static uint64_t now_ns(void)
 static void namespace_with_veth(void)
 {
     void *plugin;
-
     ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
     sh("ip link add v0 type veth peer name v1 &&"
        "sysctl -qw net.ipv6.conf.v0.disable_ipv6=1 net.ipv6.conf.v1.disable_ipv6=1 &&"
@@ -65,7 +63,6 @@ static struct io_port *open_port(const char *args, uint32_t frame_max)
     struct io_port *io = NULL;
     char err[512] = "";
     int rc = plugin_open(args, &params, &io, err, sizeof(err));
-
     ck_assert_msg(rc == 0, "%s: %d %s", args, rc, err);
     return io;
 }
@@ -86,7 +83,6 @@ static unsigned send_frames(struct io_port *io, const uint32_t *lens, unsigned n
 {
     struct io_slot slots[IO_BURST_MAX];
     unsigned got = io->ops->tx_reserve(io, slots, n, now_ns());
-
     ck_assert_uint_le(got, n);
     for (unsigned i = 0; i < got; i++) {
         ck_assert_uint_ge(slots[i].cap, lens[i]);
@@ -104,7 +100,6 @@ static unsigned recv_frames(struct io_port *io, struct io_port *from, const uint
 {
     uint64_t give_up = now_ns() + 500000000ull;
     unsigned have = 0;
-
     while (have < n && now_ns() < give_up) {
         struct io_frame f[IO_BURST_MAX];
         unsigned got = io->ops->rx_peek(io, f, IO_BURST_MAX, now_ns());
@@ -140,7 +135,6 @@ static void cross(struct io_port *a, struct io_port *b, const uint32_t *lens, un
 static bool wait_link(struct io_port *io, bool up)
 {
     struct io_link link = {0};
-
     for (int i = 0; i < 2500; i++) {
         io->ops->service(io, now_ns());
         io->ops->link(io, &link);
@@ -155,7 +149,6 @@ static bool wait_link(struct io_port *io, bool up)
 static void wait_changes(struct io_port *io, uint64_t changes)
 {
     struct io_link link = {0};
-
     for (int i = 0; i < 2500 && link.changes < changes; i++) {
         usleep(2000);
         io->ops->service(io, now_ns());
@@ -199,7 +192,6 @@ START_TEST(frames_cross_whole_and_in_order)
     uint32_t lens[IO_BURST_MAX];
     struct io_stats st;
     uint32_t seq = 0;
-
     ck_assert_uint_ge(max, pairs[_i].frame_max == 0 || strstr(pairs[_i].a, "tap") ? 1514 : 2200);
     if (strstr(pairs[_i].what, "af_packet,") && pairs[_i].frame_max)
         ck_assert_uint_eq(max, pairs[_i].frame_max);
@@ -224,7 +216,6 @@ START_TEST(a_waiting_owner_is_woken)
     struct io_port *a = open_port(pairs[_i].a, pairs[_i].frame_max);
     struct io_port *b = open_port(pairs[_i].b, pairs[_i].frame_max);
     uint32_t lens[1] = {100};
-
     ck_assert(wait_link(a, true) && wait_link(b, true));
     for (int k = 0; k < 4; k++) {
         struct io_port *tx = k & 1 ? a : b, *rx = k & 1 ? b : a;
@@ -261,7 +252,6 @@ START_TEST(frames_of_this_machine_are_no_input)
     uint32_t lens[1] = {sizeof(frame)};
     struct io_frame f[IO_BURST_MAX];
     int fd = socket(AF_PACKET, SOCK_RAW, 0);
-
     ck_assert(wait_link(a, true) && wait_link(b, true));
     fill(frame, someone, sizeof(frame), 7);
     ck_assert_int_eq((int)sendto(fd, frame, sizeof(frame), 0, (void *)&to, sizeof(to)),
@@ -282,7 +272,6 @@ START_TEST(slots_come_back_and_too_long_is_counted)
     struct io_frame f[IO_BURST_MAX];
     uint32_t big[1] = {1501}, ok[1] = {1500};
     struct io_stats st;
-
     ck_assert(wait_link(a, true) && wait_link(b, true));
     for (int i = 0; i < 200; i++) { /* more than any pool holds, were they lost */
         ck_assert_uint_eq(a->ops->tx_reserve(a, slots, IO_BURST_MAX, 0), IO_BURST_MAX);
@@ -313,7 +302,6 @@ START_TEST(frames_stay_lent_until_released)
     struct io_port *b = open_port("net_af_packet1,iface=v1", 0);
     struct io_frame f[3][IO_BURST_MAX];
     uint32_t lens[IO_BURST_MAX], seq;
-
     for (unsigned i = 0; i < IO_BURST_MAX; i++)
         lens[i] = 64;
     ck_assert(wait_link(a, true) && wait_link(b, true));
@@ -346,7 +334,6 @@ START_TEST(link_down_and_peer_replaced)
     struct io_link before;
     struct io_slot slots[1];
     uint32_t lens[2] = {60, 2200};
-
     ck_assert(wait_link(a, true) && wait_link(b, true));
     cross(a, b, lens, 2, 0);
     a->ops->link(a, &before);
@@ -397,7 +384,6 @@ START_TEST(the_mtu_is_followed)
     uint32_t small[2] = {60, 1014}, usual[2] = {60, 1514}, large[2] = {60, 3014};
     struct io_frame f[2];
     unsigned n = 0;
-
     ck_assert(wait_link(a, true) && wait_link(b, true));
     ck_assert_uint_eq(a->caps.frame_max, 1514);
     cross(a, b, usual, 2, 0);
@@ -430,7 +416,6 @@ END_TEST
 START_TEST(a_wanted_size_is_kept)
 {
     struct io_port *a = open_port("net_af_packet0,iface=v0", 2200);
-
     ck_assert_uint_eq(a->caps.frame_max, 2200);
     sh("ip link set v0 mtu 4000");
     a->ops->service(a, 0);
@@ -451,7 +436,6 @@ START_TEST(name_mac_and_number_are_followed)
     struct io_port *a = open_port("net_af_packet0,iface=v0", 0);
     struct io_port *b = open_port("net_af_packet1,iface=v1", 0);
     uint32_t lens[1] = {200}, large[1] = {3014};
-
     ck_assert_uint_eq(a->caps.ifindex, if_nametoindex("v0"));
     sh("ip link set v0 down && ip link set v0 name eth9 address 02:00:00:00:00:09 &&"
        "ip link set eth9 up");
@@ -480,7 +464,6 @@ END_TEST
 START_TEST(ports_open_and_close_again_and_again)
 {
     uint32_t lens[1] = {200};
-
     for (int i = 0; i < 8; i++) {
         struct io_port *a = open_port("net_af_packet0,iface=v0", 4200);
         struct io_port *b = open_port("net_af_packet1,iface=v1", 4200);
@@ -500,7 +483,6 @@ START_TEST(a_daemons_threads_stay_as_they_are)
 {
     cpu_set_t before, after;
     struct io_port *a;
-
     sched_getaffinity(0, sizeof(before), &before);
     a = open_port("net_af_packet0,iface=v0", 0);
     sched_getaffinity(0, sizeof(after), &after);
@@ -528,7 +510,6 @@ START_TEST(errors_say_what_to_do)
 {
     struct io_port *io = NULL;
     char err[512] = "";
-
     if (refused[_i].no_caps) {
         struct __user_cap_header_struct hdr = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct none[2] = {{0}};
@@ -552,7 +533,6 @@ START_TEST(a_fanout_group_that_is_taken_is_named)
     int fd = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
     struct io_port *io = NULL;
     char err[512] = "", number[32];
-
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&sll, sizeof(sll)), 0);
     ck_assert_int_eq(setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &group, sizeof(group)), 0);
     ck_assert_int_eq(plugin_open("net_af_packet0,iface=v1", NULL, &io, err, sizeof(err)),

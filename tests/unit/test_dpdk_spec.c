@@ -77,7 +77,6 @@ START_TEST(a_specification_is_taken_apart)
     struct dpdk_spec spec;
     char err[300] = "";
     int rc = dpdk_spec_parse(specs[_i].args, &spec, err, sizeof(err));
-
     ck_assert_msg(rc == specs[_i].rc, "%s: %d %s", specs[_i].args, rc, err);
     if (rc) {
         ck_assert_msg(strstr(err, specs[_i].devargs), "%s: said: %s", specs[_i].args, err);
@@ -94,7 +93,6 @@ START_TEST(options_of_ours_are_read)
 {
     struct dpdk_spec spec;
     char err[300] = "";
-
     ck_assert_int_eq(dpdk_spec_parse("net_tap0,urnic_rxd=64,urnic_txd=8192,urnic_mem=64,"
                                      "urnic_huge=on,urnic_promisc=1,urnic_debug=1",
                                      &spec, err, sizeof(err)),
@@ -163,7 +161,6 @@ START_TEST(what_the_user_did_not_say_is_added)
 {
     struct dpdk_spec spec;
     char err[300] = "";
-
     ck_assert_int_eq(dpdk_spec_parse(defaults[_i].args, &spec, err, sizeof(err)), 0);
     ck_assert_int_eq(dpdk_spec_defaults(&spec, defaults[_i].frame_max,
                                         defaults[_i].lockable ? defaults[_i].lockable : UINT64_MAX,
@@ -179,7 +176,6 @@ START_TEST(a_specification_is_made_anew)
     static const char args[] = "net_af_packet0,iface=v0,qpairs=1,urnic_rxd=64";
     struct dpdk_spec spec;
     char err[300] = "";
-
     ck_assert_int_eq(dpdk_spec_parse(args, &spec, err, sizeof(err)), 0);
     ck_assert_int_eq(dpdk_spec_defaults(&spec, 1514, UINT64_MAX, err, sizeof(err)), 0);
     spec.promisc = true;
@@ -198,7 +194,6 @@ START_TEST(too_long_is_refused)
 {
     struct dpdk_spec spec;
     char args[600], err[300] = "";
-
     memset(args, 'a', sizeof(args));
     args[sizeof(args) - 1] = '\0';
     ck_assert_int_eq(dpdk_spec_parse(args, &spec, err, sizeof(err)), -EINVAL);

@@ -118,7 +118,7 @@ START_TEST(a_script_has_a_limit_and_says_what_it_is_for)
 {
     static const char text[] = "# REQ-07 ACK-05: a purpose\nwire\nqp A rc\n";
     struct drill_error err;
-    struct drill_script *s = drill_parse(text, sizeof text - 1, &err);
+    struct drill_script *s = drill_parse(text, sizeof(text) - 1, &err);
     ck_assert_ptr_nonnull(s);
     ck_assert_str_eq(drill_rules(s), "REQ-07 ACK-05");
     ck_assert_str_eq(drill_purpose(s), "a purpose");
@@ -428,10 +428,10 @@ int main(void)
     Suite *s = suite_create("drill");
     TCase *t = tcase_create("drill");
     tcase_add_loop_test(t, a_bad_text_is_refused_with_its_place, 0,
-                        sizeof bad_texts / sizeof bad_texts[0]);
+                        sizeof(bad_texts) / sizeof(bad_texts[0]));
     tcase_add_test(t, a_script_has_a_limit_and_says_what_it_is_for);
     tcase_add_loop_test(t, what_does_not_come_true_fails_with_its_line, 0,
-                        sizeof failing / sizeof failing[0]);
+                        sizeof(failing) / sizeof(failing[0]));
     tcase_add_test(t, lr_02_what_came_is_shown);
     tcase_add_test(t, frames_are_told_with_their_time_and_statement);
     tcase_add_test(t, frames_have_the_order_of_the_wire);

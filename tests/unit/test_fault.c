@@ -84,7 +84,7 @@ static void run(const struct row *row)
     for (unsigned i = 0; i < PACKETS && row->packet[i].to; i++) {
         const struct packet *k = &row->packet[i];
         struct wire_pkt p = packet_of(k);
-        size_t len = frame_make(frame, sizeof frame, &p);
+        size_t len = frame_make(frame, sizeof(frame), &p);
         ck_assert_uint_gt(len, 0);
         unsigned bits =
             fault_apply(f, k->to == 'b' ? FAULT_AB : FAULT_BA, frame, (uint32_t)len, k->at, &out);
@@ -332,7 +332,7 @@ START_TEST(classes_divide_what_goes_by)
         {"drop any src 0.0.0.0/0", 1 << DATAGRAM | 1 << CM | 1 << SEND},
         {"drop size ..20", 1 << RUNT},
     };
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
         struct fault *f = parse(classes[i].rule);
         for (unsigned kind = 0; kind < KINDS; kind++) {
             static uint8_t frame[512];
@@ -341,7 +341,7 @@ START_TEST(classes_divide_what_goes_by)
                                                         : WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY);
             struct wire_pkt p = frame_pkt(FRAME_V4, op, 40);
             p.dqpn = kind == CM ? WIRE_QPN_GSI : 0xABC;
-            uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+            uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
             if (kind == ARP || kind == PAUSE)
                 wire_put16(frame + 12, kind == ARP ? 0x0806 : 0x8808);
             if (kind == BROKEN)
@@ -361,12 +361,12 @@ START_TEST(time_has_an_origin)
     struct fault *f = parse("drop until 1us");
     struct fault_out out;
     uint8_t frame[64] = {0};
-    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 5000, &out), FAULT_DROP);
-    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 6000, &out), 0);
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof(frame), 5000, &out), FAULT_DROP);
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof(frame), 6000, &out), 0);
     fault_start(f, 6500);
-    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 7000, &out), FAULT_DROP);
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof(frame), 7000, &out), FAULT_DROP);
     fault_start(f, 6000);
-    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 7000, &out), 0);
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof(frame), 7000, &out), 0);
     fault_free(f);
 }
 END_TEST
@@ -376,9 +376,9 @@ int main(void)
     Suite *suite = suite_create("fault");
     TCase *c = tcase_create("rules");
     tcase_add_loop_test(c, each_selector_picks_its_frames, 0,
-                        (int)(sizeof selectors / sizeof selectors[0]));
+                        (int)(sizeof(selectors) / sizeof(selectors[0])));
     tcase_add_loop_test(c, psns_count_from_the_first_of_their_connection, 0,
-                        (int)(sizeof psns / sizeof psns[0]));
+                        (int)(sizeof(psns) / sizeof(psns[0])));
     tcase_add_test(c, classes_divide_what_goes_by);
     tcase_add_test(c, time_has_an_origin);
     suite_add_tcase(suite, c);

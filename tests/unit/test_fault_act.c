@@ -33,7 +33,7 @@ static void shoot(struct shot *s, const char *rule, unsigned kind, uint8_t opcod
     struct fault_rule_stats stats;
     struct fault *f = parse(rule);
     s->p = frame_pkt(kind, opcode, payload);
-    s->len = (uint32_t)frame_make(s->frame, sizeof s->frame, &s->p);
+    s->len = (uint32_t)frame_make(s->frame, sizeof(s->frame), &s->p);
     ck_assert_uint_gt(s->len, 0);
     memcpy(s->before, s->frame, s->len);
     s->bits = fault_apply(f, FAULT_AB, s->frame, s->len, 0, &s->out);
@@ -72,14 +72,14 @@ START_TEST(delay_within_its_range)
     uint8_t frame[64] = {0};
     uint64_t low = UINT64_MAX, high = 0;
     for (unsigned i = 0; i < 2000; i++) {
-        ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, i, &out), FAULT_HOLD);
+        ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof(frame), i, &out), FAULT_HOLD);
         low = out.delay < low ? out.delay : low;
         high = out.delay > high ? out.delay : high;
     }
     ck_assert(low >= 10000 && low < 10100 && high <= 20000 && high > 19900);
     fault_free(f);
     f = parse("delay 6.75us and delay 1.25us");
-    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 0, &out), FAULT_HOLD);
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof(frame), 0, &out), FAULT_HOLD);
     ck_assert_uint_eq(out.delay, 8000);
     ck_assert_uint_eq(out.gap, 0);
     fault_free(f);
@@ -110,19 +110,19 @@ START_TEST(a_flow_is_addresses_and_queue_pair)
     struct fault_out one, same, other, reply;
     uint8_t frame[512];
     struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 10);
-    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
     ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &one), 0);
     p.psn++;
-    frame_make(frame, sizeof frame, &p);
+    frame_make(frame, sizeof(frame), &p);
     fault_apply(f, FAULT_AB, frame, len, 0, &same);
     p.dqpn++;
-    frame_make(frame, sizeof frame, &p);
+    frame_make(frame, sizeof(frame), &p);
     fault_apply(f, FAULT_AB, frame, len, 0, &other);
     p.dqpn--;
     struct wire_addr a = p.sip;
     p.sip = p.dip;
     p.dip = a;
-    frame_make(frame, sizeof frame, &p);
+    frame_make(frame, sizeof(frame), &p);
     fault_apply(f, FAULT_AB, frame, len, 0, &reply);
     ck_assert_uint_eq(one.flow, same.flow);
     ck_assert_uint_ne(one.flow, other.flow);
@@ -201,7 +201,7 @@ START_TEST(cc_01_mark)
         struct fault_out out;
         struct wire_pkt p = frame_pkt(rows[i].kind, RC(SEND_ONLY), 20), q;
         p.tclass = rows[i].tclass;
-        uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+        uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
         ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out),
                           rows[i].marked ? FAULT_CHANGED : 0);
         ck_assert_int_eq(wire_parse(frame, len, 0, &q), WIRE_OK);
@@ -211,7 +211,7 @@ START_TEST(cc_01_mark)
     uint8_t frame[256];
     struct fault_out out;
     struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 20);
-    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
     frame[24] ^= 1;
     ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out), FAULT_CHANGED);
     ck_assert_int_eq(wire_parse(frame, len, 0, &p), WIRE_BAD_IP_CSUM);
@@ -310,7 +310,7 @@ START_TEST(each_field_can_be_set)
                       (unsigned long long)field_of(&p, fields[_i].offset, fields[_i].size));
         memcpy((char *)&p + fields[_i].offset, (char *)&before + fields[_i].offset,
                fields[_i].size);
-        ck_assert_mem_eq(&p, &before, sizeof p);
+        ck_assert_mem_eq(&p, &before, sizeof(p));
     }
 }
 END_TEST
@@ -322,7 +322,7 @@ START_TEST(wire_24_set_clears_a_udp_checksum)
     struct fault_out out;
     uint8_t frame[256];
     struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 20);
-    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
     wire_put16(frame + p.udp_off + 6, 0x1234);
     ck_assert_int_eq(wire_parse(frame, len, WIRE_P_UDP_CSUM, &p), WIRE_BAD_UDP_CSUM);
     fault_apply(f, FAULT_AB, frame, len, 0, &out);
@@ -356,20 +356,20 @@ START_TEST(a_cut_frame_is_changed_where_it_is)
     struct fault_out out;
     uint8_t frame[2048], before[2048];
     struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 1024);
-    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
-    memset(frame + p.payload_off, 0xEE, sizeof frame - p.payload_off);
-    memcpy(before, frame, sizeof frame);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
+    memset(frame + p.payload_off, 0xEE, sizeof(frame) - p.payload_off);
+    memcpy(before, frame, sizeof(frame));
     ck_assert_uint_eq(fault_apply_cut(f, FAULT_AB, frame, p.payload_off, len, 0, &out),
                       FAULT_CHANGED | FAULT_DAMAGED);
     ck_assert_uint_eq(out.len, len);
-    ck_assert_mem_eq(frame, before, sizeof frame);
+    ck_assert_mem_eq(frame, before, sizeof(frame));
     fault_free(f);
 
     f = parse("set psn 5");
     ck_assert_uint_eq(fault_apply_cut(f, FAULT_AB, frame, p.payload_off, len, 0, &out),
                       FAULT_CHANGED);
     ck_assert_uint_eq(wire_get32(frame + p.bth_off + 8) & WIRE_PSN_MASK, 5);
-    ck_assert_mem_eq(frame + p.payload_off, before + p.payload_off, sizeof frame - p.payload_off);
+    ck_assert_mem_eq(frame + p.payload_off, before + p.payload_off, sizeof(frame) - p.payload_off);
     fault_free(f);
 }
 END_TEST
@@ -383,16 +383,16 @@ static struct fault_out inject(const char *rule, unsigned kind, unsigned *bits)
     struct fault_out out;
     uint8_t frame[512];
     struct wire_pkt p = frame_pkt(kind, RC(SEND_ONLY), 16), q;
-    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
     ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out), 0);
     q = frame_pkt(kind, RC(ACKNOWLEDGE), 0);
     q.sip = p.dip;
     q.dip = p.sip;
     q.dqpn = 0x777;
-    len = (uint32_t)frame_make(frame, sizeof frame, &q);
+    len = (uint32_t)frame_make(frame, sizeof(frame), &q);
     ck_assert_uint_eq(fault_apply(f, FAULT_BA, frame, len, 0, &out), 0);
     p.psn = 5;
-    len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    len = (uint32_t)frame_make(frame, sizeof(frame), &p);
     *bits = fault_apply(f, FAULT_AB, frame, len, 0, &out);
     fault_free(f);
     return out;
@@ -416,7 +416,7 @@ START_TEST(opc_05_inject_cnp)
         ck_assert_uint_eq(p.dqpn, 0x777);
         ck_assert_uint_eq(p.tclass >> 2, 48);
         ck_assert_uint_eq(p.vlan ? p.tci >> 13 : 6, 6);
-        ck_assert_mem_eq(&p.sip, &like.dip, sizeof p.sip);
+        ck_assert_mem_eq(&p.sip, &like.dip, sizeof(p.sip));
         ck_assert_mem_eq(p.smac, like.dmac, 6);
         ck_assert_mem_eq(p.dmac, like.smac, 6);
         for (unsigned i = 0; i < 16; i++)
@@ -465,7 +465,7 @@ START_TEST(inject_pause)
     static const uint8_t want[36] = {0x01, 0x80, 0xC2, 0, 0, 0x01, 0x02, 0,    0x5E, 0, 0x53,
                                      0x02, 0x88, 0x08, 1, 1, 0,    0x20, 0,    0,    0, 0,
                                      0,    0,    0,    0, 0, 0,    0x12, 0x34, 0,    0};
-    ck_assert_mem_eq(in->data, want, sizeof want);
+    ck_assert_mem_eq(in->data, want, sizeof(want));
     shoot(&s, "inject pause forth", FRAME_V4, RC(SEND_ONLY), 0);
     ck_assert_int_eq(s.out.inject[0].dir, FAULT_AB);
     ck_assert_uint_eq(s.out.inject[0].data[17], 1 << 3);
@@ -475,8 +475,8 @@ START_TEST(inject_pause)
     struct fault *f = parse("inject pause");
     struct fault_out out;
     uint8_t frame[64];
-    memset(frame, 0xFF, sizeof frame);
-    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 0, &out), FAULT_INJECT);
+    memset(frame, 0xFF, sizeof(frame));
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof(frame), 0, &out), FAULT_INJECT);
     ck_assert_uint_eq(out.inject[0].data[6], 0xFE);
     fault_free(f);
 }
@@ -491,14 +491,14 @@ START_TEST(ack_11_a_nak_counts_messages)
     struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 16);
     p.sip = wire_addr_v4(0xC0000202u);
     p.dip = wire_addr_v4(0xC0000201u);
-    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
     ck_assert_uint_eq(fault_apply(f, FAULT_BA, frame, len, 0, &out), 0);
     static const uint8_t ops[] = {RC(WRITE_FIRST), RC(WRITE_LAST),   RC(SEND_ONLY),
                                   RC(SEND_ONLY),   RC(READ_REQUEST), RC(SEND_ONLY)};
     for (uint32_t i = 0; i < COUNT(ops); i++) {
         p = frame_pkt(FRAME_V4, ops[i], ops[i] == RC(READ_REQUEST) ? 0 : 256);
         p.psn = i;
-        len = (uint32_t)frame_make(frame, sizeof frame, &p);
+        len = (uint32_t)frame_make(frame, sizeof(frame), &p);
         ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out), i == 5 ? FAULT_INJECT : 0);
     }
     ck_assert_int_eq(wire_parse(out.inject[0].data, out.inject[0].len, 0, &p), WIRE_OK);
@@ -515,16 +515,16 @@ START_TEST(other_frames_have_only_octets)
                                         "inject nak rnr 1"};
     uint8_t frame[64], before[64];
     struct fault_out out;
-    memset(before, 0x5A, sizeof before);
+    memset(before, 0x5A, sizeof(before));
     for (size_t i = 0; i < COUNT(rules); i++) {
         struct fault *f = parse(rules[i]);
-        memcpy(frame, before, sizeof frame);
-        ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 0, &out), 0);
-        ck_assert_mem_eq(frame, before, sizeof frame);
+        memcpy(frame, before, sizeof(frame));
+        ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof(frame), 0, &out), 0);
+        ck_assert_mem_eq(frame, before, sizeof(frame));
         fault_free(f);
     }
     struct fault *f = parse("corrupt byte 63 xor 1 and trim 60");
-    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 0, &out),
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof(frame), 0, &out),
                       FAULT_CHANGED | FAULT_DAMAGED);
     ck_assert(frame[63] == (0x5A ^ 1) && out.len == 60);
     fault_free(f);

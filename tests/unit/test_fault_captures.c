@@ -63,7 +63,7 @@ START_TEST(rules_see_what_lint_sees)
     struct fault_error err;
     struct fault_out out;
     struct fault_stats stats;
-    struct fault *f = fault_parse(rules, sizeof rules - 1, 1, &err);
+    struct fault *f = fault_parse(rules, sizeof(rules) - 1, 1, &err);
     struct lint *l = lint_new(ignore, NULL, 0);
     struct capread *c = open_capture(names[_i]);
     ck_assert(f && l);
@@ -99,7 +99,7 @@ int main(void)
     int n = scandir(pcaps(), &list, is_capture, alphasort);
     for (int i = 0; i < n; i++) {
         if (i < (int)CAPTURES)
-            snprintf(names[captures++], sizeof names[0], "%.60s", list[i]->d_name);
+            snprintf(names[captures++], sizeof(names[0]), "%.60s", list[i]->d_name);
         free(list[i]);
     }
     if (n > 0)

@@ -34,7 +34,7 @@ static unsigned pass(struct fault *f, uint32_t from, uint32_t to, uint8_t opcode
     p.dqpn = dqpn;
     p.psn = psn & WIRE_PSN_MASK;
     p.dma_len = 0;
-    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
     return fault_apply(f, from < to ? FAULT_AB : FAULT_BA, frame, len, 0, &out);
 }
 
@@ -47,8 +47,8 @@ static void cm(struct fault *f, uint32_t from, uint32_t to, const struct cm_msg 
     p.dip = wire_addr_v4(0x0A000000u + to);
     p.dqpn = p.sqpn = WIRE_QPN_GSI;
     ck_assert_int_eq(cm_msg_pack(mad, m), 0);
-    size_t len = frame_make(frame, sizeof frame, &p);
-    memcpy(frame + p.payload_off, mad, sizeof mad);
+    size_t len = frame_make(frame, sizeof(frame), &p);
+    memcpy(frame + p.payload_off, mad, sizeof(mad));
     wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
     ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, (uint32_t)len, 0, &out), 0);
 }
@@ -137,7 +137,7 @@ START_TEST(cm_tells_the_mtu)
         p.dqpn = 0x22;
         p.psn = psn;
         p.dma_len = 3000; /* three packets of 1024 */
-        uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+        uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
         ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out),
                           psn == 101 || psn == 102 ? FAULT_DROP : 0);
     }
@@ -163,7 +163,7 @@ START_TEST(damage_makes_no_connection)
     struct fault *f = parse("drop conn 1", 1);
     struct fault_out out;
     struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 20);
-    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
     frame[p.bth_off + 6] ^= 0x10;
     ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out), 0);
     ck_assert_uint_eq(conns(f), 0);
@@ -181,7 +181,7 @@ START_TEST(damage_moves_no_psn)
     for (uint32_t psn = 0; psn < 4; psn++) {
         struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 20);
         p.psn = psn;
-        uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+        uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
         if (psn == 2)
             frame[p.bth_off + 9] ^= 0x40;
         ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out), 0);
@@ -242,7 +242,7 @@ START_TEST(a_nak_may_miss_what_was_never_seen)
     p.dqpn = 0x12;
     p.psn = 1997;
     p.syndrome = WIRE_SYN_NAK_SEQ;
-    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
     ck_assert_uint_eq(fault_apply(f, FAULT_BA, frame, len, 0, &out), 0);
     ck_assert_uint_eq(conns(f), 2);
     ck_assert_uint_eq(pass(f, 2, 1, RC(ACKNOWLEDGE), 0x12, 2000, 5), FAULT_DROP);
@@ -290,7 +290,7 @@ START_TEST(what_nobody_needs_is_not_known)
     } rows[] = {{"drop data nth 2", false}, {"set psn +1 nth 9", false}, {"drop psn 5..9", false},
                 {"drop conn 2", true},      {"drop psn +5", true},       {"drop retx", true},
                 {"inject cnp nth 9", true}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct fault *f = parse(rows[i].rule, 1);
         struct fault_stats s;
         pass(f, 1, 2, RC(SEND_ONLY), 100, 0, 0);
@@ -339,7 +339,7 @@ START_TEST(the_same_seed_gives_the_same_faults)
             struct fault_out out;
             struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 100);
             p.psn = i;
-            uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+            uint32_t len = (uint32_t)frame_make(frame, sizeof(frame), &p);
             uint64_t h = fault_apply(x, FAULT_AB, frame, len, i, &out) + out.delay;
             for (uint32_t b = 0; b < len; b++)
                 h = (h ^ frame[b]) * 0x100000001B3u;

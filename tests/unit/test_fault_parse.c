@@ -173,11 +173,11 @@ START_TEST(too_many_rules_are_refused)
     struct fault_error err;
     for (unsigned i = 0; i <= FAULT_RULES_MAX; i++)
         memcpy(text + 5 * i, "mark\n", 5);
-    struct fault *f = fault_parse(text, sizeof text - 5, 1, &err);
+    struct fault *f = fault_parse(text, sizeof(text) - 5, 1, &err);
     ck_assert_ptr_nonnull(f);
     ck_assert_uint_eq(fault_rules(f), FAULT_RULES_MAX);
     fault_free(f);
-    ck_assert_ptr_null(fault_parse(text, sizeof text, 1, &err));
+    ck_assert_ptr_null(fault_parse(text, sizeof(text), 1, &err));
     ck_assert_uint_eq(err.line, FAULT_RULES_MAX + 1);
     ck_assert_str_eq(err.text, "more than 1024 rules");
     ck_assert_ptr_null(fault_parse(text, FAULT_TEXT_MAX + 1, 1, &err));

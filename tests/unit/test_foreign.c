@@ -17,7 +17,6 @@
 static double now(void)
 {
     struct timespec t;
-
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
@@ -35,7 +34,6 @@ static bool is_open(int fd)
 static void until_closed(int fd)
 {
     double end = now() + 10;
-
     while (is_open(fd)) {
         ck_assert_msg(now() < end, "it isn't closed");
         usleep(1000);
@@ -48,7 +46,6 @@ START_TEST(others_are_closed)
     struct lingering l = lingering_new(LONG);
     double begin = now();
     int mine = dup(0), behind = dup(0);
-
     foreign_close(EVE, l.fd);
     foreign_close(EVE, behind);
     ck_assert_uint_eq(foreign_waiting(EVE), 2);
@@ -69,7 +66,6 @@ END_TEST
 START_TEST(memory_closes_at_once)
 {
     int fd = memfd_create("memory", MFD_CLOEXEC);
-
     foreign_close(EVE, fd);
     ck_assert(!is_open(fd));
     ck_assert_uint_eq(foreign_waiting(EVE), 0);
@@ -127,7 +123,6 @@ END_TEST
 START_TEST(who_is_there)
 {
     int sv[2];
-
     pair(sv);
     ck_assert_uint_eq(foreign_user(sv[0]), geteuid());
     close(sv[0]);
@@ -141,7 +136,6 @@ START_TEST(many_users)
 {
     struct lingering l[70];
     int fd[80];
-
     for (unsigned i = 0; i < 70; i++) {
         l[i] = lingering_new(LONG);
         foreign_close(100 + i, l[i].fd);

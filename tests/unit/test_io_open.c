@@ -106,7 +106,6 @@ START_TEST(io_open_refuses_a_long_specification)
 {
     char spec[IO_SPEC_MAX + 10], err[128];
     struct io_port *port;
-
     memset(spec, 'x', sizeof(spec) - 1);
     memcpy(spec, "mem:", 4);
     spec[sizeof(spec) - 1] = '\0';
@@ -119,7 +118,6 @@ START_TEST(io_open_later_ports_must_agree)
 {
     struct io_port *a, *b;
     char err[256];
-
     ck_assert_int_eq(io_open("mem:agree,loss=0.25,delay=5us", NULL, &a, NULL, 0), 0);
     ck_assert_str_eq(a->spec, "mem:agree,loss=0.25,delay=5us");
     ck_assert_int_eq(io_open("mem:agree,loss=0.5", NULL, &b, err, sizeof(err)), -EINVAL);
@@ -137,7 +135,6 @@ START_TEST(io_open_dpdk_plugin)
 {
     char dir[] = "/tmp/urnic-plugin-XXXXXX", path[64], err[512];
     struct io_port *port;
-
     ck_assert_ptr_nonnull(mkdtemp(dir));
     setenv("URNIC_PLUGIN_DIR", dir, 1);
     ck_assert_int_eq(io_open("dpdk:net_null0", NULL, &port, err, sizeof(err)), -ENOSYS);

@@ -41,7 +41,6 @@ START_TEST(what_is_large_suits_huge_pages)
 {
     static const off_t offs[] = {0, 4096, IPC_HUGE - 4096, IPC_HUGE};
     int fd = object(4 * IPC_HUGE);
-
     for (unsigned i = 0; i < sizeof(offs) / sizeof(*offs); i++) {
         char *p = ipc_map(fd, offs[i], IPC_HUGE + 4096, PROT_READ | PROT_WRITE);
         ck_assert_ptr_ne(p, MAP_FAILED);

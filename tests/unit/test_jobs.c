@@ -29,7 +29,6 @@ START_TEST(runs_in_order)
 {
     unsigned number[3] = {0, 1, 2};
     struct job job[3];
-
     ck_assert(!jobs_any(&jobs));
     ck_assert_uint_eq(jobs_run(&jobs, 7), 0);
     for (unsigned i = 0; i < 3; i++) {
@@ -56,7 +55,6 @@ static void count(void *arg, uint64_t now)
 static void *leave(void *arg)
 {
     unsigned *mine = arg;
-
     for (unsigned i = 0; i < EACH; i++) {
         struct job job = {.fn = count, .arg = mine};
         jobs_add(&jobs, &job);
@@ -73,7 +71,6 @@ START_TEST(from_several_threads)
 {
     pthread_t thread[THREADS];
     unsigned counts[THREADS] = {0}, ran = 0;
-
     left = THREADS;
     for (unsigned i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&thread[i], NULL, leave, &counts[i]), 0);

@@ -30,7 +30,6 @@ static void set_up(void)
     const struct net_config conf = {.mac = {2, 0, 0, 0, 0, 1}, .quiet = true};
     const struct wire_addr own = v4(1);
     char err[CONFIG_ERR] = "";
-
     ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
     sh("sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
     sh("ip link set lo up && ip link add v0 type veth peer name v1 && "
@@ -52,7 +51,6 @@ static void tear_down(void)
 static void look(void)
 {
     struct wire_addr addr;
-
     usleep(1000);
     while (net_next_request(port, &addr))
         kneigh_ask(k, &addr);
@@ -63,7 +61,6 @@ static bool resolves(unsigned last, const uint8_t want[6])
 {
     const struct wire_addr dst = v4(last);
     uint8_t mac[6];
-
     for (unsigned i = 0; i < 5000; i++) {
         int rc = net_resolve(port, &dst, now, mac);
         if (rc == 0)
@@ -82,7 +79,6 @@ START_TEST(wire_07_the_kernels_table)
     static const uint8_t known[6] = {2, 0, 0, 0, 0, 2}, later[6] = {2, 0, 0, 0, 0, 3};
     const struct wire_addr stranger = v4(3);
     uint8_t mac[6], frame[NET_TX_MAX];
-
     sh("ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev v0 nud permanent");
     ck_assert(resolves(2, known));
     ck_assert_int_eq(net_resolve(port, &stranger, now, mac), -EINPROGRESS);
@@ -102,7 +98,6 @@ START_TEST(wire_07_nobody_there)
     const struct wire_addr dst = v4(9);
     uint8_t mac[6];
     int rc = net_resolve(port, &dst, now, mac);
-
     sh("sysctl -qw net.ipv4.neigh.v0.retrans_time_ms=50");
     for (unsigned i = 0; i < 10000 && rc == -EINPROGRESS; i++) {
         look();
@@ -122,7 +117,6 @@ static bool answers(void)
         0,    0,    0,    0,    0,    0,    10, 0, 0, 1,                   /* to */
     };
     uint8_t reply[256];
-
     return net_rx(port, request, sizeof(request), now, reply, sizeof(reply)) > 0;
 }
 
@@ -179,7 +173,6 @@ START_TEST(no_such_interface)
 {
     struct kneigh *none;
     char err[CONFIG_ERR] = "";
-
     ck_assert_int_eq(kneigh_open(&none, "v9", err), -ENODEV);
     ck_assert_ptr_nonnull(strstr(err, "v9"));
 }

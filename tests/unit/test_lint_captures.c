@@ -27,9 +27,9 @@ static unsigned expected_n;
 static bool read_expected(void)
 {
     char path[512], line[512];
-    snprintf(path, sizeof path, "%s/expected-lint.txt", pcaps());
+    snprintf(path, sizeof(path), "%s/expected-lint.txt", pcaps());
     FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof line, f)) {
+    while (f && fgets(line, sizeof(line), f)) {
         if (line[0] == '#' || line[0] == '\n')
             continue;
         struct expected *e = &expected[expected_n++];
@@ -107,7 +107,7 @@ START_TEST(expected_findings)
     const struct lint_rule *rules = lint_rules(&rules_n);
     unsigned words = 0, violations = 0;
     load(e->name);
-    memset(&t, 0, sizeof t);
+    memset(&t, 0, sizeof(t));
     struct lint *l = lint_new(on_finding, &t, 0);
     for (unsigned i = 0; i < packets_n; i++)
         feed(l, &packets[i], i + 1, UINT32_MAX);
@@ -126,7 +126,7 @@ START_TEST(expected_findings)
             if (!t.n[i][v])
                 continue;
             violations += v == LINT_VIOLATION;
-            snprintf(word, sizeof word, "%s%s:%u",
+            snprintf(word, sizeof(word), "%s%s:%u",
                      v == LINT_VIOLATION     ? ""
                      : v == LINT_UNDECIDABLE ? "?"
                                              : "~",
@@ -204,7 +204,7 @@ END_TEST
 static uint8_t *read_file(const char *name, size_t *len)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/%s", pcaps(), name);
+    snprintf(path, sizeof(path), "%s/%s", pcaps(), name);
     FILE *f = fopen(path, "rb");
     ck_assert_ptr_nonnull(f);
     fseek(f, 0, SEEK_END);
@@ -236,7 +236,7 @@ static void judge_file(const uint8_t *data, size_t len, bool mended)
     struct capread_packet p;
     struct lint_totals totals;
     char why[128];
-    if (capread_open_mem(data, len, &c, why, sizeof why) < 0)
+    if (capread_open_mem(data, len, &c, why, sizeof(why)) < 0)
         return;
     struct lint *l = lint_new(on_finding, &t, 0);
     while (capread_next(c, &p) == 1) {

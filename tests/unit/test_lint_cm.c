@@ -134,7 +134,7 @@ static const struct row rows[] = {
 int main(void)
 {
     Suite *s = suite_create("lint, cm");
-    TCase *t = lint_rows_case("lint, cm", rows, sizeof rows / sizeof *rows, "test_lint_cm.c");
+    TCase *t = lint_rows_case("lint, cm", rows, sizeof(rows) / sizeof(*rows), "test_lint_cm.c");
     suite_add_tcase(s, t);
     return unit_run(s);
 }

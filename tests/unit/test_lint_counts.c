@@ -41,7 +41,7 @@ static void track(const struct step *steps, bool a, bool b, struct lint_flow_inf
     static struct run run;
     struct lint *l = lint_new(NULL, NULL, 0);
     struct lint_flow_info i;
-    memset(info, 0, 2 * sizeof *info);
+    memset(info, 0, 2 * sizeof(*info));
     build(&run, &(struct row){.name = "", .steps = steps}, NET_COUNT);
     for (int k = 0; k < run.n; k++) {
         bool from_b = run.packet[k].p.dqpn == A_QPN;
@@ -122,7 +122,7 @@ START_TEST(memory_of_many)
                              .pkey = WIRE_PKEY_DEFAULT,
                              .dqpn = 0x100 + k / 2,
                              .psn = k % 2 * 8000};
-        ck_assert_uint_gt(wire_build(frame, sizeof frame, &p), 0);
+        ck_assert_uint_gt(wire_build(frame, sizeof(frame), &p), 0);
         uint32_t len = (uint32_t)wire_frame_len(&p);
         wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
         number++;

@@ -236,7 +236,7 @@ static uint32_t icrc_step(uint32_t reg, uint8_t octet, uint32_t poly)
 
 static void icrc_made(struct packet *k, struct icrc_way way)
 {
-    uint8_t f[sizeof k->f];
+    uint8_t f[sizeof(k->f)];
     size_t ip = k->p.ip_off, bth = k->p.bth_off, udp = bth - WIRE_UDP_LEN;
     bool v4 = k->f[ip] >> 4 == 4;
     size_t ttl = ip + (v4 ? 8 : 7);
@@ -548,7 +548,8 @@ END_TEST
 int main(void)
 {
     Suite *s = suite_create("lint, frame");
-    TCase *t = lint_rows_case("lint, frame", rows, sizeof rows / sizeof *rows, "test_lint_frame.c");
+    TCase *t =
+        lint_rows_case("lint, frame", rows, sizeof(rows) / sizeof(*rows), "test_lint_frame.c");
     tcase_add_test(t, wire_19_late_copy);
     tcase_add_test(t, hdr_01_habit);
     tcase_add_test(t, key_01_cut);

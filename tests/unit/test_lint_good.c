@@ -571,7 +571,7 @@ END_TEST
 /* A RoCE v1 frame of a RoCEv2 one: a GRH instead of IP and UDP. */
 static void to_v1(struct packet *k)
 {
-    uint8_t f[sizeof k->f];
+    uint8_t f[sizeof(k->f)];
     size_t rest = k->len - k->p.bth_off;
     memcpy(f, k->f, 12);
     wire_put16(f + 12, WIRE_ETHERTYPE_V1);
@@ -1274,14 +1274,14 @@ int main(void)
 {
     Suite *s = suite_create("lint good");
     TCase *t = tcase_create("lint good");
-    tcase_add_loop_test(t, no_rule_broken, 0, sizeof good / sizeof *good);
+    tcase_add_loop_test(t, no_rule_broken, 0, sizeof(good) / sizeof(*good));
     tcase_add_test(t, two_connections);
     tcase_add_test(t, whose_answers);
     tcase_add_loop_test(t, a_port_for_each_queue_pair, 0, 2);
     tcase_add_test(t, ack_08_mirrored);
     tcase_add_test(t, ack_11_behind_a_wrong_one);
     tcase_add_loop_test(t, one_connection, 0, 4);
-    tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
+    tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof(good) / sizeof(*good));
     tcase_add_test(t, ack_05_not_captured);
     tcase_add_test(t, ack_05_before_its_request);
     tcase_add_test(t, ack_05_a_read_not_captured);

@@ -68,7 +68,7 @@ static void merge(struct run *r)
         struct packet *last = n ? &r->packet[n - 1] : NULL;
         size_t more = udp_payload(k);
         if (!last || last->p.dqpn != k->p.dqpn || more > size || udp_payload(last) % size ||
-            last->len + more > sizeof last->f) {
+            last->len + more > sizeof(last->f)) {
             r->packet[n++] = *k;
             size = more;
             continue;

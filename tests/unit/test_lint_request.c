@@ -256,7 +256,7 @@ int main(void)
 {
     Suite *s = suite_create("lint, request");
     TCase *t =
-        lint_rows_case("lint, request", rows, sizeof rows / sizeof *rows, "test_lint_request.c");
+        lint_rows_case("lint, request", rows, sizeof(rows) / sizeof(*rows), "test_lint_request.c");
     suite_add_tcase(s, t);
     return unit_run(s);
 }

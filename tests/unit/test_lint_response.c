@@ -791,8 +791,8 @@ END_TEST
 int main(void)
 {
     Suite *s = suite_create("lint, response");
-    TCase *t =
-        lint_rows_case("lint, response", rows, sizeof rows / sizeof *rows, "test_lint_response.c");
+    TCase *t = lint_rows_case("lint, response", rows, sizeof(rows) / sizeof(*rows),
+                              "test_lint_response.c");
     tcase_add_loop_test(t, ack_11_goes_on, 0, 4);
     tcase_add_loop_test(t, ack_11_skewed, 0, 2);
     tcase_add_test(t, atm_08_cut);

@@ -56,7 +56,6 @@ START_TEST(rsp_14_who_may_touch_what)
     struct mem_ref ref;
     int err =
         mem_check(m, pd + c->pd_add, 0, key ^ c->key_xor, c->va, c->len, c->need, c->local, &ref);
-
     ck_assert_msg(err == c->want, "%s: %d", c->name, err);
     mem_destroy(m);
 }
@@ -67,7 +66,6 @@ START_TEST(sec_13_full_key_compare)
 {
     struct mem *m = mem_make(64);
     uint32_t pd = mem_make_pd(m), key = mem_make_mr(m, pd, 0, LEN, RIGHTS_ALL), hits = 0;
-
     for (uint32_t v = 0; v < 256; v++) {
         hits += mem_remote(m, pd, 0, (key & ~0xFFu) | v, 0, 1, MEM_REMOTE_READ) == 0;
     }
@@ -91,7 +89,6 @@ START_TEST(mr_04_pieces_over_segments)
     uint32_t pd = mem_make_pd(m), lkey, rkey;
     struct mem_piece p[3];
     struct mem_ref ref;
-
     ck_assert_int_eq(mem_mr_reg(m, pd, 0x5000, 4203, 0, segs, 3, NULL, &lkey, &rkey), 0);
     ck_assert_int_eq(mem_check(m, pd, 0, lkey, 0x5000, 4203, 0, true, &ref), 0);
     ck_assert_int_eq(mem_pieces(m, &ref, 0, 4203, p, 3), 3);
@@ -139,7 +136,6 @@ static uint32_t rnd(uint32_t n)
 static void model_where(const struct model *r, uint64_t at, void **obj, uint64_t *off)
 {
     unsigned i = 0;
-
     while (at >= r->segs[i].len) {
         at -= r->segs[i++].len;
     }
@@ -152,7 +148,6 @@ static void model_reg(struct mem *m, struct model *r, const uint32_t pds[2])
     static const unsigned rights[] = {0, MEM_LOCAL_WRITE, MEM_REMOTE_READ, RIGHTS_ALL,
                                       RIGHTS_ALL | MEM_ZERO_BASED};
     uint32_t rkey;
-
     *r = (struct model){
         .live = true, .pd = pds[rnd(2)], .access = rights[rnd(5)], .nsegs = 1 + rnd(3)};
     for (unsigned i = 0; i < r->nsegs; i++) {
@@ -175,7 +170,6 @@ static void model_compare(struct mem *m, const struct model *regions, const uint
     uint64_t at = rnd(MODEL_SPACE + 2) - 1ull, len = rnd(20) ? rnd(9000) : UINT64_MAX - rnd(9000);
     struct mem_ref ref;
     struct mem_piece p[4];
-
     bool want = r->live && key == r->key && pd == r->pd && (r->access & need) == need &&
                 (local || (r->access & MEM_REMOTE_ANY)) && at <= r->len && len <= r->len - at;
     /* A flipped bit may hit another region's key by chance; then any answer of the model is wrong.
@@ -219,7 +213,6 @@ START_TEST(mr_04_random_against_a_model)
     static struct model regions[MODEL_REGIONS];
     struct mem *m = mem_make(MODEL_REGIONS);
     const uint32_t pds[2] = {mem_make_pd(m), mem_make_pd(m)};
-
     for (unsigned i = 0; i < 60000; i++) {
         if (rnd(8) == 0) {
             struct model *r = &regions[rnd(MODEL_REGIONS)];
@@ -243,7 +236,8 @@ int main(void)
     TCase *t = tcase_create("checks");
 
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, rsp_14_who_may_touch_what, 0, sizeof check_cases / sizeof *check_cases);
+    tcase_add_loop_test(t, rsp_14_who_may_touch_what, 0,
+                        sizeof(check_cases) / sizeof(*check_cases));
     tcase_add_test(t, sec_13_full_key_compare);
     tcase_add_test(t, mr_04_pieces_over_segments);
     tcase_add_test(t, mr_04_random_against_a_model);

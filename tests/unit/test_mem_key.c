@@ -13,9 +13,8 @@ START_TEST(sec_12_index_is_a_permutation_of_slots)
     static const uint64_t seed[2] = {7, 9};
     static uint8_t seen[1u << 21];
     struct mem_keys k;
-
     mem_keys_init(&k, seed);
-    memset(seen, 0, sizeof seen);
+    memset(seen, 0, sizeof(seen));
     for (uint32_t slot = 0; slot < 1u << 24; slot++) {
         uint32_t index = mem_key_hide(&k, slot);
 
@@ -36,9 +35,8 @@ START_TEST(sec_12_keys_depend_on_the_secret)
     static const uint64_t other[][2] = {{0, 1}, {1, 1}, {0, 0}};
     struct mem_keys a, b;
     unsigned steps = 0;
-
     mem_keys_init(&a, (const uint64_t[2]){1, 0});
-    for (unsigned i = 0; i < sizeof other / sizeof other[0]; i++) {
+    for (unsigned i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
         unsigned same = 0;
         mem_keys_init(&b, other[i]);
         for (uint32_t slot = 0; slot < 1000; slot++)
@@ -58,7 +56,6 @@ START_TEST(sec_12_regions_have_keys_of_the_secret)
     static const uint64_t secret[][2] = {{1, 0}, {1, 0}, {0, 1}};
     uint32_t key[3][32];
     unsigned same = 0;
-
     for (unsigned i = 0; i < 3; i++) {
         const struct mem_params p = {
             .max_pd = 1, .max_mr = 32, .key = {secret[i][0], secret[i][1]}};
@@ -68,7 +65,7 @@ START_TEST(sec_12_regions_have_keys_of_the_secret)
             key[i][k] = mem_make_mr(m, pd, 0, 64, MEM_REMOTE_READ);
         mem_destroy(m);
     }
-    ck_assert_mem_eq(key[0], key[1], sizeof key[0]);
+    ck_assert_mem_eq(key[0], key[1], sizeof(key[0]));
     for (unsigned k = 0; k < 32; k++)
         same += key[0][k] >> 8 == key[2][k] >> 8;
     ck_assert_msg(same < 2, "SEC-12 %u equal indices of 32 under two secrets", same);
@@ -79,7 +76,6 @@ END_TEST
 START_TEST(sec_12_hash_is_siphash)
 {
     static const uint64_t seed[2] = {0x0706050403020100, 0x0F0E0D0C0B0A0908};
-
     ck_assert_uint_eq(mem_key_hash(seed, 0x0706050403020100), 0x93F5F5799A932462);
 }
 END_TEST
@@ -93,7 +89,6 @@ START_TEST(mr_07_keys_dont_repeat)
     struct mem *m = mem_make(64);
     uint32_t pd = mem_make_pd(m);
     unsigned steps = 0;
-
     for (unsigned i = 0; i < N; i++) {
         keys[i] = mem_make_mr(m, pd, 0, 16, 0);
         ck_assert_msg(keys[i] >> 8 != 0, "MR-01 index 0 is never valid");
@@ -114,7 +109,6 @@ START_TEST(mr_01_index_0_never_given_out)
     struct mem *m = mem_make(64);
     uint32_t pd = mem_make_pd(m), hidden = mem_key_show(&m->keys, 0);
     uint32_t victim = hidden & ((1u << m->slot_bits) - 1), last = 0;
-
     ck_assert_int_eq(mem_mr_dereg(m, mem_make_mr(m, pd, 0, 16, 0)), 0);
     m->params.max_mr = m->slot_bits < 20 ? 1u << m->slot_bits : 0;
     for (uint32_t i = 0; i <= victim; i++) {

@@ -13,27 +13,26 @@
 #define MOST 4096u
 
 static struct io_port *port[4];
-static struct mem_link *link_;
+static struct mem_link *the_link;
 static uint32_t got[MOST]; /* numbers of the frames received, in order */
 
 static void link_open(unsigned ports, const char *keys)
 {
     char spec[200];
-
     for (unsigned i = 0; i < ports; i++) {
         snprintf(spec, sizeof(spec), "mem:test%s", i == 0 ? keys : "");
         ck_assert_int_eq(io_open(spec, NULL, &port[i], NULL, 0), 0);
         ck_assert_uint_eq(mem_link_index(port[i]), i);
     }
-    link_ = mem_link_get("test");
-    ck_assert_ptr_nonnull(link_);
+    the_link = mem_link_get("test");
+    ck_assert_ptr_nonnull(the_link);
 }
 
 static void link_close(unsigned ports)
 {
     for (unsigned i = 0; i < ports; i++)
         port[i]->ops->close(port[i]);
-    mem_link_put(link_);
+    mem_link_put(the_link);
     ck_assert_ptr_null(mem_link_get("test"));
 }
 
@@ -59,7 +58,6 @@ static unsigned send_to(unsigned from, unsigned to, uint32_t number, unsigned n,
 {
     struct io_slot slots[IO_BURST_MAX];
     unsigned sent = 0;
-
     while (sent < n) {
         unsigned want = n - sent < IO_BURST_MAX ? n - sent : IO_BURST_MAX;
         unsigned k = port[from]->ops->tx_reserve(port[from], slots, want, now);
@@ -85,7 +83,6 @@ static unsigned receive(unsigned at, uint64_t now)
 {
     struct io_frame frames[IO_BURST_MAX];
     unsigned total = 0, n;
-
     while ((n = port[at]->ops->rx_peek(port[at], frames, IO_BURST_MAX, now)) > 0) {
         for (unsigned i = 0; i < n && total < MOST; i++)
             memcpy(&got[total++], frames[i].data + 40, 4);
@@ -102,7 +99,7 @@ static uint64_t deadline(unsigned at)
 static struct mem_link_stats stats(unsigned dir)
 {
     struct mem_link_stats s;
-    mem_link_stats(link_, dir, 0, &s);
+    mem_link_stats(the_link, dir, 0, &s);
     return s;
 }
 
@@ -170,7 +167,6 @@ START_TEST(queue_drops_its_tail)
 {
     struct mem_link_drop drop[16];
     uint64_t next = 0, missed;
-
     link_open(2, ",rate=8G,queue=10000,log=16");
     ck_assert_uint_eq(send_n(0, 15, 0), 15);
     ck_assert_uint_eq(send_n(15, 1, 1000), 1); /* one has left */
@@ -179,7 +175,7 @@ START_TEST(queue_drops_its_tail)
     ck_assert_uint_eq(got[10], 15);
     ck_assert_uint_eq(stats(0).lost[MEM_LINK_R_QUEUE], 5);
     ck_assert_uint_eq(stats(0).queue_max, 10000);
-    ck_assert_uint_eq(mem_link_drops(link_, &next, drop, 16, &missed), 5);
+    ck_assert_uint_eq(mem_link_drops(the_link, &next, drop, 16, &missed), 5);
     ck_assert_uint_eq(missed, 0);
     for (uint32_t i = 0; i < 5; i++) {
         uint32_t number;
@@ -190,7 +186,7 @@ START_TEST(queue_drops_its_tail)
         ck_assert_uint_eq(drop[i].time, 0);
         ck_assert_str_eq(mem_link_reason_name(drop[i].reason), "queue");
     }
-    ck_assert_uint_eq(mem_link_drops(link_, &next, drop, 16, &missed), 0);
+    ck_assert_uint_eq(mem_link_drops(the_link, &next, drop, 16, &missed), 0);
     link_close(2);
 }
 END_TEST
@@ -199,7 +195,6 @@ static unsigned count_ce(unsigned at, uint64_t now)
 {
     struct io_frame f;
     unsigned n = 0;
-
     while (port[at]->ops->rx_peek(port[at], &f, 1, now)) {
         uint32_t sum = 0;
         for (int i = 14; i < 34; i += 2)
@@ -242,13 +237,12 @@ START_TEST(loss_is_logged_and_repeatable)
     static struct mem_link_drop drop[MOST];
     uint32_t first[MOST];
     unsigned n_first = 0;
-
     for (int round = 0; round < 2; round++) {
         uint64_t next = 0;
         link_open(2, ",loss=5%,seed=77,slots=4096,log=2000");
         ck_assert_uint_eq(send_n(0, 2000, 0), 2000);
         unsigned n = receive(1, 0);
-        size_t lost = mem_link_drops(link_, &next, drop, MOST, NULL);
+        size_t lost = mem_link_drops(the_link, &next, drop, MOST, NULL);
         ck_assert_uint_eq(n + lost, 2000);
         ck_assert_uint_gt(lost, 60);
         ck_assert_uint_lt(lost, 140);
@@ -279,10 +273,9 @@ START_TEST(log_is_bounded)
 {
     struct mem_link_drop drop[32];
     uint64_t next = 0, missed;
-
     link_open(2, ",loss=1,log=16");
     send_n(0, 40, 0);
-    ck_assert_uint_eq(mem_link_drops(link_, &next, drop, 32, &missed), 16);
+    ck_assert_uint_eq(mem_link_drops(the_link, &next, drop, 32, &missed), 16);
     ck_assert_uint_eq(missed, 24);
     ck_assert_uint_eq(next, 40);
     ck_assert_uint_eq(stats(MEM_LINK_ALL).lost[MEM_LINK_R_LOSS], 40);
@@ -291,7 +284,7 @@ START_TEST(log_is_bounded)
     next = 0;
     link_open(2, ",loss=1"); /* nobody asked for a log */
     send_n(0, 40, 0);
-    ck_assert_uint_eq(mem_link_drops(link_, &next, drop, 32, &missed), 0);
+    ck_assert_uint_eq(mem_link_drops(the_link, &next, drop, 32, &missed), 0);
     ck_assert_uint_eq(missed, 0);
     ck_assert_uint_eq(stats(MEM_LINK_ALL).lost[MEM_LINK_R_LOSS], 40);
     link_close(2);
@@ -314,7 +307,6 @@ static void hold_number_2(void *ctx, const uint8_t *frame, uint32_t len, unsigne
                           struct mem_link_verdict *v)
 {
     uint32_t number;
-
     (void)ctx, (void)len, (void)dir, (void)now;
     memcpy(&number, frame + 40, 4);
     if (number == 2) {
@@ -326,9 +318,8 @@ static void hold_number_2(void *ctx, const uint8_t *frame, uint32_t len, unsigne
 START_TEST(reordered_frame_is_overtaken_by_gap_frames)
 {
     static const uint32_t order[] = {0, 1, 3, 4, 5, 2, 6, 7};
-
     link_open(2, ",reorder_hold=50us");
-    mem_link_rule_set(link_, hold_number_2, NULL);
+    mem_link_rule_set(the_link, hold_number_2, NULL);
     send_n(0, 8, 0);
     ck_assert_uint_eq(receive(1, 0), 8);
     ck_assert_mem_eq(got, order, sizeof(order));
@@ -336,7 +327,7 @@ START_TEST(reordered_frame_is_overtaken_by_gap_frames)
 
     /* With a delay, too. */
     link_open(2, ",reorder_hold=50us,delay=1us");
-    mem_link_rule_set(link_, hold_number_2, NULL);
+    mem_link_rule_set(the_link, hold_number_2, NULL);
     send_n(0, 8, 0);
     ck_assert_uint_eq(receive(1, 1000), 8);
     ck_assert_mem_eq(got, order, sizeof(order));
@@ -347,7 +338,7 @@ END_TEST
 START_TEST(reordered_frame_comes_when_nothing_follows)
 {
     link_open(2, ",reorder_hold=50us");
-    mem_link_rule_set(link_, hold_number_2, NULL);
+    mem_link_rule_set(the_link, hold_number_2, NULL);
     send_n(0, 4, 0);
     ck_assert_uint_eq(receive(1, 0), 3);
     ck_assert_uint_eq(deadline(1), 50000);
@@ -364,7 +355,6 @@ START_TEST(reordering_dice_lose_nothing)
 {
     static bool seen[2000];
     unsigned late = 0, n = 0;
-
     link_open(2, ",reorder=10%,reorder_gap=5,rate=8G,queue=10M,slots=4096,delay=3us");
     send_n(0, 2000, 0);
     for (uint64_t t = 0; t < 3000000; t += 777) {
@@ -395,9 +385,8 @@ START_TEST(rules_decide_frame_by_frame)
 {
     struct mem_link_verdict v = {.flags = MEM_LINK_DROP};
     struct io_frame f;
-
     link_open(2, "");
-    mem_link_rule_set(link_, any_verdict, &v);
+    mem_link_rule_set(the_link, any_verdict, &v);
     send_n(0, 1, 0);
     ck_assert_uint_eq(receive(1, 0), 0);
     ck_assert_uint_eq(stats(0).lost[MEM_LINK_R_RULE], 1);
@@ -426,7 +415,7 @@ START_TEST(rules_decide_frame_by_frame)
     v = (struct mem_link_verdict){.flags = MEM_LINK_MARK_CE};
     send_n(0, 1, 2000);
     ck_assert_uint_eq(count_ce(1, 2000), 1);
-    mem_link_rule_set(link_, NULL, NULL);
+    mem_link_rule_set(the_link, NULL, NULL);
     send_n(0, 1, 2000);
     ck_assert_uint_eq(count_ce(1, 2000), 0);
     link_close(2);
@@ -436,11 +425,10 @@ END_TEST
 START_TEST(directions_may_differ)
 {
     struct mem_link_faults f;
-
     link_open(2, "");
-    mem_link_faults_get(link_, 1, &f);
+    mem_link_faults_get(the_link, 1, &f);
     f.loss = 1;
-    mem_link_faults_set(link_, 1, &f);
+    mem_link_faults_set(the_link, 1, &f);
     send_to(0, 1, 0, 10, LEN, 0);
     send_to(1, 0, 0, 10, LEN, 0);
     ck_assert_uint_eq(receive(1, 0), 10);
@@ -452,16 +440,15 @@ END_TEST
 START_TEST(unplugging_loses_what_is_under_way)
 {
     struct io_link st;
-
     link_open(2, ",delay=1us");
     send_n(0, 1, 0);
     send_n(1, 1, 900);
-    mem_link_up(link_, 1, false, 1500);
+    mem_link_up(the_link, 1, false, 1500);
     port[0]->ops->link(port[0], &st);
     ck_assert(!st.up);
     ck_assert_uint_eq(st.changes, 2);
     ck_assert_uint_eq(send_n(2, 1, 1500), 0); /* no slots */
-    mem_link_up(link_, MEM_LINK_ALL, true, 1600);
+    mem_link_up(the_link, MEM_LINK_ALL, true, 1600);
     port[0]->ops->link(port[0], &st);
     ck_assert(st.up);
     ck_assert_uint_eq(st.changes, 3);
@@ -479,17 +466,16 @@ END_TEST
 START_TEST(a_lone_port_is_up)
 {
     struct io_link st;
-
     link_open(1, "");
     port[0]->ops->link(port[0], &st);
     ck_assert(st.up);
     ck_assert_uint_eq(send_to(0, 4, 0, 1, LEN, 0), 1);
     ck_assert_uint_eq(stats(0).lost[MEM_LINK_R_DOWN], 1);
     ck_assert_uint_eq(receive(0, 0), 0);
-    mem_link_up(link_, 0, false, 0);
+    mem_link_up(the_link, 0, false, 0);
     port[0]->ops->link(port[0], &st);
     ck_assert(!st.up); /* unplugged */
-    mem_link_up(link_, 0, true, 0);
+    mem_link_up(the_link, 0, true, 0);
 
     ck_assert_int_eq(io_open("mem:test", NULL, &port[1], NULL, 0), 0);
     port[0]->ops->link(port[0], &st);
@@ -513,12 +499,11 @@ START_TEST(committed_while_down_is_counted)
 {
     struct io_slot slot;
     struct io_stats st;
-
     link_open(2, "");
     ck_assert_uint_eq(port[0]->ops->tx_reserve(port[0], &slot, 1, 0), 1);
     fill(slot.data, LEN, 0, 1, 0);
     slot.len = LEN;
-    mem_link_up(link_, 0, false, 0);
+    mem_link_up(the_link, 0, false, 0);
     port[0]->ops->tx_commit(port[0], &slot, 1, 0);
     port[0]->ops->stats(port[0], &st);
     ck_assert_uint_eq(st.tx_drop, 1);
@@ -550,7 +535,6 @@ END_TEST
 START_TEST(pfc_counts_what_the_receiver_leaves_lying)
 {
     struct io_frame frames[IO_BURST_MAX];
-
     link_open(2, ",pfc=on,xoff=20000,xon=10000");
     unsigned n = 0, k;
     while ((k = send_n(n, 4, 0)) > 0)
@@ -630,7 +614,6 @@ END_TEST
 START_TEST(switch_forgets_who_is_gone)
 {
     struct io_port gone;
-
     link_open(4, "");
     send_to(3, 4, 100, 1, LEN, 0);
     for (unsigned i = 0; i < 3; i++)
@@ -650,7 +633,6 @@ START_TEST(closing_gives_buffers_back)
 {
     struct io_slot slots[16];
     struct io_frame frames[16];
-
     link_open(2, ",slots=64");
     for (unsigned lap = 0; lap < 20; lap++) {
         ck_assert_uint_eq(send_n(0, 16, 0), 16);
@@ -693,7 +675,7 @@ START_TEST(buffers_all_come_back)
     }
     receive(1, UINT64_MAX / 2);
     struct mem_link_faults none = {0};
-    mem_link_faults_set(link_, MEM_LINK_ALL, &none);
+    mem_link_faults_set(the_link, MEM_LINK_ALL, &none);
     ck_assert_uint_eq(send_n(0, 100, UINT64_MAX / 2), 64);
     struct mem_link_stats s = stats(0);
     ck_assert_uint_eq(s.delivered, s.frames + s.duplicated - s.lost[MEM_LINK_R_LOSS]);

@@ -59,7 +59,6 @@ static void ipv4_header(uint8_t *ip, uint8_t tos, uint32_t salt)
 START_TEST(cc_01_marking_ipv4)
 {
     uint8_t f[80] = {0};
-
     f[12] = 0x08;
     for (uint32_t salt = 0; salt < 200000; salt += 7) {
         for (uint8_t ecn = 0; ecn < 4; ecn++) {
@@ -80,7 +79,6 @@ END_TEST
 START_TEST(cc_01_marking_ipv6_and_vlan)
 {
     uint8_t f[80] = {0};
-
     f[12] = 0x86;
     f[13] = 0xDD;
     f[14] = 0x66;
@@ -105,7 +103,6 @@ END_TEST
 START_TEST(marking_leaves_other_frames_alone)
 {
     uint8_t f[64], before[64];
-
     memset(f, 0xFF, sizeof(f));
     f[12] = 0x08;
     f[13] = 0x06; /* ARP */
@@ -123,7 +120,6 @@ START_TEST(flips_are_everywhere_and_distinct)
 {
     uint64_t rng = 1;
     unsigned hits[32] = {0};
-
     for (unsigned i = 0; i < 20000; i++) {
         uint8_t f[32] = {0};
         unsigned want = 1 + i % 3, got = 0;
@@ -143,7 +139,6 @@ START_TEST(dice_are_fair_and_repeatable)
 {
     uint64_t a = 42, b = 42;
     unsigned hits = 0;
-
     for (unsigned i = 0; i < 100000; i++) {
         bool hit = fault_draw_hit(&a, 0.05);
         ck_assert_int_eq(hit, fault_draw_hit(&b, 0.05));

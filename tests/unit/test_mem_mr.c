@@ -76,7 +76,6 @@ START_TEST(mr_07_rereg_in_place)
     const struct mem_seg seg = {mem_obj, 0, 4096};
     struct mem_ref ref, old;
     struct mem_piece piece;
-
     ck_assert_int_eq(mem_mr_reg(m, pd, 0x1000, 4096, MEM_LOCAL_WRITE, &seg, 1, NULL, &lkey, &rkey),
                      0);
     ck_assert_uint_eq(rkey, 0);
@@ -122,7 +121,6 @@ START_TEST(mr_02_registration_rules)
     uint32_t pd = mem_make_pd(m), lkey = 0, rkey = 0;
     struct mem_usage u;
     int err = mem_mr_reg(m, pd, c->iova, c->len, c->access, c->segs, c->nsegs, NULL, &lkey, &rkey);
-
     ck_assert_msg(err == c->want, "%s: %d", c->name, err);
     mem_usage(m, &u);
     ck_assert_msg(u.mrs == (err == 0) && u.octets == (err ? 0 : c->len), "%s: usage", c->name);
@@ -140,7 +138,6 @@ START_TEST(mr_03_no_remote_right_no_rkey)
     struct mem *m = mem_make(64);
     uint32_t pd = mem_make_pd(m), lkey, rkey = 1;
     const struct mem_seg seg = {mem_obj, 0, 64};
-
     ck_assert_int_eq(mem_mr_reg(m, pd, 0, 64, MEM_LOCAL_WRITE, &seg, 1, NULL, &lkey, &rkey), 0);
     ck_assert_msg(rkey == 0, "MR-03 R_Key 0 without remote rights");
     ck_assert_msg(mem_remote(m, pd, 0, lkey, 0, 1, 0) == -EACCES,
@@ -158,7 +155,6 @@ START_TEST(mr_06_dereg_ends_access)
     uint32_t pd = mem_make_pd(m), key = mem_make_mr(m, pd, 0x1000, 64, RIGHTS_ALL);
     struct mem_ref ref;
     struct mem_piece piece;
-
     ck_assert_int_eq(mem_check(m, pd, 0, key, 0x1000, 64, 0, true, &ref), 0);
     ck_assert_int_eq(mem_mr_dereg(m, key), 0);
     ck_assert_msg(mem_check(m, pd, 0, key, 0x1000, 64, 0, true, &ref) == -EACCES, "MR-06 check");
@@ -177,7 +173,6 @@ START_TEST(mr_06_held_region_is_freed_by_the_last_drop)
     struct mem_usage u;
     struct mem_ref ref;
     struct mem_piece piece;
-
     ck_assert_int_eq(mem_check(m, pd, 0, key, 0, 64, 0, true, &ref), 0);
     mem_hold(m, &ref);
     mem_hold(m, &ref);
@@ -207,7 +202,6 @@ START_TEST(mr_06_drop_before_dereg)
     uint32_t pd = mem_make_pd(m), key = mem_make_mr(m, pd, 0, 64, RIGHTS_ALL);
     struct mem_ref ref;
     struct mem_piece piece;
-
     ck_assert_int_eq(mem_check(m, pd, 0, key, 0, 64, 0, true, &ref), 0);
     mem_hold(m, &ref);
     ck_assert_ptr_null(mem_drop(m, &ref));
@@ -222,7 +216,6 @@ START_TEST(mr_15_limits)
 {
     struct mem *m = mem_make(1000);
     uint32_t pd = mem_make_pd(m), keys[1000], lkey, rkey;
-
     for (unsigned i = 0; i < 1000; i++) {
         keys[i] = mem_make_mr(m, pd, i, 1, MEM_REMOTE_READ);
     }
@@ -252,7 +245,6 @@ START_TEST(mr_05_domains)
 {
     struct mem *m = mem_make(64);
     uint32_t pd = mem_make_pd(m), key, lkey, rkey;
-
     ck_assert_int_eq(mem_pd_free(m, 0), -EINVAL);
     ck_assert_int_eq(mem_pd_free(m, pd + 1), -EINVAL);
     ck_assert_int_eq(mem_pd_free(m, UINT32_MAX), -EINVAL);
@@ -284,7 +276,6 @@ START_TEST(mr_08_fast_register)
     const unsigned access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE;
     struct mem_ref ref;
     struct mem_piece piece[2];
-
     ck_assert_int_eq(mem_fr_alloc(m, pd, 2, &lkey, &rkey), 0);
     ck_assert_uint_eq(lkey, rkey);
     uint32_t key = (lkey & ~0xFFu) | ((lkey + 1) & 0xFF);
@@ -340,14 +331,13 @@ START_TEST(mr_08_within_one_object)
     };
     struct mem_ref ref;
     struct mem_piece p[2];
-
     ck_assert_int_eq(mem_fr_alloc_in(m, pd, MEM_WITHIN_SEGS + 1, &within, &key, &rkey), -EINVAL);
     ck_assert_int_eq(mem_fr_alloc_in(m, pd, MEM_WITHIN_SEGS, &within, &key, &rkey), 0);
     ck_assert_int_eq(mem_mr_dereg(m, key), 0);
     ck_assert_int_eq(
         mem_fr_alloc_in(m, pd, 1, &(const struct mem_seg){.obj = mem_obj}, &key, &rkey), -EINVAL);
     ck_assert_int_eq(mem_fr_alloc_in(m, pd, 2, &within, &key, &rkey), 0);
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct mem_seg seg = {mem_obj + 1, cases[i].off, cases[i].len};
         ck_assert_msg(mem_fr_reg(m, pd, key, 0, cases[i].len, MEM_REMOTE_READ, &seg, 1) ==
                           cases[i].err,
@@ -382,7 +372,6 @@ START_TEST(mr_09_only_fast_register_regions)
     struct mem *m = mem_make(64);
     uint32_t pd = mem_make_pd(m), key = mem_make_mr(m, pd, 0, 64, RIGHTS_ALL);
     const struct mem_seg seg = {mem_obj, 0, 64};
-
     ck_assert_msg(mem_fr_reg(m, pd, key, 0, 64, 0, &seg, 1) == -EINVAL, "MR-09 REG_MR");
     ck_assert_msg(mem_invalidate(m, pd, 0, key, false) == -EINVAL, "MR-09 LOCAL_INV");
     ck_assert_msg(mem_invalidate(m, pd, 0, key, true) == -EINVAL, "RSP-19 ordinary region");
@@ -396,7 +385,7 @@ int main(void)
     Suite *s = suite_create("mem_mr");
     TCase *t = tcase_create("regions");
 
-    tcase_add_loop_test(t, mr_02_registration_rules, 0, sizeof reg_cases / sizeof *reg_cases);
+    tcase_add_loop_test(t, mr_02_registration_rules, 0, sizeof(reg_cases) / sizeof(*reg_cases));
     tcase_add_test(t, mr_03_no_remote_right_no_rkey);
     tcase_add_test(t, mr_06_dereg_ends_access);
     tcase_add_test(t, mr_06_held_region_is_freed_by_the_last_drop);

@@ -38,7 +38,6 @@ START_TEST(mw_01_type_1)
 {
     struct fix f;
     uint32_t a, b;
-
     setup(&f);
     ck_assert_msg(read_at(&f, f.pd, 1, f.mw1, BASE, 1) == -EACCES, "MW-05 not bound");
     ck_assert_int_eq(mem_mw_bind(f.m, f.pd, 1, f.mw1, 0, f.mr, BASE + 100, 50, MEM_REMOTE_READ, &a),
@@ -71,7 +70,6 @@ START_TEST(mw_02_type_2)
 {
     struct fix f;
     uint32_t key, got;
-
     setup(&f);
     key = next_variant(f.mw2);
     ck_assert_msg(mem_mw_bind(f.m, f.pd, QPN, f.mr, key, f.mr, BASE, 10, MEM_REMOTE_READ, &got) ==
@@ -139,7 +137,6 @@ START_TEST(mw_03_bind_rules)
     const struct bind_case *c = &bind_cases[_i];
     struct fix f;
     uint32_t got;
-
     for (unsigned type = 1; type <= 2; type++) {
         setup(&f);
         uint32_t mr = mem_make_mr(f.m, c->other_pd ? f.pd2 : f.pd, BASE, LEN, c->mr_access);
@@ -159,7 +156,6 @@ START_TEST(mw_07_region_with_windows_stays)
     struct fix f;
     uint32_t key, fr, rkey;
     const struct mem_seg seg = {mem_obj, 0, LEN};
-
     setup(&f);
     ck_assert_int_eq(mem_mw_bind(f.m, f.pd, QPN, f.mw1, 0, f.mr, BASE, LEN, MEM_REMOTE_READ, &key),
                      0);
@@ -190,7 +186,6 @@ START_TEST(mw_05_pieces_through_a_window)
     uint32_t lkey, rkey, key;
     struct mem_ref ref;
     struct mem_piece p[2];
-
     setup(&f);
     ck_assert_int_eq(mem_mr_reg(f.m, f.pd, BASE, LEN, RIGHTS_ALL, segs, 2, NULL, &lkey, &rkey), 0);
     ck_assert_int_eq(mem_mw_bind(f.m, f.pd, QPN, f.mw2, next_variant(f.mw2), lkey, BASE + 4000, 200,
@@ -218,7 +213,6 @@ START_TEST(mr_06_hold_through_a_window)
     uint32_t key;
     struct mem_ref ref;
     struct mem_piece piece;
-
     setup(&f);
     ck_assert_int_eq(mem_mw_bind(f.m, f.pd, QPN, f.mw1, 0, f.mr, BASE, LEN, MEM_REMOTE_READ, &key),
                      0);
@@ -239,7 +233,7 @@ int main(void)
 
     tcase_add_test(t, mw_01_type_1);
     tcase_add_test(t, mw_02_type_2);
-    tcase_add_loop_test(t, mw_03_bind_rules, 0, sizeof bind_cases / sizeof *bind_cases);
+    tcase_add_loop_test(t, mw_03_bind_rules, 0, sizeof(bind_cases) / sizeof(*bind_cases));
     tcase_add_test(t, mw_07_region_with_windows_stays);
     tcase_add_test(t, mw_05_pieces_through_a_window);
     tcase_add_test(t, mr_06_hold_through_a_window);

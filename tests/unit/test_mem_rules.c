@@ -12,15 +12,15 @@
 #include "unit.h"
 
 static struct io_port *port[2];
-static struct mem_link *link_;
+static struct mem_link *the_link;
 
 static void open_seeded(const char *spec, const char *rules)
 {
     struct fault_error err;
     for (unsigned i = 0; i < 2; i++)
         ck_assert_int_eq(io_open(spec, NULL, &port[i], NULL, 0), 0);
-    link_ = mem_link_get("rules");
-    ck_assert_msg(!mem_link_rules_set(link_, rules, strlen(rules), &err), "%u:%u: %s", err.line,
+    the_link = mem_link_get("rules");
+    ck_assert_msg(!mem_link_rules_set(the_link, rules, strlen(rules), &err), "%u:%u: %s", err.line,
                   err.column, err.text);
 }
 
@@ -33,7 +33,7 @@ static void close_all(void)
 {
     for (unsigned i = 0; i < 2; i++)
         port[i]->ops->close(port[i]);
-    mem_link_put(link_);
+    mem_link_put(the_link);
 }
 
 static void send_psn(unsigned from, uint32_t psn, uint32_t payload, uint64_t now)
@@ -60,7 +60,7 @@ static const char *arrivals(unsigned at, uint64_t now)
     size_t n = 0;
     unsigned k = port[at]->ops->rx_peek(port[at], frames, IO_BURST_MAX, now);
     text[0] = 0;
-    for (unsigned i = 0; i < k && n < sizeof text - 16; i++) {
+    for (unsigned i = 0; i < k && n < sizeof(text) - 16; i++) {
         enum wire_verdict v = wire_parse(frames[i].data, frames[i].len, 0, &p);
         n += (size_t)(v                             ? sprintf(text + n, "? ")
                       : p.opcode == WIRE_OPCODE_CNP ? sprintf(text + n, "C ")
@@ -87,13 +87,13 @@ START_TEST(rules_drop_and_change_frames)
     struct mem_link_stats s;
     struct fault_rule_stats r;
     char text[20];
-    mem_link_stats(link_, 0, 10, &s);
+    mem_link_stats(the_link, 0, 10, &s);
     ck_assert_uint_eq(s.lost[MEM_LINK_R_RULE], 1);
     ck_assert_uint_eq(s.duplicated, 2);
-    ck_assert(mem_link_rules_get(link_, 3, &r, text, sizeof text));
+    ck_assert(mem_link_rules_get(the_link, 3, &r, text, sizeof(text)));
     ck_assert_str_eq(text, "duplicate 2 psn 5");
     ck_assert(r.matched == 1 && r.done == 1 && r.failed == 0);
-    ck_assert(!mem_link_rules_get(link_, 5, &r, NULL, 0));
+    ck_assert(!mem_link_rules_get(the_link, 5, &r, NULL, 0));
     close_all();
 }
 END_TEST
@@ -130,7 +130,7 @@ START_TEST(rules_inject_frames)
     ck_assert_str_eq(arrivals(0, 30), "");
     ck_assert_str_eq(arrivals(1, 30), "C 3 ");
     struct mem_link_stats s;
-    mem_link_stats(link_, MEM_LINK_ALL, 30, &s);
+    mem_link_stats(the_link, MEM_LINK_ALL, 30, &s);
     ck_assert_uint_eq(s.injected, 2);
     close_all();
 }
@@ -160,26 +160,26 @@ START_TEST(rules_come_from_a_file)
     int fd = mkstemp(name);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, "# one\ndrop psn 1\n", 17), 17);
-    snprintf(spec, sizeof spec, "mem:rules,rules=%s", name);
-    ck_assert_int_eq(io_open(spec, NULL, &port[0], err, sizeof err), 0);
-    ck_assert_int_eq(io_open(spec, NULL, &port[1], err, sizeof err), 0);
-    ck_assert_int_eq(io_open("mem:rules,rules=/other", NULL, &again, err, sizeof err), -EINVAL);
+    snprintf(spec, sizeof(spec), "mem:rules,rules=%s", name);
+    ck_assert_int_eq(io_open(spec, NULL, &port[0], err, sizeof(err)), 0);
+    ck_assert_int_eq(io_open(spec, NULL, &port[1], err, sizeof(err)), 0);
+    ck_assert_int_eq(io_open("mem:rules,rules=/other", NULL, &again, err, sizeof(err)), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err, "differs from what link 'rules' was made with"));
-    link_ = mem_link_get("rules");
+    the_link = mem_link_get("rules");
     send_psn(0, 1, 8, 10);
     send_psn(0, 2, 8, 10);
     ck_assert_str_eq(arrivals(1, 10), "2 ");
     close_all();
 
     ck_assert_int_eq(write(fd, "drop\n  flush\n", 13), 13);
-    ck_assert_int_eq(io_open(spec, NULL, &port[0], err, sizeof err), -EINVAL);
-    snprintf(want, sizeof want, "mem: %s:4:3: expected an action", name);
+    ck_assert_int_eq(io_open(spec, NULL, &port[0], err, sizeof(err)), -EINVAL);
+    snprintf(want, sizeof(want), "mem: %s:4:3: expected an action", name);
     ck_assert_msg(!strncmp(err, want, strlen(want)), "%s", err);
     close(fd);
     unlink(name);
-    ck_assert_int_eq(io_open(spec, NULL, &port[0], err, sizeof err), -ENOENT);
+    ck_assert_int_eq(io_open(spec, NULL, &port[0], err, sizeof(err)), -ENOENT);
     ck_assert_ptr_null(mem_link_get("rules"));
-    ck_assert_int_eq(io_open("mem:rules,rules=/tmp", NULL, &port[0], err, sizeof err), -EINVAL);
+    ck_assert_int_eq(io_open("mem:rules,rules=/tmp", NULL, &port[0], err, sizeof(err)), -EINVAL);
 }
 END_TEST
 

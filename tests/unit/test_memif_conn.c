@@ -167,7 +167,6 @@ START_TEST(server_survives_wrong_client)
     const struct wrong *w = &wrongs[_i];
     struct io_port *io = peer_port("role=server,id=7,secret=xyzzy", 1514);
     struct peer p = peer_new();
-
     p.id = 7;
     p.secret = "xyzzy";
     w->make(&p);
@@ -196,7 +195,6 @@ START_TEST(a_ring_is_told_once)
     struct io_port *io = peer_port("role=server", 1514);
     struct peer p = peer_new();
     struct memif_msg msg = {.init = {.version = MEMIF_VERSION}};
-
     peer_begin(&p, io);
     ck_assert(peer_say(&p, io, MEMIF_MSG_INIT, msg, -1));
     msg = (struct memif_msg){.add_region = {.size = PEER_REGION}};
@@ -216,7 +214,6 @@ START_TEST(descriptors_do_not_pile_up)
     struct io_port *io = peer_port("role=server", 1514);
     struct memif_msg msg = {.init = {.version = MEMIF_VERSION}};
     unsigned held[2];
-
     for (unsigned i = 0; i < 2; i++) {
         struct peer p = peer_new();
         unsigned before = peer_count("/proc/self/fd");
@@ -246,7 +243,6 @@ static void say_lingering(struct peer *p, struct io_port *io, enum memif_msg_typ
                           struct lingering *l, unsigned n)
 {
     struct memif_msg msg = {.type = (uint16_t)type};
-
     *l = lingering_new(60);
     if (type == MEMIF_MSG_INIT)
         msg.init.version = MEMIF_VERSION;
@@ -279,7 +275,6 @@ START_TEST(descriptors_that_close_slowly)
     struct peer p = peer_new();
     time_t begin = time(NULL);
     struct lingering l;
-
     peer_begin(&p, io);
     if (lingerings[_i].type == MEMIF_MSG_ADD_RING || lingerings[_i].type == MEMIF_MSG_ADD_REGION)
         ck_assert(peer_say(&p, io, MEMIF_MSG_INIT, msg, -1));
@@ -322,7 +317,6 @@ static int wrap(int fd)
 {
     struct memif_msg msg = {0};
     int ends[2];
-
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     ck_assert_int_eq(memif_sock_send(ends[0], &msg, fd), 0);
     close(ends[0]);
@@ -344,7 +338,6 @@ static bool pass_behind(int sock, const struct memif_msg *msg, int fd)
                         .msg_controllen = sizeof(control.octets)};
     int both[2] = {eventfd(0, EFD_CLOEXEC), fd};
     struct cmsghdr *cm = CMSG_FIRSTHDR(&mh);
-
     cm->cmsg_level = SOL_SOCKET;
     cm->cmsg_type = SCM_RIGHTS;
     cm->cmsg_len = CMSG_LEN(sizeof(both));
@@ -361,7 +354,6 @@ static int watch(int fd)
 {
     struct epoll_event ev = {.events = EPOLLIN};
     int set = epoll_create1(0);
-
     ck_assert_int_ge(set, 0);
     ck_assert_int_eq(epoll_ctl(set, EPOLL_CTL_ADD, fd, &ev), 0);
     return set;
@@ -427,7 +419,6 @@ START_TEST(no_more_descriptors_that_close_slowly)
     struct lingering l[FOREIGN_WAITING + 2];
     struct peer p;
     unsigned n = 0;
-
     for (; peer_counters(io).refused == 0; n++) {
         ck_assert_uint_lt(n, FOREIGN_WAITING + 2);
         p = peer_new();
@@ -451,7 +442,6 @@ START_TEST(short_and_unknown_messages_end_the_connection)
 {
     struct io_port *io = peer_port("role=server", 1514);
     struct memif_msg msg = {.type = 77};
-
     for (int i = 0; i < 2; i++) {
         int sock = memif_sock_connect(peer_path());
         io->ops->service(io, 0);
@@ -469,7 +459,6 @@ START_TEST(messages_after_the_handshake_end_the_connection)
     struct io_port *io = peer_port("role=server", 1514);
     struct peer p = peer_new();
     struct memif_msg msg = {0};
-
     ck_assert(peer_connect(&p, io));
     ck_assert(!peer_say(&p, io, MEMIF_MSG_INIT, msg, -1));
     ck_assert(!peer_is_up(io));
@@ -483,7 +472,6 @@ START_TEST(silent_client_is_dropped_in_time)
 {
     struct io_port *io = peer_port("role=server", 1514);
     int sock = memif_sock_connect(peer_path());
-
     io->ops->service(io, 1000);
     io->ops->service(io, 1000000000);
     ck_assert_uint_eq(peer_counters(io).reason[MEMIF_TIMEOUT], 0);
@@ -500,7 +488,6 @@ START_TEST(second_client_is_refused_while_one_is_there)
     struct peer p = peer_new();
     struct memif_msg msg;
     int fd;
-
     ck_assert(peer_connect(&p, io));
     int sock = memif_sock_connect(peer_path());
     io->ops->service(io, 0);
@@ -534,7 +521,6 @@ START_TEST(client_survives_wrong_server)
     int listener = memif_sock_listen(peer_path());
     struct io_port *io = peer_port("role=client", 1514);
     struct memif_msg msg = {.type = servers[_i].type};
-
     ck_assert_int_ge(listener, 0);
     io->ops->service(io, 0);
     int sock = memif_sock_accept(listener);
@@ -577,7 +563,6 @@ START_TEST(rings_hold_a_frame_or_there_is_no_link)
     int listener = memif_sock_listen(peer_path());
     struct memif_msg msg = {.type = MEMIF_MSG_HELLO};
     struct io_link link;
-
     snprintf(args, sizeof(args), "role=client,%s", small_rings[_i].client);
     struct io_port *io = peer_port(args, 4286);
     io->ops->service(io, 0);
@@ -605,7 +590,6 @@ START_TEST(server_can_not_skip_the_rings)
     struct memif_msg msg = {
         .type = MEMIF_MSG_HELLO,
         .hello = {.version_min = MEMIF_VERSION, .version_max = MEMIF_VERSION, .log2_ring_max = 10}};
-
     io->ops->service(io, 0);
     int sock = memif_sock_accept(listener);
     ck_assert_int_ge(sock, 0);

@@ -11,7 +11,6 @@
 static uint64_t take(int event)
 {
     uint64_t count = 0;
-
     return read(event, &count, sizeof(count)) == sizeof(count) ? count : 0;
 }
 
@@ -20,7 +19,6 @@ START_TEST(many_kicks_all_arrive)
 {
     struct memif_kick k = MEMIF_KICK_INIT;
     int event = eventfd(0, EFD_NONBLOCK);
-
     k.plain = _i;
     for (int i = 0; i < 1000; i++)
         ck_assert(memif_kick(&k, event));
@@ -37,7 +35,6 @@ START_TEST(full_eventfd_without_nonblock_does_not_block)
     const uint64_t most = UINT64_MAX - 1;
     int event = eventfd(0, 0);
     struct pollfd pfd = {.fd = event, .events = POLLIN};
-
     k.plain = _i;
     ck_assert_int_eq(write(event, &most, sizeof(most)), sizeof(most));
     for (int i = 0; i < 100; i++)
@@ -52,7 +49,6 @@ START_TEST(kick_leaves_nothing_behind)
 {
     unsigned files = peer_count("/proc/self/fd");
     int event = eventfd(0, 0);
-
     for (int i = 0; i < 10; i++) {
         struct memif_kick k = MEMIF_KICK_INIT;
         ck_assert(memif_kick(&k, event));
@@ -66,7 +62,6 @@ END_TEST
 START_TEST(what_is_no_eventfd_is_not_kicked)
 {
     struct memif_kick k = MEMIF_KICK_INIT;
-
     ck_assert(!memif_kick(&k, -1));
     memif_kick_close(&k);
 }

@@ -25,7 +25,6 @@
 static inline const char *peer_path(void)
 {
     static char path[64];
-
     snprintf(path, sizeof(path), "@urnic-test-memif-%d", (int)getpid());
     return path;
 }
@@ -36,7 +35,6 @@ static inline struct io_port *peer_port(const char *args, uint32_t frame_max)
     struct io_open_params params = {.frame_max = frame_max};
     struct io_port *io = NULL;
     char spec[192], err[256] = "";
-
     snprintf(spec, sizeof(spec), "%s,%s", peer_path(), args);
     ck_assert_msg(io_memif_open(spec, &params, &io, err, sizeof(err)) == 0, "%s", err);
     return io;
@@ -45,7 +43,6 @@ static inline struct io_port *peer_port(const char *args, uint32_t frame_max)
 static inline bool peer_is_up(struct io_port *io)
 {
     struct io_link link;
-
     io->ops->link(io, &link);
     return link.up;
 }
@@ -63,7 +60,6 @@ static inline void peer_service(struct io_port *a, struct io_port *b)
 static inline struct io_stats peer_stats(struct io_port *io)
 {
     struct io_stats stats;
-
     io->ops->stats(io, &stats);
     return stats;
 }
@@ -71,7 +67,6 @@ static inline struct io_stats peer_stats(struct io_port *io)
 static inline struct memif_counters peer_counters(struct io_port *io)
 {
     struct memif_counters counters;
-
     memif_port_counters(io, &counters);
     return counters;
 }
@@ -105,7 +100,6 @@ static inline unsigned peer_send(struct io_port *io, const uint32_t *len, unsign
 static inline void peer_expect(const struct io_frame *f, uint32_t len, uint32_t seed)
 {
     uint32_t k = 0;
-
     ck_assert_uint_eq(f->len, len);
     while (k < len && f->data[k] == peer_octet(seed, k))
         k++;
@@ -129,7 +123,6 @@ static inline unsigned peer_mappings(void)
     FILE *f = fopen("/proc/self/maps", "r");
     char line[512];
     unsigned n = 0;
-
     ck_assert_ptr_nonnull(f);
     while (fgets(line, sizeof(line), f))
         n += strstr(line, "/memfd:memif ") != NULL;
@@ -210,7 +203,6 @@ static inline bool peer_say(struct peer *p, struct io_port *io, enum memif_msg_t
                             struct memif_msg msg, int fd)
 {
     int got;
-
     msg.type = (uint16_t)type;
     if (memif_sock_send(p->sock, &msg, fd))
         return false;
@@ -224,7 +216,6 @@ static inline bool peer_say(struct peer *p, struct io_port *io, enum memif_msg_t
 static inline void peer_begin(struct peer *p, struct io_port *io)
 {
     int fd;
-
     peer_layout(p);
     p->sock = memif_sock_connect(peer_path());
     ck_assert_int_ge(p->sock, 0);
@@ -238,7 +229,6 @@ static inline bool peer_connect(struct peer *p, struct io_port *io)
 {
     struct memif_msg msg = {0};
     int ends[2] = {-1, -1};
-
     peer_begin(p, io);
     msg.init.version = p->version;
     msg.init.id = p->id;

@@ -30,7 +30,6 @@ START_TEST(bad_specification_is_explained)
 {
     struct io_port *io = NULL;
     char err[256] = "";
-
     ck_assert_int_eq(io_memif_open(specifications[_i].args, NULL, &io, err, sizeof(err)), -EINVAL);
     ck_assert_msg(strstr(err, specifications[_i].complaint) != NULL, "'%s' -> '%s'",
                   specifications[_i].args, err);
@@ -43,7 +42,6 @@ START_TEST(second_server_on_a_path_is_told)
 {
     struct io_port *io = peer_port("role=server", 0), *other = NULL;
     char spec[128], err[256] = "";
-
     snprintf(spec, sizeof(spec), "%s,role=master", peer_path());
     ck_assert_int_eq(io_memif_open(spec, NULL, &other, err, sizeof(err)), -EADDRINUSE);
     ck_assert_ptr_nonnull(strstr(err, peer_path()));
@@ -56,7 +54,6 @@ START_TEST(socket_file_is_made_replaced_when_stale_and_removed)
     char folder[] = "/tmp/urnic-memif-XXXXXX", path[64], spec[128], err[256] = "";
     struct io_port *io = NULL;
     struct stat st;
-
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/m.sock", folder);
     snprintf(spec, sizeof(spec), "%s,role=server", path);
@@ -75,7 +72,6 @@ END_TEST
 START_TEST(caps_are_what_was_asked_within_limits)
 {
     static const uint32_t asked[][2] = {{0, 4288}, {4166, 4166}, {9234, 9234}, {20000, 9234}};
-
     for (unsigned i = 0; i < 4; i++) {
         struct io_port *io = peer_port("role=client", asked[i][0]);
         ck_assert_uint_eq(io->caps.frame_max, asked[i][1]);
@@ -90,7 +86,6 @@ static void exchange(struct io_port *a, struct io_port *b)
 {
     static const uint32_t len[3] = {60, 4162, 1};
     struct io_frame f[4];
-
     ck_assert_uint_eq(peer_send(a, len, 3, 1), 3);
     ck_assert_uint_eq(b->ops->rx_peek(b, f, 4, 0), 3);
     for (uint32_t i = 0; i < 3; i++)
@@ -105,7 +100,6 @@ START_TEST(peer_can_die_and_return_fifty_times_without_leaks)
     struct io_port *stay = peer_port(args[_i], 4166);
     struct io_link link;
     unsigned files = 0;
-
     for (unsigned round = 1; round <= 50; round++) {
         struct io_port *go = peer_port(args[!_i], 4166);
         peer_service(stay, go);
@@ -133,7 +127,6 @@ END_TEST
 START_TEST(first_handshake_is_not_over_before_it_begins)
 {
     static const uint64_t now[] = {0, 1000000, UINT64_C(86400000000000)};
-
     for (unsigned i = 0; i < sizeof(now) / sizeof(now[0]); i++) {
         struct io_port *server = peer_port("role=server", 0), *client = peer_port("role=client", 0);
         for (unsigned k = 0; k < 20; k++) {
@@ -153,7 +146,6 @@ END_TEST
 START_TEST(close_takes_everything_along)
 {
     unsigned files = peer_count("/proc/self/fd");
-
     for (int order = 0; order < 2; order++) {
         struct io_port *a = peer_port("role=server", 0), *b = peer_port("role=client", 0);
         struct io_slot slots[4];
@@ -180,7 +172,6 @@ START_TEST(memory_of_dead_peers_stays_until_it_is_given_back)
     struct io_slot slots[4];
     struct io_frame f[3][4];
     static const uint32_t len[2] = {60, 4162};
-
     for (unsigned round = 0; round < 3; round++) {
         struct io_port *go = peer_port("role=client", 4166);
         peer_service(stay, go);
@@ -227,7 +218,6 @@ START_TEST(reserved_slots_outlive_the_next_peer_too)
     struct io_slot slots[4];
     struct io_frame f[4];
     const uint32_t len = 60;
-
     for (unsigned round = 0; round < 2; round++) {
         go = peer_port("role=client", 4166);
         peer_service(stay, go);
@@ -254,7 +244,6 @@ START_TEST(two_ports_on_one_name_disagree)
 {
     static const char *const clients[] = {"role=slave,id=2", "role=client,id=1,secret=b"};
     struct io_link link;
-
     for (unsigned i = 0; i < 2; i++) {
         struct io_port *a = peer_port("role=master,id=1,secret=a", 0);
         struct io_port *b = peer_port(clients[i], 0);

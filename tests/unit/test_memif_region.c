@@ -9,7 +9,6 @@
 START_TEST(own_region_is_sealed_and_shared)
 {
     struct memif_region own, other;
-
     ck_assert_int_eq(memif_region_create(&own, 12345), 0);
     ck_assert_int_lt(ftruncate(own.fd, 4096), 0);
     ck_assert_int_lt(ftruncate(own.fd, 1 << 20), 0);
@@ -56,7 +55,6 @@ START_TEST(received_region_is_checked)
     int fd =
         maps[_i].make == ~0u ? open("/dev/zero", O_RDWR) : memfd_create("memif", maps[_i].make);
     unsigned before = peer_count("/proc/self/fd");
-
     if (fd < 0 && maps[_i].make != ~0u && maps[_i].make & MFD_HUGETLB)
         return; /* a kernel without them */
     ck_assert_int_ge(fd, 0);
@@ -77,7 +75,6 @@ END_TEST
 START_TEST(bounds_are_checked_without_overflow)
 {
     struct memif_region r = {.base = (uint8_t *)1, .size = 0x1000};
-
     ck_assert_ptr_eq(memif_region_at(&r, 0, 0x1000), (uint8_t *)1);
     ck_assert_ptr_nonnull(memif_region_at(&r, 0xfff, 1));
     ck_assert_ptr_null(memif_region_at(&r, 0xfff, 2));

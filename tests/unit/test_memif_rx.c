@@ -11,7 +11,6 @@
 static struct io_port *hand(struct peer *p, uint32_t frame_max)
 {
     struct io_port *io = peer_port("role=server", frame_max);
-
     *p = peer_new();
     ck_assert(peer_connect(p, io));
     return io;
@@ -38,7 +37,6 @@ START_TEST(frames_are_lent_in_place_and_given_back_in_order)
     struct peer p;
     struct io_port *io = hand(&p, 1514);
     struct io_frame f[4];
-
     for (uint32_t i = 0; i < 3; i++) {
         p.c2s->desc[i].length = 60 + i;
         p.base[p.c2s->desc[i].offset] = (uint8_t)(0xa0 + i);
@@ -71,7 +69,6 @@ START_TEST(chain_back_to_back_is_lent_in_place)
     struct peer p;
     struct io_port *io = hand(&p, 5000);
     struct io_frame f[2];
-
     for (uint32_t i = 0; i < 3; i++) {
         p.c2s->desc[i].length = i < 2 ? PEER_BUFFER : 66;
         p.c2s->desc[i].flags = i < 2 ? MEMIF_DESC_NEXT : 0;
@@ -98,7 +95,6 @@ START_TEST(scattered_chain_is_put_together)
     struct io_frame f[2];
     static const uint32_t len[] = {100, 1, 2048, 7};
     uint32_t at = 0;
-
     for (uint32_t i = 0; i < 4; i++) {
         p.c2s->desc[i].length = len[i];
         p.c2s->desc[i].flags = i < 3 ? MEMIF_DESC_NEXT : 0;
@@ -124,7 +120,6 @@ START_TEST(scattered_frames_wait_for_a_side_buffer)
     struct peer p = peer_new();
     struct io_port *io = peer_port("role=server", 1514);
     struct io_frame f[IO_BURST_MAX], g[IO_BURST_MAX];
-
     p.log2 = 8;
     p.s2c_offset = (uint32_t)memif_ring_octets(p.log2);
     ck_assert(peer_connect(&p, io));
@@ -155,7 +150,6 @@ static _Atomic bool grow_over;
 static void *grow_main(void *arg)
 {
     uint32_t *length = arg;
-
     for (uint32_t n = 0; !atomic_load_explicit(&grow_over, memory_order_relaxed); n++)
         __atomic_store_n(length, n % 2 ? 700 : 1400, __ATOMIC_RELAXED);
     return NULL;
@@ -166,7 +160,6 @@ static void *grow_main(void *arg)
 START_TEST(frame_that_grows_is_not_copied)
 {
     struct io_port *io = peer_port("role=server", 1514);
-
     for (unsigned i = 0; i < 5; i++) {
         struct peer p = peer_new();
         struct io_frame f[1];
@@ -242,7 +235,6 @@ START_TEST(hostile_ring_takes_the_link_down_and_nothing_else)
     struct peer p;
     struct io_port *io = hand(&p, 1514);
     struct io_frame f[8];
-
     p.c2s->desc[0] = attacks[_i].desc;
     p.c2s->desc[1] = (struct memif_desc){.length = 60, .offset = PEER_REGION};
     publish(p.c2s, attacks[_i].head);
@@ -263,7 +255,6 @@ START_TEST(index_that_takes_slots_back_takes_the_link_down)
     struct peer p;
     struct io_port *io = hand(&p, 1514);
     struct io_frame f[8];
-
     for (uint32_t i = 0; i < 3; i++) {
         p.c2s->desc[i].length = 60;
         p.c2s->desc[i].flags = MEMIF_DESC_NEXT;
@@ -285,7 +276,6 @@ START_TEST(chain_without_end_takes_the_link_down)
     struct peer p;
     struct io_port *io = hand(&p, 1514);
     struct io_frame f[8];
-
     for (uint32_t i = 0; i < PEER_RING; i++) {
         p.c2s->desc[i].length = 1;
         p.c2s->desc[i].flags = MEMIF_DESC_NEXT;
@@ -309,7 +299,6 @@ static _Atomic bool rubbish_over;
 static void *rubbish_main(void *arg)
 {
     struct memif_ring *ring = arg;
-
     while (!atomic_load_explicit(&rubbish_over, memory_order_relaxed))
         publish(ring, (uint16_t)(atomic_load_explicit(&ring->tail, memory_order_acquire) +
                                  RUBBISH_SLOTS - 1));
@@ -324,7 +313,6 @@ START_TEST(rubbish_without_end_does_not_keep_the_reader)
     struct io_port *io = peer_port("role=server", 1514);
     struct io_frame f[8];
     pthread_t thread;
-
     p.log2 = RUBBISH_LOG2;
     p.s2c_offset = (uint32_t)memif_ring_octets(RUBBISH_LOG2);
     ck_assert(peer_connect(&p, io));
@@ -356,7 +344,6 @@ START_TEST(lent_frames_outlive_the_peer)
     struct peer p, next = peer_new();
     struct io_port *io = hand(&p, 1514);
     struct io_frame f[2];
-
     for (uint32_t i = 0; i < 3; i++)
         p.c2s->desc[i].length = 100;
     p.base[p.c2s->desc[0].offset + 99] = 0x42;
@@ -380,7 +367,6 @@ START_TEST(sleeper_is_woken_by_a_frame_and_a_poller_is_not)
     struct io_port *ports[2] = {a, b};
     struct io_frame f[4];
     const uint32_t len = 60;
-
     peer_service(a, b);
     for (int i = 0; i < 2; i++) {
         struct io_port *from = ports[i], *to = ports[!i];
@@ -419,7 +405,6 @@ START_TEST(sleeper_is_woken_by_a_peer_that_comes_or_goes)
     struct pollfd pfd = {.fd = io->caps.rx_fd, .events = POLLIN};
     struct peer p = peer_new();
     struct io_frame f[4];
-
     p.keep_event = true;
     io->ops->rx_arm(io, true);
     ck_assert_uint_eq(peek(io, f, 4), 0);

@@ -14,7 +14,6 @@ struct channel {
 static struct channel channel_open(void)
 {
     struct channel c = {.listener = memif_sock_listen(peer_path())};
-
     ck_assert_int_ge(c.listener, 0);
     c.a = memif_sock_connect(peer_path());
     ck_assert_int_ge(c.a, 0);
@@ -36,7 +35,6 @@ START_TEST(message_and_descriptor_arrive)
     struct memif_msg out = {.type = MEMIF_MSG_ADD_REGION}, in;
     int event = eventfd(42, 0), fd;
     uint64_t count;
-
     out.add_region.size = UINT64_C(0x123456789a);
     ck_assert_int_eq(memif_sock_recv(c.b, &in, &fd), -EAGAIN);
     ck_assert_int_eq(memif_sock_send(c.a, &out, event), 0);
@@ -62,7 +60,6 @@ static void send_raw(int sock, size_t octets, unsigned count)
     struct iovec iov = {.iov_base = data, .iov_len = octets};
     struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control};
     int fds[8] = {0};
-
     mh.msg_controllen = CMSG_SPACE(count * sizeof(int));
     struct cmsghdr *cmsg = CMSG_FIRSTHDR(&mh);
     cmsg->cmsg_level = SOL_SOCKET;
@@ -89,7 +86,6 @@ START_TEST(no_descriptor_is_left_behind)
     unsigned before = peer_count("/proc/self/fd");
     struct memif_msg in;
     int fd;
-
     send_raw(c.a, raws[_i].octets, raws[_i].fds);
     ck_assert_msg(memif_sock_recv(c.b, &in, &fd) == raws[_i].result, "%s", raws[_i].fact);
     ck_assert_msg((fd >= 0) == (raws[_i].result == 0), "%s", raws[_i].fact);
@@ -106,7 +102,6 @@ START_TEST(hang_up_is_told_by_both_calls)
     struct channel c = channel_open();
     struct memif_msg msg = {0};
     int fd;
-
     close(c.a);
     ck_assert_int_eq(memif_sock_recv(c.b, &msg, &fd), -ECONNRESET);
     ck_assert_int_eq(memif_sock_send(c.b, &msg, -1), -EPIPE); /* and no signal */
@@ -121,7 +116,6 @@ START_TEST(a_full_socket_does_not_block)
     struct channel c = channel_open();
     struct memif_msg msg = {0};
     int error = 0;
-
     for (int i = 0; i < 1000000 && !error; i++)
         error = memif_sock_send(c.a, &msg, -1);
     ck_assert_int_eq(error, -EAGAIN);
@@ -132,7 +126,6 @@ END_TEST
 START_TEST(addresses_without_sense_are_refused)
 {
     char lengthy[200];
-
     memset(lengthy, 'x', sizeof(lengthy));
     lengthy[sizeof(lengthy) - 1] = '\0';
     ck_assert_int_eq(memif_sock_listen(""), -ENAMETOOLONG);

@@ -13,7 +13,6 @@ static void transfer(struct io_port *from, struct io_port *to, const uint32_t *l
     uint32_t expect[4096], seeds[4096];
     unsigned sent = 0, got = 0;
     uint32_t seed = 0, draw = 1;
-
     while (got < frames) {
         uint32_t burst[IO_BURST_MAX];
         for (unsigned i = 0; i < IO_BURST_MAX; i++) {
@@ -101,7 +100,6 @@ START_TEST(full_ring_says_so_and_loses_nothing)
     struct io_port *client = peer_port("role=client,log2_ring_size=6", 1514);
     uint32_t len[IO_BURST_MAX];
     struct io_frame f[IO_BURST_MAX];
-
     peer_service(client, server);
     for (unsigned i = 0; i < IO_BURST_MAX; i++)
         len[i] = 100;
@@ -131,7 +129,6 @@ START_TEST(sender_sees_slots_that_have_come_free_one_frame_at_a_time)
     struct io_port *client = peer_port("role=client,log2_ring_size=4,buffer=2048", 4166);
     const uint32_t len = 4166;
     struct io_frame f[IO_BURST_MAX];
-
     peer_service(client, server);
     for (int i = 0; i < 2; i++) {
         struct io_port *from = i ? server : client, *to = i ? client : server;
@@ -157,7 +154,6 @@ START_TEST(payloads_begin_at_a_cache_line)
     struct io_port *server = peer_port("role=server", 4166);
     struct io_port *client = peer_port("role=client", 4166);
     struct io_slot slots[IO_BURST_MAX];
-
     peer_service(client, server);
     for (int i = 0; i < 2; i++) {
         struct io_port *from = i ? server : client;
@@ -178,7 +174,6 @@ START_TEST(uncommitted_slots_are_not_sent)
     struct io_slot slots[8];
     struct io_frame f[8];
     const uint32_t len = 60;
-
     peer_service(client, server);
     ck_assert_uint_eq(client->ops->tx_reserve(client, slots, 8, 0), 8);
     client->ops->tx_commit(client, slots, 8, 0);
@@ -196,7 +191,6 @@ START_TEST(frames_committed_to_a_dead_link_are_counted)
     struct io_port *server = peer_port("role=server", 1514);
     struct io_port *client = peer_port("role=client", 1514);
     struct io_slot slots[4];
-
     peer_service(client, server);
     ck_assert_uint_eq(client->ops->tx_reserve(client, slots, 4, 0), 4);
     server->ops->close(server);
@@ -232,7 +226,6 @@ START_TEST(hostile_buffers_are_never_written)
     struct io_port *io = peer_port("role=server", 1514);
     struct peer p = peer_new();
     struct io_slot slots[8];
-
     ck_assert(peer_connect(&p, io));
     p.s2c->desc[0] = attacks[_i].desc;
     atomic_store(&p.s2c->head, attacks[_i].head);
@@ -251,7 +244,6 @@ START_TEST(buffers_that_can_not_hold_a_frame_take_the_link_down)
     struct io_port *io = peer_port("role=server", 1514);
     struct peer p = peer_new();
     struct io_slot slots[8];
-
     ck_assert(peer_connect(&p, io));
     for (uint32_t i = 0; i < PEER_RING; i++)
         p.s2c->desc[i].length = 1513 / PEER_RING;
@@ -275,7 +267,6 @@ START_TEST(buffers_taken_back_take_the_link_down)
     struct io_port *io = peer_port("role=server", 1514);
     struct peer p = peer_new();
     struct io_slot slots[4];
-
     ck_assert(peer_connect(&p, io));
     for (uint32_t i = 0; i < PEER_RING; i++)
         p.s2c->desc[i].length = 600;
@@ -296,7 +287,6 @@ START_TEST(buffers_that_turn_bad_after_reserve_lose_their_frame_only)
     struct io_port *io = peer_port("role=server", 1514);
     struct peer p = peer_new();
     struct io_slot slots[4];
-
     ck_assert(peer_connect(&p, io));
     atomic_store(&p.s2c->head, 4);
     ck_assert_uint_eq(io->ops->tx_reserve(io, slots, 4, 0), 4);
@@ -318,7 +308,6 @@ START_TEST(client_believes_its_own_layout_only)
     struct io_port *io = peer_port("role=client,log2_ring_size=3", 1514);
     struct memif_msg msg, ack = {.type = MEMIF_MSG_ACK};
     int region = -1, fd;
-
     io->ops->service(io, 0);
     int sock = memif_sock_accept(listener);
     struct memif_msg hello = {.type = MEMIF_MSG_HELLO};

@@ -31,7 +31,6 @@ static uint64_t now;
 static struct wire_addr ip(const char *s)
 {
     struct wire_addr a;
-
     ck_assert_int_eq(wire_addr_parse(s, &a), 0);
     return a;
 }
@@ -41,7 +40,6 @@ static void setup(void)
     char err[CONFIG_ERR];
     struct engine_qp_params p = {.type = QP_RC, .max_send_wr = 1, .max_recv_wr = 1};
     struct cq *cq;
-
     now = clock_now();
     ck_assert_int_eq(memory_init(), 0);
     ck_assert_int_eq(worker_init(&worker, 0, -1, IDLE_AUTO, &context_ops), 0);
@@ -75,7 +73,6 @@ static void answers(uint8_t host, uint8_t mac)
     uint8_t f[42] = {[12] = 0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 2};
     const uint8_t theirs[6] = {2, 0, 0, 0, 0, mac}, from[4] = {10, 0, 0, host},
                   to[4] = {10, 0, 0, 1};
-
     memcpy(f, dev->mac, 6);
     memcpy(f + 6, theirs, 6);
     memcpy(f + 22, theirs, 6);
@@ -88,7 +85,6 @@ static void answers(uint8_t host, uint8_t mac)
 static unsigned told(uint8_t mac)
 {
     unsigned n = 0;
-
     for (unsigned i = 0; i < ALL; i++) {
         struct engine_qp_attr a;
         engine_qp_query(qps[i].qp, &a, NULL);
@@ -100,7 +96,6 @@ static unsigned told(uint8_t mac)
 static void watch(struct client_qp *qp, const struct wire_addr *dst)
 {
     struct neigh_hop *hop;
-
     ck_assert_int_eq(neigh_hold(dev->neigh, NULL, dst, &hop), 0);
     neigh_watch(dev->neigh, NULL, &qp->watcher, qp->qp, hop, now);
 }
@@ -113,7 +108,6 @@ static uint64_t visits(void)
 START_TEST(new_mac_costs_its_own)
 {
     const struct wire_addr few = ip("10.0.0.50"), one = ip("10.0.0.51");
-
     for (unsigned i = 0; i < FEW; i++)
         watch(&qps[i * 7], &few);
     watch(&qps[1], &one);
@@ -174,7 +168,6 @@ START_TEST(neighbours_are_shared)
     struct wire_addr a;
     uint8_t mac[6];
     unsigned n = 0;
-
     for (; n < sizeof(hop) / sizeof(hop[0]); n++) {
         a = made_up(0, n);
         if (neigh_hold(dev->neigh, hog, &a, &hop[n]) < 0)
@@ -231,7 +224,6 @@ START_TEST(waiters_give_back)
     struct share *s = share_join(&dev->share, 1000, false);
     struct wire_addr a = made_up(0, 1);
     struct neigh_waiter w = {.dst = a, .share = s, .done = not_called};
-
     ck_assert_int_eq(neigh_wait(dev->neigh, &w, CLOCK_SEC, now), 0);
     ck_assert_uint_eq(s->used[SHARE_NEIGH], 1);
     neigh_cancel(dev->neigh, &w);

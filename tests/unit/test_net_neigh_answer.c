@@ -73,7 +73,6 @@ START_TEST(wire_35_live_neighbour_is_asked_first)
     uint8_t f[NET_TX_MAX];
     unsigned questions = 0;
     uint64_t now = 0;
-
     net_watch(a, &dst, now);
     carry(a, b, now);
     ck_assert(net_next_change(a, &c));

@@ -178,7 +178,6 @@ START_TEST(wire_34_one_defence)
     struct net_conflict c;
     uint8_t f[128], r[NET_TX_MAX];
     uint64_t now = 0;
-
     for (unsigned round = 0; round < 4; round++) {
         bool v6 = round & 1;
         const char *ours = v6 ? "2001:db8::1" : "10.0.0.1";
@@ -233,7 +232,6 @@ START_TEST(wire_34_an_echo_is_none)
     struct net_conflict c;
     uint8_t f[128], r[NET_TX_MAX];
     size_t n = make_arp(f, all_mac, -1, 1, "10.0.0.1", our_mac, "10.0.0.1");
-
     memcpy(f + 6, peer_mac, 6);
     net_rx(p, f, n, 0, r, sizeof(r));
     ck_assert(!net_next_conflict(p, &c));

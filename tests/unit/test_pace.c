@@ -114,7 +114,6 @@ END_TEST
 START_TEST(crowded)
 {
     const uint64_t waits[] = {8, 16, 32, 64, 128, 250, 250};
-
     for (unsigned i = 0; i < 7; i++) {
         yields(MS + 1);
         pace_next(&p, &work, now);
@@ -153,7 +152,6 @@ END_TEST
 START_TEST(goes_on_for_what_waits)
 {
     const struct pace_seen pending = {.pending = true, .due = UINT64_MAX};
-
     now += 1000 * MS;
     ck_assert_int_eq(pace_next(&p, &pending, now).how, PACE_YIELD);
     yields(2 * MS);
@@ -198,7 +196,6 @@ START_TEST(slow_kernel)
     const struct {
         uint64_t call, times;
     } rows[] = {{0, 1}, {300, 1}, {900, 3}, {3000, 10}, {1000000, 10}};
-
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         pace_init(&p, rows[i].call, PACE_LOOK_NS);
         ck_assert_uint_eq(p.linger_ns, 60 * US * rows[i].times);

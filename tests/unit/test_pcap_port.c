@@ -34,7 +34,6 @@ static void write_pcap(int linktype, const uint32_t *len, const uint32_t *caplen
     static uint8_t data[20000];
     pcap_t *p = pcap_open_dead(linktype, 65535);
     pcap_dumper_t *d = pcap_dump_open(p, file);
-
     ck_assert_ptr_nonnull(d);
     for (unsigned i = 0; i < n; i++) {
         struct pcap_pkthdr h = {.len = len[i], .caplen = caplen[i]};
@@ -51,7 +50,6 @@ static struct io_port *open_in(const char *more)
 {
     char spec[128], err[256] = "";
     struct io_port *port = NULL;
-
     snprintf(spec, sizeof(spec), "pcap:%s,%s", file, more);
     ck_assert_msg(io_open(spec, NULL, &port, err, sizeof(err)) == 0, "%s", err);
     return port;
@@ -63,7 +61,6 @@ START_TEST(bad_records_are_counted)
     struct io_frame f[8];
     struct io_stats st;
     struct io_link link;
-
     write_pcap(DLT_EN10MB, len, cap, 5);
     struct io_port *p = open_in("");
     ck_assert_uint_eq(p->ops->rx_peek(p, f, 8, 0), 2);
@@ -90,7 +87,6 @@ START_TEST(damaged_end_is_counted)
     struct io_frame f[8];
     struct io_stats st;
     struct io_link link;
-
     write_pcap(DLT_EN10MB, len, len, 2);
     ck_assert_int_eq(truncate(file, 24 + 16 + 60 + 16 + 69), 0);
     struct io_port *p = open_in("");
@@ -109,7 +105,6 @@ START_TEST(pacing_follows_the_recording)
 {
     static const uint32_t len[] = {60, 61, 62};
     struct io_frame f[8];
-
     write_pcap(DLT_EN10MB, len, len, 3);
     struct io_port *p = open_in(",paced=on");
     ck_assert_uint_eq(p->ops->rx_peek(p, f, 8, 500), 1);
@@ -129,7 +124,6 @@ START_TEST(only_ethernet_is_read)
     static const uint32_t len[] = {60};
     char spec[128], err[256];
     struct io_port *p;
-
     write_pcap(DLT_RAW, len, len, 1);
     snprintf(spec, sizeof(spec), "pcap:%s,", file);
     ck_assert_int_lt(io_open(spec, NULL, &p, err, sizeof(err)), 0);
@@ -142,7 +136,6 @@ START_TEST(without_output_sending_is_a_drop)
     static const uint32_t len[] = {60};
     struct io_slot slot;
     struct io_stats st;
-
     write_pcap(DLT_EN10MB, len, len, 1);
     struct io_port *p = open_in("");
     ck_assert_uint_eq(p->ops->tx_reserve(p, &slot, 1, 0), 1);
@@ -163,7 +156,6 @@ START_TEST(not_both_from_and_to_one_file)
     char spec[256], other[100], err[256];
     struct io_port *p;
     struct stat st;
-
     write_pcap(DLT_EN10MB, len, len, 1);
     snprintf(other, sizeof(other), "%s.link", file);
     ck_assert_int_eq(symlink(file, other), 0);

@@ -36,7 +36,6 @@ static const char *tshark(const char *fields)
 {
     static char text[8192];
     char cmd[512];
-
     snprintf(cmd, sizeof(cmd), "tshark -n -r %s -T fields -E separator='|' %s 2>/dev/null", path,
              fields);
     FILE *f = popen(cmd, "r");
@@ -60,7 +59,6 @@ START_TEST(tshark_reads_it)
     struct pcapng_options opt = {.application = "unit test", .epoch = EPOCH};
     struct pcapng *w;
     uint8_t f[9234];
-
     ck_assert_int_eq(pcapng_create(path, PCAPNG_DROPS, &opt, &w), 0);
     ck_assert_int_eq(pcapng_interface(w, "urn0", "first port", 10000000000u), 0);
     ck_assert_int_eq(pcapng_interface(w, "urn1", NULL, 0), 1);
@@ -88,7 +86,6 @@ START_TEST(tshark_reads_many)
     struct pcapng *w;
     uint8_t f[2000];
     uint64_t sum = 0;
-
     ck_assert_int_eq(pcapng_create(path, PCAPNG_DROPS, &opt, &w), 0);
     ck_assert_int_eq(pcapng_interface(w, "p", NULL, 0), 0);
     for (uint32_t len = 60; len < 1500; len++) {
@@ -124,7 +121,6 @@ START_TEST(snaplen_cuts_and_says_so)
     struct pcapng_options opt = {.snaplen = 101};
     struct pcapng *w;
     uint8_t f[1000];
-
     ck_assert_int_eq(pcapng_create(path, PCAPNG_DROPS, &opt, &w), 0);
     pcapng_interface(w, "p", NULL, 0);
     frame(f, sizeof(f), 3);
@@ -142,7 +138,6 @@ START_TEST(limit_is_kept_and_counted)
     struct pcapng *w;
     struct stat file;
     uint8_t f[1000];
-
     ck_assert_int_eq(pcapng_create(path, PCAPNG_DROPS, &opt, &w), 0);
     pcapng_interface(w, "p", NULL, 0);
     frame(f, sizeof(f), 3);
@@ -168,7 +163,6 @@ START_TEST(full_pipe_does_not_block)
     struct pcapng *w;
     struct pcapng_stats st;
     uint8_t f[1000], buf[65536];
-
     ck_assert_int_eq(pipe(fd), 0);
     ck_assert_int_eq(pcapng_from_fd(fd[1], PCAPNG_DROPS, NULL, &w), 0);
     pcapng_interface(w, "p", NULL, 0);
@@ -210,7 +204,6 @@ START_TEST(slow_reader_gets_everything)
     struct pcapng *w;
     struct pcapng_stats st;
     uint8_t f[1000];
-
     ck_assert_int_eq(pipe(fd), 0);
     pid_t reader = fork();
     if (reader == 0) {
@@ -244,7 +237,6 @@ START_TEST(errors_are_counted)
     struct pcapng *w;
     struct pcapng_stats st;
     uint8_t f[1000] = {0};
-
     ck_assert_int_eq(pcapng_create("/nonexistent/x", PCAPNG_DROPS, NULL, &w), -ENOENT);
     int full = open("/dev/full", O_WRONLY);
     ck_assert_int_eq(pcapng_from_fd(full, PCAPNG_DROPS, NULL, &w), 0);

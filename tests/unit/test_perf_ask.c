@@ -82,7 +82,7 @@ END_TEST
 START_TEST(parts_lie_in_the_buffer)
 {
     static const uint32_t index[] = {0, 1, 7, 8, 9, 100, 16383, UINT32_MAX};
-    for (unsigned i = 0; i < sizeof index / sizeof *index; i++) {
+    for (unsigned i = 0; i < sizeof(index) / sizeof(*index); i++) {
         struct perf_ask ask = plain;
         ask.index = index[i];
         ck_assert_uint_le(perf_part(&ask, BUFFER) + ask.span, BUFFER);
@@ -98,7 +98,7 @@ int main(void)
 {
     Suite *s = suite_create("perf_ask");
     TCase *tc = tcase_create("all");
-    tcase_add_loop_test(tc, server_takes_what_it_can_do, 0, sizeof asks / sizeof *asks);
+    tcase_add_loop_test(tc, server_takes_what_it_can_do, 0, sizeof(asks) / sizeof(*asks));
     tcase_add_test(tc, offer_holds_the_part);
     tcase_add_test(tc, parts_lie_in_the_buffer);
     suite_add_tcase(s, tc);

@@ -52,7 +52,7 @@ static void draw(unsigned n, unsigned loose, bool marks)
 static void attribute(const char *element, const char *name, char out[64])
 {
     char key[32];
-    snprintf(key, sizeof key, " %s=\"", name);
+    snprintf(key, sizeof(key), " %s=\"", name);
     const char *end = strchr(element, '>'), *at = strstr(element, key);
     *out = 0;
     if (at && at < end)
@@ -70,7 +70,7 @@ static unsigned looks(const char *tag, char look[LOOKS][192])
         attribute(at, "stroke", stroke);
         attribute(at, "fill", fill);
         attribute(at, "stroke-dasharray", dash);
-        snprintf(look[n++], sizeof look[0], "%s/%s/%s", stroke, fill, dash);
+        snprintf(look[n++], sizeof(look[0]), "%s/%s/%s", stroke, fill, dash);
     }
     return n;
 }
@@ -88,7 +88,7 @@ START_TEST(no_two_lines_look_alike)
     for (unsigned i = 0; i < named; i++)
         ck_assert_str_eq(key[i], curve[i]);
     char more[32]; /* and what has no room is counted */
-    snprintf(more, sizeof more, ">... and %u more<", LINES - named);
+    snprintf(more, sizeof(more), ">... and %u more<", LINES - named);
     ck_assert_ptr_nonnull(strstr(svg, more));
     draw(16, 16, false);
     ck_assert_ptr_null(strstr(svg, " more<"));
@@ -147,11 +147,11 @@ START_TEST(text_is_well_formed)
         {"overlong \xC0\xBC \xE0\x80\xBC", "overlong ?? ???"},
         {"half \xED\xA0\x80 none \xEF\xBF\xBF far \xF4\x90\x80\x80", "half ??? none ??? far ????"},
     };
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         char want[128];
         title = row[i][0];
         draw(1, 1, false);
-        snprintf(want, sizeof want, ">%s</text>", row[i][1]);
+        snprintf(want, sizeof(want), ">%s</text>", row[i][1]);
         ck_assert_msg(strstr(svg, want) != NULL, "row %zu: %s", i, svg);
     }
 }

@@ -63,7 +63,6 @@ START_TEST(moves_pieces)
     static uint8_t ours[SIZE], back[SIZE];
     struct remote_move m[3 * REMOTE_BATCH];
     const unsigned n = sizeof(m) / sizeof(m[0]);
-
     up();
     for (unsigned i = 0; i < SIZE; i++)
         ours[i] = (uint8_t)(i * 5 + (i >> 8));
@@ -90,7 +89,6 @@ START_TEST(fails_piece_by_piece)
 {
     static uint8_t ours[SIZE];
     struct remote_move m[8];
-
     up();
     memset(ours, 'o', sizeof(ours));
     for (unsigned bad = 0; bad < 256; bad++) {
@@ -118,7 +116,6 @@ START_TEST(reads_small_pieces)
     struct remote_move m[256];
     const unsigned n = sizeof(m) / sizeof(m[0]);
     unsigned seed = 1;
-
     mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (unsigned i = 0; i < SIZE; i++)
         mem[i] = (uint8_t)(i * 7 + (i >> 8));
@@ -149,7 +146,6 @@ END_TEST
 START_TEST(heeds_protection)
 {
     uint8_t octet = 'x';
-
     mem = mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     begin();
     struct remote_move m = at(5, &octet, 1);
@@ -167,7 +163,6 @@ END_TEST
 START_TEST(atomics)
 {
     uint64_t orig, word = 40;
-
     up();
     struct mem_piece p = {.obj = &remote->mem, .off = (uintptr_t)mem + 16, .len = 8};
     ck_assert_int_eq(memory_put(&p, &word), 0);
@@ -190,7 +185,6 @@ static void expect_nothing(void)
 {
     uint8_t octet = 'x';
     struct remote_move m = at(0, &octet, 1);
-
     for (unsigned ms = 0; ms < 5000; ms++) { /* until the child has got there */
         m = at(0, &octet, 1);
         remote_get(&m, 1);
@@ -231,7 +225,6 @@ END_TEST
 START_TEST(exit_ends_it)
 {
     struct remote *other;
-
     up();
     kill(child, SIGKILL);
     expect_nothing();

@@ -153,7 +153,7 @@ START_TEST(numbers_tell_that_it_was_late)
         {{{SEND(15), 105}, {NAK(15)}, {ACK(15)}, {SEND(16), 108}, {ACK(16)}},
          {{SEND(15), 105}, {NAK(15)}, {ACK(15)}, {SEND(16), 106}, {ACK(16)}}},
     };
-    for (unsigned k = 0; k < sizeof late / sizeof *late; k++)
+    for (unsigned k = 0; k < sizeof(late) / sizeof(*late); k++)
         for (unsigned guilty = 0; guilty < 2; guilty++) {
             const struct numbered *row = guilty ? late[k].guilty : late[k].innocent;
             struct replay *r = replay_new(0);
@@ -185,9 +185,9 @@ START_TEST(times_tell_what_came_first)
         } seen[] = {{SEND(10), 1},  {ACK(10), 2},   {SEND(11), 10}, {NAK(11), 15},
                     {SEND(12), 12}, {SEND(11), 30}, {SEND(12), 31}, {ACK(12), 33}};
         struct replay *r = replay_new(0);
-        for (unsigned i = 0; i < sizeof seen / sizeof *seen; i++) {
+        for (unsigned i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
             uint8_t frame[2 * MTU];
-            uint32_t len = (uint32_t)make(NULL, &seen[i].step, IDS_COUNT, i, frame, sizeof frame);
+            uint32_t len = (uint32_t)make(NULL, &seen[i].step, IDS_COUNT, i, frame, sizeof(frame));
             struct lint_frame f = {.number = i + 1,
                                    .ns = seen[i].us * US,
                                    .data = frame,
@@ -206,7 +206,7 @@ int main(void)
 {
     Suite *s = suite_create("replay arrivals");
     TCase *c = tcase_create("replay arrivals");
-    tcase_add_loop_test(c, at_the_responder, 0, sizeof arrivals / sizeof *arrivals);
+    tcase_add_loop_test(c, at_the_responder, 0, sizeof(arrivals) / sizeof(*arrivals));
     tcase_add_test(c, numbers_tell_what_is_missing);
     tcase_add_test(c, numbers_tell_that_it_was_late);
     tcase_add_test(c, times_tell_what_came_first);

@@ -80,9 +80,9 @@ static void check_merged(enum ids kind, int32_t offset_us, bool guilty, enum sig
     for (unsigned i = 0; i < s.n; i++)
         if (s.at[i].interface)
             s.at[i].ns += (uint64_t)(offset_us * (int64_t)US);
-    qsort(s.at, s.n, sizeof *s.at, by_time);
+    qsort(s.at, s.n, sizeof(*s.at), by_time);
     for (unsigned i = 0; i < s.n; i++) {
-        size_t len = make(NULL, &s.at[i].step, kind, s.at[i].id, frame, sizeof frame);
+        size_t len = make(NULL, &s.at[i].step, kind, s.at[i].id, frame, sizeof(frame));
         struct lint_frame f = {.number = i + 1,
                                .ns = s.at[i].ns,
                                .data = frame,
@@ -108,7 +108,7 @@ START_TEST(at_both_ends)
 {
     static const int32_t offsets[] = {0, 3, 7, 12, 30, 100, 1000};
     for (enum ids kind = 0; kind < KINDS; kind++)
-        for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; i++)
+        for (unsigned i = 0; i < sizeof(offsets) / sizeof(*offsets); i++)
             for (int guilty = 0; guilty <= (kind == IDS_COUNT); guilty++) { /* else: a copy */
                 for (enum sight_of what = SIGHT_PLACE; what <= SIGHT_WAY; what++) {
                     check_merged(kind, offsets[i], guilty, what);
@@ -122,7 +122,7 @@ START_TEST(at_both_ends_in_one)
 {
     static const int32_t offsets[] = {0, 3, 7, 12};
     for (enum ids kind = 0; kind < KINDS; kind++)
-        for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+        for (unsigned i = 0; i < sizeof(offsets) / sizeof(*offsets); i++) {
             check_merged(kind, offsets[i], false, SIGHT_FLAT);
             check_merged(kind, -offsets[i], false, SIGHT_FLAT);
         }

@@ -15,7 +15,7 @@
 static void load_named(const char *name)
 {
     char file[64];
-    snprintf(file, sizeof file, "%s.%s", name, strncmp(name, "own-", 4) ? "pcap" : "pcapng");
+    snprintf(file, sizeof(file), "%s.%s", name, strncmp(name, "own-", 4) ? "pcap" : "pcapng");
     load(file);
 }
 
@@ -344,7 +344,7 @@ START_TEST(payload_sent_again)
     replay(0, 0, REPLAY_REQUESTER, &t);
     char why[REPLAY_TEXT_MAX];
     uint8_t was = packets[first].data[q.payload_off + 7];
-    snprintf(why, sizeof why,
+    snprintf(why, sizeof(why),
              "sent again, it is not what it was in packet %u: octet 7 of the payload was 0x%02x, "
              "is 0x%02x",
              first + 1, was, was ^ 0xFF);
@@ -403,7 +403,7 @@ START_TEST(a_host_refuses_for_its_own_reasons)
     const unsigned reason_at = 24 + 11;
     struct tally t;
     struct wire_pkt p;
-    for (size_t i = 0; i < sizeof reasons; i++) {
+    for (size_t i = 0; i < sizeof(reasons); i++) {
         load_named("own-cm-reject");
         struct packet *k = &packets[1];
         ck_assert_int_eq(wire_parse(k->data, k->len, 0, &p), WIRE_OK);
@@ -509,7 +509,7 @@ START_TEST(a_hole_accuses_nobody)
     static const unsigned missed[] = {20, 121, 126}; /* of own-loss */
     struct tally t;
     load_named("own-loss");
-    for (unsigned i = 0; i < sizeof missed / sizeof *missed; i++)
+    for (unsigned i = 0; i < sizeof(missed) / sizeof(*missed); i++)
         packets[missed[i] - 1].len = 0;
     replay(0, 0, REPLAY_BOTH, &t);
     ck_assert_msg(!t.differences, "%s at packet %llu: %s / %s", t.first.rule,
@@ -579,15 +579,16 @@ int main(void)
     Suite *s = suite_create("replay captures");
     TCase *c = tcase_create("replay captures");
     tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, a_changed_field_is_found, 0, sizeof guilty / sizeof guilty[0]);
-    tcase_add_loop_test(c, what_follows_is_said_once, 0, sizeof follows / sizeof follows[0]);
+    tcase_add_loop_test(c, a_changed_field_is_found, 0, sizeof(guilty) / sizeof(guilty[0]));
+    tcase_add_loop_test(c, what_follows_is_said_once, 0, sizeof(follows) / sizeof(follows[0]));
     tcase_add_test(c, payload_sent_again);
-    tcase_add_loop_test(c, a_changed_mad_is_found, 0, sizeof guilty_mads / sizeof guilty_mads[0]);
+    tcase_add_loop_test(c, a_changed_mad_is_found, 0, sizeof(guilty_mads) / sizeof(guilty_mads[0]));
     tcase_add_test(c, a_host_begins_anew);
     tcase_add_test(c, a_host_refuses_for_its_own_reasons);
-    tcase_add_loop_test(c, half_a_capture_accuses_nobody, 0, sizeof innocent / sizeof innocent[0]);
+    tcase_add_loop_test(c, half_a_capture_accuses_nobody, 0,
+                        sizeof(innocent) / sizeof(innocent[0]));
     tcase_add_test(c, a_hole_accuses_nobody);
-    tcase_add_loop_test(c, a_cut_packet_accuses_nobody, 0, sizeof cut / sizeof cut[0]);
+    tcase_add_loop_test(c, a_cut_packet_accuses_nobody, 0, sizeof(cut) / sizeof(cut[0]));
     tcase_add_loop_test(c, a_limited_member_accuses_nobody, 0, 2);
     tcase_add_test(c, a_habit_of_cut_packets_is_found);
     suite_add_tcase(s, c);

@@ -43,7 +43,7 @@ static void add(struct replay *r, uint64_t number, uint32_t qpn, uint16_t pkey, 
         .psn = (uint32_t)number,
         .payload_len = MAD,
     };
-    size_t at = wire_build(frame, sizeof frame, &p), len = wire_frame_len(&p);
+    size_t at = wire_build(frame, sizeof(frame), &p), len = wire_frame_len(&p);
     ck_assert_uint_gt(at, 0);
     memset(frame + at, (int)number, MAD);
     wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
@@ -63,7 +63,7 @@ START_TEST(several_partitions)
         struct replay *r = replay_new(0);
         struct replay_totals totals;
         struct tally t = {0};
-        for (unsigned i = 0; i < sizeof pkeys / sizeof *pkeys; i++)
+        for (unsigned i = 0; i < sizeof(pkeys) / sizeof(*pkeys); i++)
             add(r, i + 1, gsi ? WIRE_QPN_GSI : 0x22, pkeys[i], gsi ? WIRE_QKEY_GSI : 0x1234);
         ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
         replay_totals(r, &totals);
@@ -106,7 +106,7 @@ START_TEST(controlled_qkeys)
         {{0x80005678, 0x1234, 0x4321, 0x80005678}, 0},
         {{0x80005678, 0x80005678, 0x80005679, 0x1234}, 3},
     };
-    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
+    for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
         struct replay *r = replay_new(0);
         struct replay_totals totals;
         struct tally t = {0};

@@ -102,7 +102,7 @@ START_TEST(more_than_the_limit_is_refused)
 {
     static const unsigned cost[] = {20, 60, 120};
     unsigned compared = 0;
-    for (unsigned i = 0; i < sizeof cost / sizeof *cost; i++) {
+    for (unsigned i = 0; i < sizeof(cost) / sizeof(*cost); i++) {
         struct replay *r = replay_new((uint64_t)PACKETS * cost[i]);
         struct replay_totals t;
         int rc = add_all(r, PACKETS);

@@ -325,7 +325,7 @@ int main(void)
 {
     Suite *s = suite_create("replay network");
     TCase *c = tcase_create("replay network");
-    tcase_add_loop_test(c, behind_the_capture, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(c, behind_the_capture, 0, sizeof(rows) / sizeof(*rows));
     suite_add_tcase(s, c);
     return unit_run(s);
 }

@@ -213,5 +213,5 @@ static const struct script scripts[] = {
 
 int main(void)
 {
-    return script_main("responder, READ and ATOMIC", scripts, sizeof scripts / sizeof scripts[0]);
+    return script_main("responder, READ and ATOMIC", scripts, sizeof(scripts) / sizeof(scripts[0]));
 }

@@ -394,5 +394,5 @@ static const struct script scripts[] = {
 
 int main(void)
 {
-    return script_main("responder", scripts, sizeof scripts / sizeof scripts[0]);
+    return script_main("responder", scripts, sizeof(scripts) / sizeof(scripts[0]));
 }

@@ -64,5 +64,5 @@ static const struct script scripts[] = {
 
 int main(void)
 {
-    return script_main("responder, UC", scripts, sizeof scripts / sizeof scripts[0]);
+    return script_main("responder, UC", scripts, sizeof(scripts) / sizeof(scripts[0]));
 }

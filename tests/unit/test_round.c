@@ -28,7 +28,6 @@ static struct wire_addr ip[2];
 static void setup(void)
 {
     char err[CONFIG_ERR];
-
     ck_assert_int_eq(memory_init(), 0);
     ck_assert_int_eq(worker_init(&w, 0, -1, IDLE_AUTO, &context_ops), 0);
     for (unsigned i = 0; i < 2; i++) {
@@ -54,7 +53,6 @@ START_TEST(any_caller_runs_rounds)
 {
     uint8_t mac[6];
     int rc = neigh_lookup(dev[0]->neigh, NULL, &ip[1], mac, clock_now());
-
     ck_assert_int_eq(rc, -EAGAIN);
     for (unsigned i = 0; i < ROUNDS && rc == -EAGAIN; i++) {
         worker_round(&w, clock_now());
@@ -78,7 +76,6 @@ START_TEST(a_round_does_jobs)
     bool done = false;
     struct job job = {.fn = set, .arg = &done};
     uint64_t now = clock_now();
-
     jobs_add(&w.jobs, &job);
     ck_assert(worker_anything(&w, now));
     ck_assert_uint_gt(worker_round(&w, now), 0);
@@ -92,7 +89,6 @@ END_TEST
 START_TEST(deadline_is_soon)
 {
     uint64_t now = clock_now();
-
     ck_assert_uint_le(worker_deadline(&w, now), now + CLOCK_SEC);
 }
 END_TEST
@@ -102,7 +98,6 @@ START_TEST(nothing_serves_qp1)
 {
     static struct stats_entry e[STATS_MAX];
     unsigned n = stats_collect(dev[0], e);
-
     ck_assert_uint_gt(n, 50);
     for (unsigned i = 0; i < n; i++)
         ck_assert_msg(strncmp(e[i].name, "cm_live", 7) != 0, "%s", e[i].name);

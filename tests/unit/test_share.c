@@ -16,7 +16,6 @@
 static uint64_t fill(struct share *s, enum share_kind kind)
 {
     uint64_t n = 0;
-
     while (share_take(s, kind, 1) == 0)
         n++;
     return n;
@@ -34,7 +33,6 @@ START_TEST(share_leaves_some)
     struct share_pool pool = {.limit = {[SHARE_QP] = LIMIT_QP}};
     struct share *first = share_join(&pool, 1000, false);
     uint64_t left = LIMIT_QP / 8, n;
-
     ck_assert_uint_eq(fill(first, SHARE_QP), LIMIT_QP / 8 * 7);
     for (uid_t uid = 1001; uid < 1030; uid++) {
         struct share *s = share_join(&pool, uid, false);
@@ -53,7 +51,6 @@ END_TEST
 START_TEST(share_keeps_promises)
 {
     struct share_pool pool = {.limit = {[SHARE_QP] = LIMIT_QP}};
-
     ck_assert_int_eq(share_take(share_join(&pool, 1000, false), SHARE_QP, 10000), 0);
     ck_assert_int_eq(share_take(share_join(&pool, 1001, false), SHARE_QP, 10000), 0);
     fill(share_join(&pool, 1002, false), SHARE_QP);
@@ -68,7 +65,6 @@ START_TEST(share_of_all_members)
 {
     struct share_pool pool = {.limit = {[SHARE_FDS] = 800, [SHARE_MR] = 80}};
     struct share *s = share_join(&pool, 7, false);
-
     ck_assert_ptr_eq(share_join(&pool, 7, false), s);
     ck_assert_ptr_ne(share_join(&pool, 8, false), s);
     ck_assert_uint_eq(fill(s, SHARE_FDS), 700);
@@ -97,7 +93,6 @@ START_TEST(share_of_subordinates)
 {
     struct share_pool pool = {.limit = {[SHARE_QP] = 80}};
     struct share *admin = share_join(&pool, 0, true), *sub = share_join(&pool, 0, false);
-
     ck_assert_ptr_ne(admin, sub);
     ck_assert_ptr_eq(share_join(&pool, 0, false), sub);
     ck_assert_int_eq(sub->lacked, SHARE_KINDS);
@@ -114,7 +109,6 @@ START_TEST(share_of_too_much)
 {
     struct share_pool pool = {.limit = {[SHARE_OCTETS] = 1000}};
     struct share *s = share_join(&pool, 7, false);
-
     ck_assert_int_eq(share_take(s, SHARE_OCTETS, 10), 0);
     ck_assert_int_eq(share_take(s, SHARE_OCTETS, UINT64_MAX), -EDQUOT);
     ck_assert_int_eq(share_take(s, SHARE_OCTETS, UINT64_MAX - 9), -EDQUOT);
@@ -130,7 +124,6 @@ START_TEST(share_of_administrators)
 {
     struct share_pool pool = {.limit = {[SHARE_QP] = 80}};
     struct share *root = share_join(&pool, 0, true), *s = share_join(&pool, 7, false);
-
     ck_assert_int_eq(share_take(root, SHARE_QP, 79), 0);
     ck_assert_int_eq(share_take(s, SHARE_QP, 1), -EDQUOT);
     ck_assert_int_eq(share_take(root, SHARE_QP, 20), 0);
@@ -162,7 +155,6 @@ START_TEST(share_by_handles)
     struct handle_table t;
     uint32_t h[15];
     int x;
-
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct share_pool pool[2] = {0};
         pool[kinds[i].of_daemon].limit[kinds[i].share] = 16;
@@ -191,7 +183,6 @@ START_TEST(share_by_queues)
         enum share_kind kind;
         uint64_t one; /* slab's */
     } kinds[] = {{SHARE_OCTETS, 2u << 20}, {SHARE_FDS, 1}, {SHARE_MAPPINGS, 1}};
-
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct share_pool pool = {0};
         struct slab_place p;
@@ -219,7 +210,6 @@ START_TEST(share_of_several_kinds)
     struct share_pool pool = {.limit = {[SHARE_FDS] = 16, [SHARE_OCTETS] = 160}};
     const struct share_part part[] = {{SHARE_FDS, 1}, {SHARE_OCTETS, 20}, {SHARE_MAPPINGS, 5}};
     struct share *s = share_join(&pool, 7, false);
-
     for (unsigned i = 0; i < 7; i++)
         ck_assert_int_eq(share_take_all(s, part, 3), 0);
     for (unsigned i = 0; i < 2; i++)
@@ -242,7 +232,6 @@ START_TEST(share_by_groups)
     struct share *s = share_join(&pool, 7, false), *other = share_join(&pool, 8, false);
     const struct wire_addr g[2] = {wire_addr_v4(0xE0000001), wire_addr_v4(0xE0000002)};
     struct group_user *list = NULL;
-
     for (unsigned i = 0; i < 100; i++)
         ck_assert_int_eq(group_join(&list, s, &g[i % 2]), 0);
     ck_assert_int_eq(group_join(&list, other, &g[0]), 0);
@@ -274,7 +263,6 @@ START_TEST(share_of_the_log)
                  *root = share_join(&pool, 0, true);
     uint64_t now = 5000000000;
     unsigned n = 0;
-
     while (n < 1000 && share_may_log(s, now))
         n++;
     ck_assert_uint_eq(n, SHARE_LOG_BURST);

@@ -141,7 +141,7 @@ START_TEST(order_means_nothing_to_one_flow)
     struct sim *sim[2];
     char text[300];
     for (unsigned i = 0; i < 2; i++) {
-        snprintf(text, sizeof text,
+        snprintf(text, sizeof(text),
                  "duration 10ms\ntopology dumbbell hosts=%u rate=40G delay=600ns\ncc dcqcn\n"
                  "flow from=0 to=%u size=1M start=3us\nflow from=%u to=1 size=100K start=1ms\n",
                  63 + i, 63 + i, 100 + i);
@@ -179,7 +179,7 @@ START_TEST(pfc_keeps_the_link_full)
     double pauses[3];
     for (unsigned i = 0; i < 3; i++) {
         char text[512];
-        snprintf(text, sizeof text,
+        snprintf(text, sizeof(text),
                  "duration 2ms\nmeasure 500us\ntopology incast hosts=2 rate=100G delay=1us\n"
                  "host window=16384\nswitch buffer=64M pfc=on xoff=128K %s\n"
                  "incast to=2 size=1G\n",
@@ -205,7 +205,7 @@ START_TEST(lr_16_a_loss_costs_a_round_trip)
     double goodput[2];
     for (unsigned i = 0; i < 2; i++) {
         char text[512];
-        snprintf(text, sizeof text,
+        snprintf(text, sizeof(text),
                  "duration 6ms\nmeasure 1ms\ntopology incast hosts=1 rate=100G delay=1us\n"
                  "host window=1024 timeout=10\ncc %s\nfault drop data first-tx every 100\n"
                  "flow from=0 to=1 size=forever message=16M\n",
@@ -235,9 +235,9 @@ START_TEST(lr_04_fresh_queue_pairs)
         {"drop data first-tx psn +1\nflow from=0 to=1 size=1500", 1, 110},
         {"drop data first-tx psn +63\nflow from=0 to=1 size=64K", 1, 340},
     };
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[512];
-        snprintf(text, sizeof text,
+        snprintf(text, sizeof(text),
                  "duration 20ms\ntopology incast hosts=1 rate=100G delay=1us\nhost timeout=10\n"
                  "cc none,recovery=sr\nfault %s\n",
                  cases[i].fault);
@@ -280,8 +280,8 @@ START_TEST(jitter_makes_seeds_differ)
             uint64_t first[2];
             for (unsigned seed = 1; seed <= 2; seed++) {
                 char text[256], line[128];
-                snprintf(line, sizeof line, lines[i], with ? " jitter=5us" : "");
-                snprintf(text, sizeof text,
+                snprintf(line, sizeof(line), lines[i], with ? " jitter=5us" : "");
+                snprintf(text, sizeof(text),
                          "seed %u\nduration 9ms\ntopology incast hosts=4 rate=40G\n%s\n", seed,
                          line);
                 struct sim *sim = make(text, NULL);
@@ -376,8 +376,8 @@ START_TEST(cc_02_marking_shortens_the_queue)
                                "topology incast hosts=4 rate=40G\n"
                                "switch kmin=5K kmax=200K pmax=1% pfc=on xoff=200K\ncc dcqcn:paper\n"
                                "flow from=0 to=4 size=forever\nflow from=1 to=4 size=forever\n";
-    char without[sizeof with];
-    memcpy(without, with, sizeof with);
+    char without[sizeof(with)];
+    memcpy(without, with, sizeof(with));
     memcpy(strstr(without, "dcqcn:paper"), "none       ", 11);
     struct sim *a = make(with, NULL);
     sim_run(a, SIM_NEVER);
@@ -428,7 +428,7 @@ static const struct {
 START_TEST(all_pairs_are_connected)
 {
     char text[400];
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof(text),
              "duration 100ms\ntopology %s\nswitch balance=%s\nall-to-all size=3000\n",
              topologies[_i / 2].topology, _i % 2 ? "spray" : "ecmp");
     struct sim *sim = make(text, NULL);
@@ -469,7 +469,7 @@ START_TEST(noise_is_repaired)
 {
     static const char *const recovery[] = {"gbn", "gbn-ooo", "sr"};
     char text[400];
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof(text),
              "duration 1s\npayload carry\ntopology dumbbell hosts=1 rate=40G\n"
              "host timeout=4\ncc none,recovery=%s\nnoise loss=2%% reorder=3%% late=5us\n"
              "flow from=0 to=1 size=8M\n",
@@ -502,7 +502,7 @@ START_TEST(open_flows_are_told)
                            "flow from=2 to=4 size=1K start=1500us\n"
                            "flow from=3 to=4 size=forever stop=700us\n",
                            NULL);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         sim_run(sim, rows[i].until);
         ck_assert_msg(metric(sim, "flows_open") == rows[i].open, "row %zu: %g are open", i,
                       metric(sim, "flows_open"));
@@ -671,7 +671,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_test(c, same_seed_same_frames);
     tcase_add_test(c, slices_change_nothing);
-    tcase_add_loop_test(c, windows_change_nothing, 0, (int)(sizeof cuts / sizeof cuts[0]));
+    tcase_add_loop_test(c, windows_change_nothing, 0, (int)(sizeof(cuts) / sizeof(cuts[0])));
     tcase_add_test(c, order_means_nothing_to_one_flow);
     tcase_add_test(c, payload_changes_nothing);
     tcase_add_test(c, pfc_loses_nothing);
@@ -685,7 +685,7 @@ int main(void)
     tcase_add_test(c, cc_02_marking_shortens_the_queue);
     tcase_add_test(c, ideal_time_is_reached);
     tcase_add_loop_test(c, all_pairs_are_connected, 0,
-                        2 * (int)(sizeof topologies / sizeof topologies[0]));
+                        2 * (int)(sizeof(topologies) / sizeof(topologies[0])));
     tcase_add_test(c, all_reduce_takes_its_steps);
     tcase_add_loop_test(c, noise_is_repaired, 0, 3);
     tcase_add_test(c, open_flows_are_told);

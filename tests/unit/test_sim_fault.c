@@ -97,7 +97,7 @@ START_TEST(bad_octets_are_counted)
                 3}};
     for (size_t i = 0; i < COUNT(bad); i++) {
         char text[1024];
-        snprintf(text, sizeof text, GBN "payload carry\n%s", bad[i].rules);
+        snprintf(text, sizeof(text), GBN "payload carry\n%s", bad[i].rules);
         struct sim *sim = make(text, NULL);
         sim_run(sim, SIM_NEVER);
         ck_assert_double_eq(metric(sim, "bad_octets"), bad[i].bad);
@@ -130,7 +130,7 @@ static const struct {
 START_TEST(a_rule_acts_where_it_is_put)
 {
     char text[512];
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof(text),
              "duration 5ms\ntopology dumbbell hosts=2 rate=40G delay=1us\ncc dcqcn\n"
              "flow from=0 to=2 size=16K\n%s\n",
              places[_i].rule);

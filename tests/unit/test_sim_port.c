@@ -42,8 +42,8 @@ static void cable(uint64_t rate, uint64_t delay)
     sim_wheel_init(&w.wheel);
     sim_pool_init(&w.pool, 0);
     pa = pb = (struct sim_port){0};
-    memset(&a, 0, sizeof a);
-    memset(&b, 0, sizeof b);
+    memset(&a, 0, sizeof(a));
+    memset(&b, 0, sizeof(b));
     a.node.ops = b.node.ops = &sink_ops;
     a.node.w = b.node.w = &w;
     pa.node = &a.node;

@@ -329,7 +329,7 @@ int main(void)
     tcase_add_test(c, scenario_marks);
     tcase_add_test(c, scenario_is_read);
     tcase_add_loop_test(c, scenario_mistakes_name_line_and_field, 0,
-                        sizeof wrong / sizeof wrong[0]);
+                        sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_loop_test(c, scenario_must_fit_its_network, 0,
                         (int)(sizeof(misfits) / sizeof(misfits[0])));
     tcase_add_test(c, scenario_that_fits_its_network);

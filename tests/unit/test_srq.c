@@ -153,5 +153,5 @@ int main(void)
     tcase_add_test(t, srq_02_life);
     suite_add_tcase(s, t);
     int failed = unit_run(s);
-    return script_main("srq, by packets", scripts, sizeof scripts / sizeof scripts[0]) || failed;
+    return script_main("srq, by packets", scripts, sizeof(scripts) / sizeof(scripts[0])) || failed;
 }

@@ -25,7 +25,6 @@ static void leave(void *arg)
 static pid_t child(unsigned seconds, unsigned driver, int out[2])
 {
     sigset_t set;
-
     ck_assert_int_eq(pipe(out), 0);
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
@@ -55,7 +54,6 @@ static int ended(pid_t pid, int out[2], char *text, size_t size)
     size_t n = 0;
     ssize_t got;
     int status;
-
     while (n < size - 1 && (got = read(out[0], text + n, size - 1 - n)) > 0)
         n += (size_t)got;
     text[n] = '\0';
@@ -68,8 +66,7 @@ START_TEST(a_drivers_time_ends)
 {
     char text[1000];
     int out[2];
-    int status = ended(child(1, 30, out), out, text, sizeof text);
-
+    int status = ended(child(1, 30, out), out, text, sizeof(text));
     ck_assert_int_eq(status, W_EXITCODE(EXIT_FAILURE, 0));
     ck_assert_msg(strstr(text, "urn1: port=dpdk:stuck") && strstr(text, "within 1 s") &&
                       strstr(text, "iommu_platform") && strchr(text, LEFT),
@@ -82,10 +79,9 @@ START_TEST(a_signal_ends_it)
     char text[1000], ready;
     int out[2];
     pid_t pid = child(60, 30, out);
-
     ck_assert_int_eq(read(out[0], &ready, 1), 1);
     kill(pid, SIGTERM);
-    int status = ended(pid, out, text, sizeof text);
+    int status = ended(pid, out, text, sizeof(text));
     ck_assert_int_eq(status, W_EXITCODE(EXIT_FAILURE, 0));
     ck_assert_msg(strstr(text, "Terminated while port dpdk:stuck") && strchr(text, LEFT), "%s",
                   text);
@@ -98,10 +94,9 @@ START_TEST(a_signal_is_kept)
     char text[1000], ready;
     int out[2];
     pid_t pid = child(60, 1, out);
-
     ck_assert_int_eq(read(out[0], &ready, 1), 1);
     kill(pid, SIGTERM);
-    ck_assert_int_eq(ended(pid, out, text, sizeof text), W_EXITCODE(42, 0));
+    ck_assert_int_eq(ended(pid, out, text, sizeof(text)), W_EXITCODE(42, 0));
     ck_assert_str_eq(text, "");
 }
 END_TEST
@@ -110,8 +105,7 @@ START_TEST(nothing_happens_to_a_quick_start)
 {
     char text[1000];
     int out[2];
-    int status = ended(child(60, 0, out), out, text, sizeof text);
-
+    int status = ended(child(60, 0, out), out, text, sizeof(text));
     ck_assert_int_eq(status, 0);
     ck_assert_str_eq(text, "R");
 }

@@ -24,7 +24,6 @@ START_TEST(counts_dropped_frames_only)
 {
     struct ipc_counter one = {.value = 7};
     const struct stat_counters c = {.count = 1, .counter = &one};
-
     strcpy(one.name, rows[_i].name);
     ck_assert_msg(stat_drops(&c) == (rows[_i].drop ? 7u : 0), "%s", rows[_i].name);
 }
@@ -37,7 +36,6 @@ START_TEST(adds_up)
         {.name = "rx_sack", .value = 100},
         {.name = "ud_drop_no_wqe", .value = 3},
     };
-
     ck_assert_uint_eq(stat_drops(&(struct stat_counters){3, all}), (1ull << 40) + 3);
     ck_assert_uint_eq(stat_drops(&(struct stat_counters){0}), 0);
 }
@@ -48,7 +46,7 @@ int main(void)
     Suite *s = suite_create("stat_drops");
     TCase *t = tcase_create("stat_drops");
 
-    tcase_add_loop_test(t, counts_dropped_frames_only, 0, sizeof rows / sizeof rows[0]);
+    tcase_add_loop_test(t, counts_dropped_frames_only, 0, sizeof(rows) / sizeof(rows[0]));
     tcase_add_test(t, adds_up);
     suite_add_tcase(s, t);
     return unit_run(s);

@@ -14,7 +14,6 @@ static struct subuids read_text(char *text)
 {
     struct subuids s = {0};
     FILE *f = fmemopen(text, strlen(text), "r");
-
     ck_assert_ptr_nonnull(f);
     subuids_read(&s, f);
     fclose(f);
@@ -26,7 +25,6 @@ START_TEST(sec_22_subordinates)
     char text[] = "root:100000:65536\n4711:165536:1000\n\nno-such-user:1:10\n7:x:1\n8:1\n9:5:0\n"
                   "10:4294967295:2\n11:99:-1\n12:300000:1";
     struct subuids s = read_text(text);
-
     ck_assert_uint_eq(s.n, 3);
     ck_assert_uint_eq(subuids_owner(&s, 99999), 99999);
     ck_assert_uint_eq(subuids_owner(&s, 100000), 0);
@@ -45,7 +43,6 @@ END_TEST
 START_TEST(sec_22_connections)
 {
     unsigned taken = 0;
-
     for (unsigned user = 0; user < 20; user++) {
         unsigned own = 0;
         while (own < control_share(own, taken))

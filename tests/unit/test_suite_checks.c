@@ -119,7 +119,7 @@ static void judge(const struct scenario *s)
     trace.conn[trace.nconn++] = conn;
     for (unsigned i = 0; i < ROWS && s->row[i].opcode; i++)
         add(&conn, s->dir, &s->row[i]);
-    memset(&card, 0, sizeof card);
+    memset(&card, 0, sizeof(card));
     card.test = s->what;
     struct suite_run r = {
         .opt = &opt, .trace = &trace, .card = &card, .client_ok = !s->client_failed};
@@ -157,7 +157,7 @@ static void run(const struct scenario *s, unsigned n)
         expect(&s[i]);
     }
 }
-#define RUN(table) run(table, sizeof table / sizeof table[0])
+#define RUN(table) run(table, sizeof(table) / sizeof(table[0]))
 
 #define AB FAULT_AB, WIRE_F_WRITE, false
 #define BA FAULT_BA, WIRE_F_WRITE, false
@@ -592,7 +592,7 @@ static void watch_marks(const struct mark *m, unsigned n, uint64_t interval)
             .dqpn = (cnp ? 0x11 : 0x21) + m[i].qp,
         };
     }
-    memset(&card, 0, sizeof card);
+    memset(&card, 0, sizeof(card));
     struct suite_run r = {.opt = &opt, .trace = &trace, .card = &card, .client_ok = true};
     ck_assert(suite_flow_find(&trace, FAULT_AB, WIRE_F_WRITE, &r.flow));
     suite_check_marked(&r);

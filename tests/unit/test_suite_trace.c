@@ -38,7 +38,7 @@ static void add(enum fault_dir dir, struct wire_pkt p, const uint8_t *payload, u
 {
     bool bad;
     p.payload_len = len;
-    size_t at = wire_build(frame, sizeof frame, &p), total = wire_frame_len(&p);
+    size_t at = wire_build(frame, sizeof(frame), &p), total = wire_frame_len(&p);
     ck_assert_uint_gt(at, 0);
     if (len)
         memcpy(frame + at, payload, len);
@@ -70,7 +70,7 @@ static void cm(enum fault_dir dir, const struct cm_msg *m)
     p.qkey = WIRE_QKEY_GSI;
     p.sqpn = WIRE_QPN_GSI;
     ck_assert_int_eq(cm_msg_pack(mad, m), 0);
-    add(dir, p, mad, sizeof mad, 0);
+    add(dir, p, mad, sizeof(mad), 0);
 }
 
 static void connect(void)

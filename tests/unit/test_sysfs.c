@@ -74,7 +74,6 @@ START_TEST(claimed_paths)
         {"", false},
         {NULL, false},
     };
-
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         ck_assert_msg(sysfs_claims(rows[i].path) == rows[i].ours, "%s", rows[i].path);
 }
@@ -100,7 +99,6 @@ START_TEST(clean_paths)
         {"/a/.b", "/a/.b"},
     };
     char to[32], small[6];
-
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         ck_assert(sysfs_clean(to, sizeof(to), rows[i].path));
         ck_assert_str_eq(to, rows[i].clean);
@@ -139,7 +137,6 @@ START_TEST(contents)
         {"/sys/class/infiniband_verbs/uverbs1/dev", "231:193\n"},
         {"/sys/class/misc/rdma_cm/dev", "10:60\n"},
     };
-
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const char *text = read_node(rows[i].path);
         ck_assert_msg(text != NULL, "%s is not there", rows[i].path);
@@ -170,7 +167,6 @@ START_TEST(what_is_not_there)
         "/dev/infiniband/umad0",
         "/sys/class/infiniband_verbs/uverbs",
     };
-
     for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         ck_assert_msg(kind(paths[i]) == SYSFS_NONE, "%s is there", paths[i]);
     sysfs_lookup(devs, 0, IB, &node); /* without devices there is nothing */
@@ -196,7 +192,6 @@ static unsigned walk(const char *path, unsigned depth)
 {
     struct sysfs_node dir;
     unsigned seen = 1;
-
     ck_assert_uint_lt(depth, 12);
     sysfs_lookup(devs, 2, path, &dir);
     ck_assert_msg(dir.kind != SYSFS_NONE, "%s is listed and not there", path);

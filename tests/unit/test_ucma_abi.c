@@ -44,7 +44,6 @@ START_TEST(addresses_taken)
         {AF_INET, 0, -EINVAL},
     };
     union ucma_addr to;
-
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sockaddr_storage from = {0};
         memcpy(&from, rows[i].family == AF_INET ? &a : &b, sizeof(a));
@@ -64,7 +63,6 @@ START_TEST(addresses_put)
 {
     const union ucma_addr a = ip4("10.0.0.1", 7471), b = ip6("fd00::1", 7472), none = {0};
     uint8_t field[40];
-
     memset(field, 0xEE, sizeof(field));
     ck_assert_uint_eq(ucma_addr_put(&a, field, 28), sizeof(a.in));
     ck_assert_mem_eq(field, &a.in, sizeof(a.in));
@@ -85,7 +83,6 @@ START_TEST(addresses_and_gids)
     static const uint8_t mapped[16] = {[10] = 0xFF, [11] = 0xFF, [12] = 10, [15] = 9};
     union ucma_addr a = ip4("10.0.0.9", 4791), back;
     uint8_t gid[16];
-
     ucma_addr_gid(&a, gid);
     ck_assert_mem_eq(gid, mapped, 16);
     ucma_addr_from_gid(&back, gid, 4791);
@@ -117,7 +114,6 @@ START_TEST(kinds_of_addresses)
         {"ff02::1", false, false, true},    {"fe80::1", false, false, false},
     };
     const union ucma_addr none = {0};
-
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const char *t = rows[i].text;
         union ucma_addr a = strchr(t, ':') != NULL ? ip6(t, 1) : ip4(t, 1);
@@ -139,7 +135,6 @@ END_TEST
 START_TEST(common_bits)
 {
     uint8_t a[16] = {0x80}, b[16] = {0x80};
-
     ck_assert_uint_eq(ucma_common_bits(a, b), 128);
     b[15] = 1;
     ck_assert_uint_eq(ucma_common_bits(a, b), 127);
@@ -161,7 +156,6 @@ START_TEST(connection_parameters)
                                      .retry_count = 15,
                                      .rnr_retry_count = 8};
     struct urnic_conn_param out;
-
     memcpy(in.private_data, "hello", 5);
     ucma_conn_param(&out, &in, 0x20);
     ck_assert_uint_eq(out.qp_num, 0x123);
@@ -188,7 +182,6 @@ START_TEST(event_parameters)
                                 .retry_count = 6,
                                 .rnr_retry_count = 5,
                                 .ah = {.dgid = {0xFD}, .sgid_index = 3, .hop_limit = 64}};
-
     for (unsigned i = 0; i < sizeof(in.private_data); i++)
         in.private_data[i] = (uint8_t)i;
     for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -220,7 +213,6 @@ START_TEST(groups)
     const union ucma_addr group = ip4("224.0.0.9", 0);
     struct rdma_ucm_event_resp resp = {0};
     uint8_t gid[16];
-
     ucma_addr_gid(&group, gid);
     ucma_group_param(&resp, &group, 2);
     ck_assert_uint_eq(resp.param.ud.qp_num, 0xFFFFFF);
@@ -241,7 +233,6 @@ START_TEST(queue_pair_attributes)
                                      .min_rnr_timer = 12,
                                      .port_num = 1};
     struct ib_uverbs_qp_attr out;
-
     memset(&out, 0xEE, sizeof(out));
     ucma_qp_attr(&out, &in, URNIC_QP_STATE | URNIC_QP_AV);
     ck_assert_uint_eq(out.qp_attr_mask, URNIC_QP_STATE | URNIC_QP_AV);
@@ -266,7 +257,6 @@ START_TEST(paths)
     struct ucma_path path = {.sgid = {1}, .dgid = {2}, .mtu = 3, .tclass = 0x40, .resolved = true};
     struct ib_user_path_rec rec;
     uint8_t sa[64];
-
     ucma_path_rec(&rec, &path);
     ucma_path_sa((uint32_t *)(void *)sa, &path);
     ck_assert_uint_eq(rec.dgid[0], 2);

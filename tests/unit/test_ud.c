@@ -115,8 +115,8 @@ static void post(struct many *m, struct qp *qp, unsigned i)
 
 static void setup(struct many *m)
 {
-    memset(m, 0, sizeof *m);
-    memset(buf, 0xEE, sizeof buf);
+    memset(m, 0, sizeof(*m));
+    memset(buf, 0xEE, sizeof(buf));
     const struct engine_params p = {
         .hooks = {.cq_push = on_cq, .gsi_rx = on_gsi},
         .hook_arg = m,
@@ -134,9 +134,9 @@ static void setup(struct many *m)
     ck_assert_int_eq(engine_addr_add(m->e, &local6), 0);
     ck_assert_int_eq(mem_pd_alloc(engine_mem(m->e), &m->pd), 0);
     ck_assert_int_eq(engine_cq_create(m->e, NULL, &m->cq), 0);
-    const struct mem_seg seg = {buf, 0, sizeof buf};
+    const struct mem_seg seg = {buf, 0, sizeof(buf)};
     uint32_t rkey;
-    ck_assert_int_eq(mem_mr_reg(engine_mem(m->e), m->pd, (uint64_t)(uintptr_t)buf, sizeof buf,
+    ck_assert_int_eq(mem_mr_reg(engine_mem(m->e), m->pd, (uint64_t)(uintptr_t)buf, sizeof(buf),
                                 MEM_LOCAL_WRITE, &seg, 1, NULL, &m->lkey, &rkey),
                      0);
 }
@@ -170,7 +170,7 @@ static struct wire_pkt datagram(const char *dip, uint32_t dqpn, uint32_t qkey, u
 /* Receive it; returns the drop counter. */
 static unsigned receive(struct many *m, struct wire_pkt *p)
 {
-    size_t off = wire_build(m->frame, sizeof m->frame, p), len = wire_frame_len(p);
+    size_t off = wire_build(m->frame, sizeof(m->frame), p), len = wire_frame_len(p);
     memset(m->frame + off, 0x5A, p->payload_len);
     wire_icrc_seal(m->frame, len, p->ip_off, p->bth_off);
     struct engine_frame f = {.data = m->frame, .len = (uint32_t)len};
@@ -180,7 +180,7 @@ static unsigned receive(struct many *m, struct wire_pkt *p)
     ck_assert_msg(n <= ENGINE_FRAME_COPIES, "UD-10 more copies than the contract allows");
     for (unsigned i = 0; i < n; i++) {
         const struct engine_copy *c = &copies[i];
-        ck_assert(c->dst.obj == buf && c->dst.off + c->dst.len <= sizeof buf);
+        ck_assert(c->dst.obj == buf && c->dst.off + c->dst.len <= sizeof(buf));
         memcpy((uint8_t *)buf + c->dst.off, c->src, c->len);
         const struct engine_result r = {.token = c->token};
         engine_copied(m->e, &r, 1, 0);
@@ -217,7 +217,7 @@ START_TEST(ud_05_scattered)
         unsigned row, off;
         uint32_t len;
     } parts[] = {{5, 3, 7}, {2, 10, 0}, {2, 10, 30}, {0, 1, 60}};
-    uint8_t want[sizeof buf], stream[60] = {0};
+    uint8_t want[sizeof(buf)], stream[60] = {0};
     struct engine_sge sge[4];
     struct many m;
     setup(&m);
@@ -233,13 +233,13 @@ START_TEST(ud_05_scattered)
     ck_assert_uint_eq(m.wc[0].byte_len, 60);
     memcpy(stream + 20, m.frame + p.ip_off, 20);
     memset(stream + 40, 0x5A, 20);
-    memset(want, 0xEE, sizeof want);
-    for (unsigned i = 0, at = 0; at < sizeof stream; i++) {
-        unsigned n = sizeof stream - at < parts[i].len ? sizeof stream - at : parts[i].len;
+    memset(want, 0xEE, sizeof(want));
+    for (unsigned i = 0, at = 0; at < sizeof(stream); i++) {
+        unsigned n = sizeof(stream) - at < parts[i].len ? sizeof(stream) - at : parts[i].len;
         memcpy(want + parts[i].row * ROOM + parts[i].off, stream + at, n);
         at += n;
     }
-    ck_assert_mem_eq(buf, want, sizeof want);
+    ck_assert_mem_eq(buf, want, sizeof(want));
     engine_destroy(m.e);
 }
 END_TEST
@@ -260,7 +260,7 @@ START_TEST(key_04_of_each_datagram)
         wire_addr_parse("10.0.0.2", &wr.av.sgid);
         wire_addr_parse("10.0.0.9", &wr.av.dgid);
         ck_assert_int_eq(engine_post_send(m.e, qp, &wr, 0), 0);
-        struct engine_slot slot = {.buf = m.frame, .cap = sizeof m.frame};
+        struct engine_slot slot = {.buf = m.frame, .cap = sizeof(m.frame)};
         ck_assert_uint_eq(engine_tx(m.e, &slot, 1, 0), 1);
         wire_icrc_seal(m.frame, slot.len, slot.ip_off, slot.bth_off);
         engine_sent(m.e, &slot, 1, 0);
@@ -301,14 +301,14 @@ START_TEST(ud_03_path_of_each_datagram)
         else if (i == 6)
             wr.rqpn = 10;
         ck_assert_int_eq(engine_post_send(m.e, qp, &wr, 0), 0);
-        struct engine_slot slot = {.buf = m.frame, .cap = sizeof m.frame};
+        struct engine_slot slot = {.buf = m.frame, .cap = sizeof(m.frame)};
         ck_assert_uint_eq(engine_tx(m.e, &slot, 1, 0), 1);
         wire_icrc_seal(m.frame, slot.len, slot.ip_off, slot.bth_off);
         engine_sent(m.e, &slot, 1, 0);
         struct wire_pkt sent;
         ck_assert_int_eq(wire_parse(m.frame, slot.len, 0, &sent), WIRE_OK);
-        ck_assert_mem_eq(&sent.dip, &wr.av.dgid, sizeof sent.dip);
-        ck_assert_mem_eq(&sent.sip, &wr.av.sgid, sizeof sent.sip);
+        ck_assert_mem_eq(&sent.dip, &wr.av.dgid, sizeof(sent.dip));
+        ck_assert_mem_eq(&sent.sip, &wr.av.sgid, sizeof(sent.sip));
         ck_assert_mem_eq(sent.dmac, wr.av.dmac, 6);
         ck_assert_uint_eq(sent.tclass, wr.av.tclass);
         ck_assert_uint_eq(m.frame[sent.ip_off + 8], wr.av.hop_limit);
@@ -341,7 +341,7 @@ START_TEST(ud_10_multicast)
     ck_assert_msg(buf[0][40] == 0x5A && buf[1][40] == 0x5A, "UD-10 members");
     ck_assert_msg(buf[2][40] == 0xEE, "UD-11 not attached");
     ck_assert_msg(buf[3][40] == 0xEE, "UD-10 Q_Key differs");
-    struct engine_slot slot = {.buf = m.frame, .cap = sizeof m.frame};
+    struct engine_slot slot = {.buf = m.frame, .cap = sizeof(m.frame)};
     ck_assert_msg(engine_tx(m.e, &slot, 1, 0) == 0, "SEC-28 nobody answers");
     p = datagram(groups[_i].addr, WIRE_QPN_MULTICAST, 7, 8);
     ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_qkey, "UD-10 nobody has that Q_Key");
@@ -404,7 +404,7 @@ START_TEST(val_04_states_of_members)
     struct qp *qp = m.qp[0] = ud_qp(&m, QP_UD, 5);
     m.qp[1] = ud_qp(&m, QP_UD, 5);
     ck_assert_int_eq(engine_mcast_attach(m.e, qp, &g), 0);
-    for (unsigned i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         struct engine_qp_attr a = {.state = steps[i].state, .qkey = 5, .port = 1};
         ck_assert_int_eq(engine_qp_modify(m.e, qp, &a, QPA_STATE | steps[i].mask, 0), 0);
         if (a.state != QPS_RESET && a.state != QPS_ERR)
@@ -430,7 +430,7 @@ static void check_groups(const struct many *m, unsigned n, const struct wire_add
     struct wire_addr got = {{0}};
     for (unsigned i = 0; i < n; i++) {
         ck_assert(engine_mcast_get(m->e, i, &got));
-        ck_assert_mem_eq(&got, groups[i], sizeof got);
+        ck_assert_mem_eq(&got, groups[i], sizeof(got));
     }
     ck_assert(!engine_mcast_get(m->e, n, &got));
     ck_assert(!engine_mcast_get(m->e, n + 1, &got));
@@ -522,7 +522,7 @@ START_TEST(ud_10_burst)
     }
     struct wire_pkt p = datagram("224.0.0.5", WIRE_QPN_MULTICAST, 5, 8);
     size_t len = wire_frame_len(&p);
-    ck_assert_uint_eq(wire_build(m.frame, sizeof m.frame, &p), len - 8 - WIRE_ICRC_LEN);
+    ck_assert_uint_eq(wire_build(m.frame, sizeof(m.frame), &p), len - 8 - WIRE_ICRC_LEN);
     wire_icrc_seal(m.frame, len, p.ip_off, p.bth_off);
     struct engine_frame f[FRAMES];
     struct engine_copy copies[FRAMES * ENGINE_FRAME_COPIES];
@@ -625,5 +625,5 @@ int main(void)
     tcase_add_test(t, gsi_01_mads);
     suite_add_tcase(s, t);
     int failed = unit_run(s);
-    return script_main("ud, by packets", scripts, sizeof scripts / sizeof scripts[0]) || failed;
+    return script_main("ud, by packets", scripts, sizeof(scripts) / sizeof(scripts[0])) || failed;
 }

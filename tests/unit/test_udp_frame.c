@@ -52,7 +52,6 @@ static uint32_t make(uint8_t *f, bool v4, uint32_t payload, uint16_t id, bool df
 static struct io_addr io_addr(const struct wire_addr *a)
 {
     struct io_addr out;
-
     memcpy(out.b, a->b, sizeof(out.b));
     return out;
 }
@@ -107,7 +106,6 @@ static void receive(bool v4, uint32_t payload, uint16_t id, bool df, uint16_t gu
     struct io_addr from = io_addr(v4 ? &a4 : &a6), to = io_addr(v4 ? &b4 : &b6);
     struct udp_head h;
     struct wire_pkt p;
-
     memcpy(room + UDP_HDR_MAX, sent + hdr, len - hdr);
     udp_head_init(&h, mac, &from, &to, 50000);
     uint8_t *f = udp_frame_put(room + UDP_HDR_MAX, len - hdr, &h, 0x6A, 9);
@@ -197,7 +195,6 @@ END_TEST
 START_TEST(icrc_08_a_habit_of_1000_packets_decides)
 {
     struct udp_habit h = {0};
-
     for (unsigned i = 0; i < UDP_HABIT_PACKETS; i++)
         ck_assert(udp_habit_take(&h, (uint16_t)(i % 15), true)); /* trains of 15 */
     ck_assert_uint_eq(udp_habit_guess(&h, 7), 7);
@@ -220,7 +217,6 @@ START_TEST(icrc_09_nat_shows)
 {
     uint8_t f[IO_FRAME_MAX];
     struct io_addr source;
-
     start();
     for (size_t l = 0; l < NLENGTHS; l++) {
         uint32_t len = make(f, true, lengths[l], 0, true, 4791);

@@ -15,7 +15,6 @@ START_TEST(requests)
     struct ibv_sge sge[2] = {{.addr = 1, .length = 2, .lkey = 3}, {.addr = 4, .length = 5}};
     struct ibv_send_wr wr = {.wr_id = 77, .sg_list = sge, .num_sge = 2, .send_flags = 0xF};
     struct urnic_send_wr out;
-
     wr.imm_data = 0x01020304;
     wr.wr.rdma.remote_addr = 0x1122334455667788;
     wr.wr.rdma.rkey = 9;

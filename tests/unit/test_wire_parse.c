@@ -780,10 +780,10 @@ START_TEST(wire_02_roce_v1)
         0xc0, 0x72, 0x60, 0x00, 0x00, 0x00, 0x47, 0xb3, 0x00, 0x00, 0x00, 0x05, 0x00, 0x00,
         0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0xe3, 0xd8, 0x56, 0xbb};
     struct wire_pkt p;
-    uint8_t f[sizeof v1];
-    memcpy(f, v1, sizeof f);
-    ck_assert_int_eq(wire_parse(f, sizeof f, (unsigned)~WIRE_P_V1, &p), WIRE_NOT_ROCE);
-    ck_assert_int_eq(wire_parse(f, sizeof f, WIRE_P_V1, &p), WIRE_OK);
+    uint8_t f[sizeof(v1)];
+    memcpy(f, v1, sizeof(f));
+    ck_assert_int_eq(wire_parse(f, sizeof(f), (unsigned)~WIRE_P_V1, &p), WIRE_NOT_ROCE);
+    ck_assert_int_eq(wire_parse(f, sizeof(f), WIRE_P_V1, &p), WIRE_OK);
     ck_assert_uint_eq(p.ip_version, 6);
     ck_assert_uint_eq(p.udp_off, 0);
     ck_assert_uint_eq(p.psn, 0xa788bc);
@@ -791,13 +791,13 @@ START_TEST(wire_02_roce_v1)
     ck_assert_uint_eq(p.payload_len, 5);
     ck_assert_uint_eq(p.sip.b[12], 0x0f);
     f[15] ^= 0x20; /* the traffic class is masked, the address isn't */
-    ck_assert_int_eq(wire_parse(f, sizeof f, WIRE_P_V1, &p), WIRE_OK);
+    ck_assert_int_eq(wire_parse(f, sizeof(f), WIRE_P_V1, &p), WIRE_OK);
     f[53] ^= 1;
-    ck_assert_int_eq(wire_parse(f, sizeof f, WIRE_P_V1, &p), WIRE_BAD_ICRC);
+    ck_assert_int_eq(wire_parse(f, sizeof(f), WIRE_P_V1, &p), WIRE_BAD_ICRC);
     f[53] ^= 1;
     f[20] = 17; /* a GRH must lead to a BTH */
-    ck_assert_int_eq(wire_parse(f, sizeof f, WIRE_P_V1, &p), WIRE_NOT_ROCE);
-    for (size_t n = 0; n < sizeof v1; n++)
+    ck_assert_int_eq(wire_parse(f, sizeof(f), WIRE_P_V1, &p), WIRE_NOT_ROCE);
+    for (size_t n = 0; n < sizeof(v1); n++)
         ck_assert_int_eq(wire_parse(v1, n, WIRE_P_V1, &p), WIRE_TRUNCATED);
 }
 END_TEST
@@ -833,7 +833,7 @@ START_TEST(val_07_captured_in_part)
     for (unsigned kind = 0; kind < 4; kind++) {
         uint8_t f[512];
         struct wire_pkt want, p = frame_pkt(kind, WRITE_ONLY, 100);
-        size_t len = frame_make(f, sizeof f, &p);
+        size_t len = frame_make(f, sizeof(f), &p);
         wire_put16(f + p.udp_off + 6, 0x1234); /* WIRE-24: wrong, if one can tell */
         ck_assert_int_eq(wire_parse(f, len, 0, &want), WIRE_OK);
         for (size_t have = 0; have <= len; have++) {

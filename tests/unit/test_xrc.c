@@ -163,10 +163,10 @@ START_TEST(xrc_01_header_and_dump)
     size_t len = frame(buf, WIRE_SEND_ONLY, 5, false);
     ck_assert_int_eq(wire_parse(buf, len, 0, &p), WIRE_OK);
     ck_assert_uint_eq(p.xrc_srqn, SRQN);
-    wire_dump(line, sizeof line, buf, len, 0);
+    wire_dump(line, sizeof(line), buf, len, 0);
     ck_assert_msg(strstr(line, "XRC_SEND_ONLY") && strstr(line, "srq 0xa1b2c3"), "%s", line);
     len = frame(buf, WIRE_ACKNOWLEDGE, 5, true);
-    wire_dump(line, sizeof line, buf, len, 0);
+    wire_dump(line, sizeof(line), buf, len, 0);
     ck_assert_msg(strstr(line, "XRC_ACKNOWLEDGE") && !strstr(line, "srq"), "%s", line);
 }
 END_TEST

@@ -53,13 +53,13 @@ static unsigned send_all(struct bed *b)
     static uint8_t buf[8][WIRE_FRAME_MAX];
     static struct engine_slot slots[8];
     for (unsigned i = 0; i < 8; i++)
-        slots[i] = (struct engine_slot){.buf = buf[i], .cap = sizeof buf[i]};
+        slots[i] = (struct engine_slot){.buf = buf[i], .cap = sizeof(buf[i])};
     return step_tx(b->e, slots, 8, 0, NULL, NULL);
 }
 
 static void setup(struct bed *b)
 {
-    memset(b, 0, sizeof *b);
+    memset(b, 0, sizeof(*b));
     const struct engine_params p = {
         .hooks = {.cq_push = on_cq, .event = on_event, .gsi_rx = on_gsi},
         .hook_arg = b,
@@ -120,7 +120,7 @@ static void setup(struct bed *b)
         .opcode = WR_SEND, .flags = WR_F_SIGNALED, .nsge = 1, .sge = &sge};
     ck_assert_int_eq(engine_post_send(b->e, b->qp, &wr, 0), 0);
     ck_assert_uint_eq(send_all(b), 1);
-    memcpy(b->before, engine_counters(b->e), sizeof b->before);
+    memcpy(b->before, engine_counters(b->e), sizeof(b->before));
 }
 
 /* The vector, addressed to our queue pair in the place of 0x123; a good iCRC stays good. */
@@ -172,7 +172,7 @@ START_TEST(val_06_negative_vectors)
         readdress(&b, v, frame);
         ck_assert_msg(!strncmp(v->expect, "drop, ", 6), "%s", v->id);
         char name[64];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(v->expect + 6, " ,;("), v->expect + 6);
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(v->expect + 6, " ,;("), v->expect + 6);
         struct engine_frame f = {.data = frame, .len = (uint32_t)v->len};
         struct engine_copy copies[ENGINE_FRAME_COPIES];
         unsigned ncopies;

@@ -7,13 +7,13 @@
 static int set_afonly(struct rdma_cm_id *id)
 {
     int on = 1;
-    return rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof on);
+    return rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on));
 }
 /* Bind to any address of a family, and listen; 0 or the errno. */
 static int listen_any(struct cm *l, int family, int *port, bool afonly)
 {
     struct sockaddr_storage any = {.ss_family = family};
-    memset(l, 0, sizeof *l);
+    memset(l, 0, sizeof(*l));
     l->ch = cm_channel();
     OK0(rdma_create_id(l->ch, &l->id, l, RDMA_PS_TCP));
     if (afonly)

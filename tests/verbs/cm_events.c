@@ -13,10 +13,10 @@ int main(int argc, char **argv)
         cm_resolve(&c, vt.ip[0], port, RDMA_PS_TCP);
         cm_qp(&c, IBV_QPT_RC);
         char data[56];
-        vt_fill(data, sizeof data, 3);
+        vt_fill(data, sizeof(data), 3);
         struct rdma_conn_param p = cm_param(data, round == 0 ? 56 : round == 1 ? 1 : 0);
         OK0(rdma_connect(c.id, &p));
-        memset(data, 0, sizeof data);
+        memset(data, 0, sizeof(data));
         struct rdma_cm_event *e = cm_want(l.ch, RDMA_CM_EVENT_CONNECT_REQUEST, "server");
         WANT(e->listen_id == l.id && e->id && e->id != l.id,
              "CONNECT_REQUEST: listen_id %p id %p, expected listen_id %p and a new id",
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
         WANT(e->param.conn.qp_num == c.id->qp->qp_num,
              "request: qp_num %x, expected the client's %x", e->param.conn.qp_num,
              c.id->qp->qp_num);
-        memset(&s, 0, sizeof s);
+        memset(&s, 0, sizeof(s));
         s.ch = l.ch;
         s.id = e->id;
         s.id->context = &s;
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
         cm_qp(&s, IBV_QPT_RC);
         OK0(cm_recv(&s, 1, s.buf, 64));
         OK0(cm_recv(&c, 1, c.buf, 64));
-        vt_fill(data, sizeof data, 4);
+        vt_fill(data, sizeof(data), 4);
         p = cm_param(data, round == 2 ? 0 : 40);
         OK0(rdma_accept(s.id, &p));
         e = cm_want(c.ch, RDMA_CM_EVENT_ESTABLISHED, "client");

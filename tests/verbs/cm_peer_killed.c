@@ -15,7 +15,7 @@ int main(int argc, char **argv)
         if (!(k[i] = fork())) {
             alarm(VT_SECONDS);
             struct cm c;
-            if (read(dn[i][0], &port, sizeof port) != sizeof port)
+            if (read(dn[i][0], &port, sizeof(port)) != sizeof(port))
                 _exit(1);
             vt_open_devices(vt_adev, vt_agid, vt_aip);
             cm_resolve(&c, vt.ip[0], port, RDMA_PS_TCP);
@@ -38,9 +38,9 @@ int main(int argc, char **argv)
     struct rdma_conn_param p = cm_param("x", 1);
     uint64_t t = 0;
     for (int i = 0; i < 2; i++) {
-        WANT(write(dn[i][1], &port, sizeof port) == sizeof port, "pipe");
+        WANT(write(dn[i][1], &port, sizeof(port)) == sizeof(port), "pipe");
         e = cm_want(l.ch, RDMA_CM_EVENT_CONNECT_REQUEST, "server");
-        memset(&s, 0, sizeof s);
+        memset(&s, 0, sizeof(s));
         s.ch = l.ch;
         s.id = e->id;
         OK0(rdma_ack_cm_event(e));

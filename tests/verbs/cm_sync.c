@@ -21,7 +21,7 @@ static void *server(void *x)
     OK0(rdma_create_ep(&l, ai, NULL, &a));
     rdma_freeaddrinfo(ai);
     OK0(rdma_listen(l, 4));
-    snprintf(port, sizeof port, "%u", ntohs(rdma_get_src_port(l)));
+    snprintf(port, sizeof(port), "%u", ntohs(rdma_get_src_port(l)));
     WANT(atoi(port), "listener's port is 0");
     pthread_barrier_wait(&up);
     for (int round = 0; round < 3; round++) {
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
         WANT(rdma_get_recv_comp(id, &wc) == 1 && !wc.status, "client's receive: status %d",
              wc.status);
         char want[16];
-        snprintf(want, sizeof want, "reply %d", round);
+        snprintf(want, sizeof(want), "reply %d", round);
         WANT(!strcmp(buf, want), "client got \"%.20s\", expected %s", buf, want);
         rdma_disconnect(id);
         rdma_dereg_mr(m);

@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     WANT(e->param.ud.private_data_len >= 40, "private_data_len %u, expected >= 40",
          e->param.ud.private_data_len);
     SAME(e->param.ud.private_data, 40, 2, "private data");
-    memset(&s, 0, sizeof s);
+    memset(&s, 0, sizeof(s));
     s.ch = l.ch;
     s.id = e->id;
     OK0(rdma_ack_cm_event(e));

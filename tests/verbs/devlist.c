@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     struct ibv_device **l2 = ibv_get_device_list(NULL);
     WANT(l2 && l2[0], "ibv_get_device_list(NULL) gave %p, expected a list", (void *)l2);
     char name[64];
-    snprintf(name, sizeof name, "%s", ibv_get_device_name(l[0]));
+    snprintf(name, sizeof(name), "%s", ibv_get_device_name(l[0]));
     WANT(!strcmp(name, ibv_get_device_name(l2[0])),
          "second list starts with %s, first with %s, expected a stable order",
          ibv_get_device_name(l2[0]), name);

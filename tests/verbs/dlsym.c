@@ -54,7 +54,7 @@ int main(int argc, char **argv)
              {"ibv_resize_cq", "IBVERBS_1.1"}};
     void *h = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
     WANT(h, "dlopen(libibverbs.so.1): %s", dlerror());
-    for (unsigned i = 0; i < sizeof t / sizeof *t; i++) {
+    for (unsigned i = 0; i < sizeof(t) / sizeof(*t); i++) {
         void *p = dlvsym(h, t[i].name, t[i].ver);
         WANT(p, "dlvsym(%s, %s) is NULL, expected the function", t[i].name, t[i].ver);
         WANT(dlsym(h, t[i].name), "dlsym(%s) is NULL", t[i].name);
@@ -80,9 +80,9 @@ int main(int argc, char **argv)
         struct ibv_port_attr p;
         unsigned char guard[64];
     } g;
-    memset(&g, 0x5a, sizeof g);
+    memset(&g, 0x5a, sizeof(g));
     struct ibv_port_attr z;
-    memset(&z, 0, sizeof z);
+    memset(&z, 0, sizeof(z));
     g.p = z;
     OK0(qport(c, vt.port, &g.p));
     for (int i = 0; i < 64; i++)
@@ -91,12 +91,12 @@ int main(int argc, char **argv)
     WANT(g.p.state == IBV_PORT_ACTIVE, "state %d", g.p.state);
     size_t shortlen = offsetof(struct ibv_port_attr, port_cap_flags2);
     unsigned char old[sizeof(struct ibv_port_attr) + 8];
-    memset(old, 0x5a, sizeof old);
+    memset(old, 0x5a, sizeof(old));
     OK0(qport(c, vt.port, (struct ibv_port_attr *)old));
-    for (size_t i = (shortlen + 3) / 4 * 4 + 4; i < sizeof old; i++)
+    for (size_t i = (shortlen + 3) / 4 * 4 + 4; i < sizeof(old); i++)
         WANT(old[i] == 0x5a,
              "the exported ibv_query_port wrote byte %zu, expected only the old struct (%zu bytes)",
              i, shortlen);
     WANT(dlopen("librdmacm.so.1", RTLD_NOW), "dlopen(librdmacm.so.1): %s", dlerror());
-    vt_pass("%zu versioned symbols", sizeof t / sizeof *t);
+    vt_pass("%zu versioned symbols", sizeof(t) / sizeof(*t));
 }

@@ -35,8 +35,8 @@ int main(int argc, char **argv)
                                 .send_flags = IBV_SEND_INLINE | (i == 31 ? IBV_SEND_SIGNALED : 0)};
         OK0(ibv_post_send(a.qp, &w, &bad));
         memset(stack, 0xff, 64);
-        memset(&s, 0xff, sizeof s);
-        memset(&w, 0xff, sizeof w);
+        memset(&s, 0xff, sizeof(s));
+        memset(&w, 0xff, sizeof(w));
     }
     vt_want(a.scq, "last inline send", 31, IBV_WC_SUCCESS, IBV_WC_SEND);
     for (int i = 0; i < 32; i++) {

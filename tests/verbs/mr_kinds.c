@@ -42,7 +42,7 @@ static void use(const char *what, char *p, size_t n)
 static void *thread(void *x)
 {
     char stack[9001];
-    use("another thread's stack", stack, sizeof stack);
+    use("another thread's stack", stack, sizeof(stack));
     return x;
 }
 int main(int argc, char **argv)
@@ -56,8 +56,8 @@ int main(int argc, char **argv)
     bool huge = false;
     use("malloc, unaligned", h + 3, 30001);
     use("one byte", h + 5, 1);
-    use("stack", stack, sizeof stack);
-    use("static", statics, sizeof statics);
+    use("stack", stack, sizeof(stack));
+    use("static", statics, sizeof(statics));
     char *big = malloc(3 << 20);
     use("large malloc", big + 1, (3 << 20) - 1);
     char *k = sbrk(10000);

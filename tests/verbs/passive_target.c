@@ -39,8 +39,8 @@ int main(int argc, char **argv)
     vt_open_devices(vt_adev, vt_agid, vt_aip);
     vt_end(&e, side, &c);
     mine = info(&e);
-    put(k ? to_child[1] : to_parent[1], &mine, sizeof mine);
-    get(k ? to_parent[0] : to_child[0], &peer, sizeof peer);
+    put(k ? to_child[1] : to_parent[1], &mine, sizeof(mine));
+    get(k ? to_parent[0] : to_child[0], &peer, sizeof(peer));
     vt_up(&e, peer.qpn, &peer.gid);
     char v = 'r';
     if (!k) {

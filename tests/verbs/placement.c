@@ -18,7 +18,7 @@ typedef void flush_fn(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
 static flush_fn *flush_of(struct ibv_qp_ex *x)
 {
     flush_fn *f;
-    memcpy(&f, (char *)x + offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof f, sizeof f);
+    memcpy(&f, (char *)x + offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(f), sizeof(f));
     return f;
 }
 

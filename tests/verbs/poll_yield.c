@@ -15,7 +15,6 @@ static void *spin(void *arg)
 {
     struct ibv_cq *cq = arg;
     struct ibv_wc wc;
-
     while (!stop)
         WANT(ibv_poll_cq(cq, 1, &wc) == 0, "a completion of nothing");
     return NULL;
@@ -25,7 +24,6 @@ static void take(struct ibv_cq *cq)
 {
     struct ibv_wc wc;
     int n;
-
     while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
         ;
     WANT(n == 1 && wc.status == IBV_WC_SUCCESS, "ibv_poll_cq gave %d, status %d", n, wc.status);
@@ -34,7 +32,6 @@ static void take(struct ibv_cq *cq)
 static void *play(void *arg)
 {
     struct vt_end *e = arg;
-
     for (int i = 0; i < TRIPS; i++) {
         if (e == &ends[1])
             take(e->rcq);
@@ -51,7 +48,6 @@ static void *play(void *arg)
 int main(int argc, char **argv)
 {
     pthread_t spinner[SPINNERS], player[2];
-
     vt_start(argc, argv, "poll_yield");
     vt_pair(&ends[0], &ends[1], NULL);
     WANT(!vt_recv(&ends[1], 1, ends[1].buf + 64, 64), "ibv_post_recv failed");

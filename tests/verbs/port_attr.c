@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     vt_start(argc, argv, "port_attr");
     for (int s = 0; s < 2; s++) {
         struct ibv_port_attr p;
-        memset(&p, 0xee, sizeof p);
+        memset(&p, 0xee, sizeof(p));
         OK0(ibv_query_port(vt.ctx[s], vt.port, &p));
         WANT(p.state == IBV_PORT_ACTIVE, "state %d, expected IBV_PORT_ACTIVE (4)", p.state);
         WANT(p.link_layer == IBV_LINK_LAYER_ETHERNET, "link_layer %d, expected Ethernet (2)",
@@ -45,10 +45,10 @@ int main(int argc, char **argv)
         WANT(ibv_query_port(vt.ctx[s], 77, &p), "port 77 gave 0, expected an error");
     }
     struct ibv_device_attr d;
-    memset(&d, 0xee, sizeof d);
+    memset(&d, 0xee, sizeof(d));
     OK0(ibv_query_device(vt.ctx[0], &d));
     struct ibv_device_attr_ex x;
-    memset(&x, 0xee, sizeof x);
+    memset(&x, 0xee, sizeof(x));
     OK0(ibv_query_device_ex(vt.ctx[0], NULL, &x));
     struct ibv_device_attr *y = &x.orig_attr;
     WANT(d.node_guid == y->node_guid && d.max_mr_size == y->max_mr_size && d.max_qp == y->max_qp &&
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
          (unsigned long long)d.page_size_cap);
     WANT(d.device_cap_flags & IBV_DEVICE_RC_RNR_NAK_GEN, "device_cap_flags %x lack RC_RNR_NAK_GEN",
          d.device_cap_flags);
-    WANT(memchr(d.fw_ver, 0, sizeof d.fw_ver), "fw_ver is not a string");
+    WANT(memchr(d.fw_ver, 0, sizeof(d.fw_ver)), "fw_ver is not a string");
     /* the limits must be usable as they are, as perftest and SPDK do */
     struct vt_end e;
     struct vt_cfg c = VT_RC;

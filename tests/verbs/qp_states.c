@@ -36,8 +36,8 @@ int main(int argc, char **argv)
     r = vt_try_init(&a);
     WANT(r == EINVAL, "RTR to INIT gave %d, expected EINVAL", r);
     OK0(vt_try_rts(&a));
-    memset(&q, 0xee, sizeof q);
-    memset(&qi, 0xee, sizeof qi);
+    memset(&q, 0xee, sizeof(q));
+    memset(&qi, 0xee, sizeof(qi));
     OK0(ibv_query_qp(a.qp, &q,
                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_CAP | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                          IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

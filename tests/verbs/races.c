@@ -160,7 +160,6 @@ int main(int argc, char **argv)
     enum { OTHERS = sizeof(others) / sizeof(others[0]) };
     pthread_t posters[POSTERS], pollers[2], more[OTHERS];
     struct vt_cfg c = VT_RC;
-
     vt_start(argc, argv, "races");
     alarm(120); /* with ThreadSanitizer, on a busy machine */
     c.swr = 64;

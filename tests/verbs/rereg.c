@@ -17,7 +17,6 @@ int main(int argc, char **argv)
 {
     struct vt_cfg c = VT_RC;
     char *p = malloc(10000), *q = malloc(10000);
-
     vt_start(argc, argv, "rereg");
     vt_pair(&a, &b, &c);
     struct ibv_mr *m = ibv_reg_mr(b.pd, p, 10000, IBV_ACCESS_LOCAL_WRITE);

@@ -24,7 +24,6 @@ int main(int argc, char **argv)
     union ibv_gid gid;
     uint8_t mac[6] = {0}, want[6];
     uint16_t vid = 1;
-
     vt_start(argc, argv, "resolve_l2");
     vt_pair(&a, &b, &c);
     WANT(link_local(b.ctx, &gid), "the peer has no link-local GID");

@@ -23,7 +23,7 @@ static void *server(void *x)
     int l = rsocket(AF_INET, SOCK_STREAM, 0);
     WANT(l >= 0, "rsocket failed, errno %d", errno);
     struct sockaddr_in a = cm_addr(vt.ip[0], 0);
-    socklen_t n = sizeof a;
+    socklen_t n = sizeof(a);
     OK0(rbind(l, (struct sockaddr *)&a, n));
     OK0(rlisten(l, 4));
     OK0(rgetsockname(l, (struct sockaddr *)&a, &n));
@@ -51,8 +51,8 @@ int main(int argc, char **argv)
     pthread_barrier_wait(&up);
     int fd = rsocket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in a = cm_addr(vt.ip[0], port), q;
-    socklen_t n = sizeof q;
-    int r = rconnect(fd, (struct sockaddr *)&a, sizeof a);
+    socklen_t n = sizeof(q);
+    int r = rconnect(fd, (struct sockaddr *)&a, sizeof(a));
     WANT(!r, "rconnect gave %d errno %d (%s)", r, errno, strerror(errno));
     OK0(rgetpeername(fd, (struct sockaddr *)&q, &n));
     WANT(q.sin_port == a.sin_port && q.sin_addr.s_addr == a.sin_addr.s_addr,

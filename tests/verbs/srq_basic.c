@@ -69,7 +69,7 @@ int main(int argc, char **argv)
         struct ibv_recv_wr w = {.wr_id = i, .sg_list = &s, .num_sge = 1}, *bad;
         OK0(ibv_post_srq_recv(srq, &w, &bad));
     }
-    memset(&q, 0xee, sizeof q);
+    memset(&q, 0xee, sizeof(q));
     OK0(ibv_query_srq(srq, &q));
     WANT(q.max_wr >= 32 && q.max_sge >= 2 && q.srq_limit == 0,
          "ibv_query_srq: %u %u limit %u, expected >= 32, >= 2, 0", q.max_wr, q.max_sge,

@@ -69,7 +69,6 @@ static int command(int fd, unsigned number, const void *in, size_t len, size_t o
         struct rdma_ucm_cmd_hdr hdr;
         uint8_t body[400];
     } c = {.hdr = {.cmd = number, .in = (uint16_t)len, .out = (uint16_t)out}};
-
     memcpy(c.body, in, len);
     ssize_t n = write(fd, &c, sizeof(c.hdr) + len);
     return n == (ssize_t)(sizeof(c.hdr) + len) ? 0 : -1;
@@ -103,7 +102,6 @@ static struct rdma_event_channel *channel_with_event(struct rdma_cm_id **id)
 {
     struct rdma_event_channel *ch = rdma_create_event_channel();
     struct rdma_addrinfo *ai, hints = {.ai_port_space = RDMA_PS_TCP};
-
     CHECK(ch != NULL);
     CHECK(rdma_create_id(ch, id, NULL, RDMA_PS_TCP) == 0);
     CHECK(rdma_getaddrinfo("198.18.0.1", "7471", &hints, &ai) == 0);
@@ -130,7 +128,6 @@ static void copies(void)
 {
     int fd = open_cm(), more[5];
     uint32_t id = create_id(fd);
-
     CHECK(id != 0);
     more[0] = dup(fd);
     more[1] = dup2(fd, 100);
@@ -173,7 +170,6 @@ static void is_ordinary(int number)
 {
     char *path = scratch(), text[8] = "";
     int fd = open(path, O_RDWR);
-
     CHECK(fd >= 0);
     if (fd != number)
         CHECK(dup2(fd, number) == number && close(fd) == 0);
@@ -185,7 +181,6 @@ static void is_ordinary(int number)
 static void close_all(int how)
 {
     int fd = open_cm();
-
     CHECK(create_id(fd) != 0);
     if (how == 0)
         closefrom(3);
@@ -239,7 +234,6 @@ static void closed_by_a_system_call(void)
 static void close_range_cloexec(void)
 {
     int fd = open(CM, O_RDWR);
-
     CHECK(fd >= 0 && close_range((unsigned)fd, (unsigned)fd, CLOSE_RANGE_CLOEXEC) == 0);
     CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC && create_id(fd) != 0);
     CHECK(close_range(5, 4, 0) == -1 && errno == EINVAL && create_id(fd) != 0);
@@ -261,7 +255,6 @@ static void forked(void)
     struct rdma_event_channel *ch = channel_with_event(&id);
     int fd = open_cm();
     uint32_t number = create_id(fd);
-
     for (int i = 0; i < 3; i++) {
         pid_t pid = fork();
         CHECK(pid >= 0);
@@ -296,7 +289,6 @@ static int executed_has(int fd)
     char number[12];
     int status;
     pid_t pid = fork();
-
     CHECK(pid >= 0);
     snprintf(number, sizeof(number), "%d", fd);
     if (pid == 0) {
@@ -327,7 +319,6 @@ static void works_as_daemon(void)
 {
     struct rdma_cm_id *id;
     struct rdma_event_channel *ch = channel_with_event(&id);
-
     take_event(ch);
     CHECK(rdma_destroy_id(id) == 0);
     rdma_destroy_event_channel(ch);
@@ -339,7 +330,6 @@ static void become_daemon(int by_hand)
     int fd = open_cm(), ends[2];
     char verdict = 0;
     pid_t pid;
-
     CHECK(create_id(fd) != 0 && pipe(ends) == 0 && (pid = fork()) >= 0);
     if (pid != 0) {
         CHECK(close(ends[1]) == 0 && read(ends[0], &verdict, 1) == 1 && verdict == 'y');
@@ -384,7 +374,6 @@ static void ordinary_calls(void)
 {
     struct stat st;
     const int before = 4711;
-
     errno = before;
     int fd = open(handlers_file, O_RDWR | O_APPEND);
     int copy = dup(fd), other = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -408,7 +397,6 @@ static void in_signal_handlers(void)
     const struct itimerval often = {{0, 500}, {0, 500}}, never = {0};
     struct sigaction sa = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     int fd = open_cm();
-
     handlers_file = scratch();
     CHECK(sigaction(SIGALRM, &sa, NULL) == 0 && setitimer(ITIMER_REAL, &often, NULL) == 0);
     for (unsigned i = 0; handled < 500; i++) {
@@ -428,7 +416,6 @@ static _Atomic int stop;
 static void *busy(void *arg)
 {
     int fd = *(int *)arg;
-
     while (!stop) {
         uint32_t id = create_id(fd);
         DIR *dir = opendir("/sys/class/infiniband/urn0/ports/1/gids");
@@ -441,7 +428,6 @@ static void forks_of_threads(void)
 {
     pthread_t threads[2];
     int fd = open_cm();
-
     handlers_file = scratch();
     for (int i = 0; i < 2; i++)
         CHECK(pthread_create(&threads[i], NULL, busy, &fd) == 0);
@@ -473,7 +459,6 @@ static void bad_addresses(void)
 {
     static const uint64_t bad[] = {0, 1, 4095, 4096, 1ull << 46, ~0ull};
     int fd = open_cm();
-
     for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const struct rdma_ucm_create_id in = {.response = bad[i], .ps = RDMA_PS_TCP};
         errno = 0;
@@ -510,7 +495,6 @@ static int run_apart(const char *name)
 {
     int status;
     pid_t pid = fork();
-
     if (pid == 0) {
         execl("/proc/self/exe", "traps", name, NULL);
         _exit(9);
@@ -528,7 +512,6 @@ static int run_apart(const char *name)
 int main(int argc, char **argv)
 {
     int failed = 0;
-
     if (argc == 3 && strcmp(argv[1], "has") == 0)
         return has(argv[2]);
     for (unsigned i = 0; i < CASES; i++) {

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
              ip[15], ip[16], ip[17], ip[18], ip[19], vt.ip[0], vt.ip[1]);
     }
     struct ibv_ah_attr ra;
-    memset(&ra, 0, sizeof ra);
+    memset(&ra, 0, sizeof(ra));
     OK0(ibv_init_ah_from_wc(b.ctx, vt.port, &wc, (struct ibv_grh *)b.buf, &ra));
     WANT(
         ra.is_global == 1 && !memcmp(&ra.grh.dgid, &vt.gid[0], 16),

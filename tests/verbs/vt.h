@@ -53,7 +53,7 @@ static void vt_line(const char *verdict, const char *fmt, va_list ap)
 {
     char text[900] = "", *c;
     if (fmt)
-        vsnprintf(text, sizeof text, fmt, ap);
+        vsnprintf(text, sizeof(text), fmt, ap);
     for (c = text; *c; c++)
         if (*c == '\n')
             *c = ' ';
@@ -94,9 +94,9 @@ static void vt_alarm(int sig)
     (void)sig;
     static const char m[] = "FAIL (time): no end within the time limit, expected to finish\n";
     char line[200];
-    int n = snprintf(line, sizeof line, "FAIL %s: no end within %d s, expected to finish\n",
+    int n = snprintf(line, sizeof(line), "FAIL %s: no end within %d s, expected to finish\n",
                      vt_name, VT_SECONDS);
-    if (write(1, n > 0 ? line : m, n > 0 ? (size_t)n : sizeof m - 1) < 0)
+    if (write(1, n > 0 ? line : m, n > 0 ? (size_t)n : sizeof(m) - 1) < 0)
         _exit(1);
     _exit(1);
 }
@@ -142,7 +142,7 @@ static void vt_args(int argc, char **argv, const char *name, char *dev, char *gi
     words[n++] = argv[0];
     if (getenv("VT_ARGS")) {
         static char env[512];
-        snprintf(env, sizeof env, "%s", getenv("VT_ARGS"));
+        snprintf(env, sizeof(env), "%s", getenv("VT_ARGS"));
         for (char *w = strtok(env, " "); w && n < 40; w = strtok(NULL, " "))
             words[n++] = w;
     }
@@ -296,7 +296,7 @@ static void vt_qp(struct vt_end *e)
 }
 static void vt_end(struct vt_end *e, int side, const struct vt_cfg *c)
 {
-    memset(e, 0, sizeof *e);
+    memset(e, 0, sizeof(*e));
     e->c = c ? *c : VT_RC;
     e->side = side;
     e->ctx = vt.ctx[side];
@@ -479,7 +479,7 @@ static struct ibv_wc vt_want(struct ibv_cq *cq, const char *what, uint64_t id, i
                              int opcode)
 {
     struct ibv_wc wc;
-    memset(&wc, 0xee, sizeof wc);
+    memset(&wc, 0xee, sizeof(wc));
     WANT(vt_poll(cq, &wc, 1, 8000) == 1,
          "%s: no completion within 8 s, expected wr_id %llu status %s", what,
          (unsigned long long)id, ibv_wc_status_str(status));

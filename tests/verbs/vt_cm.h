@@ -51,7 +51,7 @@ static struct rdma_cm_id *cm_ack(struct rdma_event_channel *ch, enum rdma_cm_eve
 }
 static int cm_listen(struct cm *l, const char *ip, enum rdma_port_space ps)
 {
-    memset(l, 0, sizeof *l);
+    memset(l, 0, sizeof(*l));
     l->ch = cm_channel();
     OK0(rdma_create_id(l->ch, &l->id, l, ps));
     struct sockaddr_in a = cm_addr(ip, 0);
@@ -63,7 +63,7 @@ static int cm_listen(struct cm *l, const char *ip, enum rdma_port_space ps)
 }
 static void cm_resolve(struct cm *c, const char *ip, int port, enum rdma_port_space ps)
 {
-    memset(c, 0, sizeof *c);
+    memset(c, 0, sizeof(*c));
     c->ch = cm_channel();
     OK0(rdma_create_id(c->ch, &c->id, c, ps));
     struct sockaddr_in a = cm_addr(ip, port);
@@ -120,7 +120,7 @@ static void cm_connect(struct cm *l, struct cm *s, struct cm *c, const char *ip,
     OK0(rdma_connect(c->id, &p));
     struct rdma_cm_event *e = cm_want(l->ch, RDMA_CM_EVENT_CONNECT_REQUEST, "server");
     WANT(e->listen_id == l->id && e->id != l->id, "CONNECT_REQUEST: listen_id or id wrong");
-    memset(s, 0, sizeof *s);
+    memset(s, 0, sizeof(*s));
     s->ch = l->ch;
     s->id = e->id;
     OK0(rdma_ack_cm_event(e));

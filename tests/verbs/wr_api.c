@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     x->wr_id = 30;
     x->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
     ibv_wr_send(x);
-    ibv_wr_set_inline_data(x, big, sizeof big);
+    ibv_wr_set_inline_data(x, big, sizeof(big));
     int r = ibv_wr_complete(x);
     WANT(r,
          "4096 inline bytes accepted with max_inline_data %u, expected an error of ibv_wr_complete",

@@ -18,17 +18,16 @@
 static int hello_answer(int sock)
 {
     struct ipc_hello theirs;
-    ssize_t n = ipc_recv(sock, &theirs, sizeof theirs, NULL, NULL, 0);
-
+    ssize_t n = ipc_recv(sock, &theirs, sizeof(theirs), NULL, NULL, 0);
     if (n == -ECONNRESET)
-        n = ipc_recv(sock, &theirs, sizeof theirs, NULL, NULL, 0);
+        n = ipc_recv(sock, &theirs, sizeof(theirs), NULL, NULL, 0);
     if (n == -EAGAIN)
         return -ETIMEDOUT;
     if (n < 0)
         return n == -EMSGSIZE || n == -ECONNRESET ? -EPROTO : (int)n;
-    if ((size_t)n >= sizeof theirs.hdr && theirs.hdr.type == IPC_HELLO && theirs.hdr.status < 0)
+    if ((size_t)n >= sizeof(theirs.hdr) && theirs.hdr.type == IPC_HELLO && theirs.hdr.status < 0)
         return theirs.hdr.status;
-    return n != sizeof theirs ? -EPROTO : ipc_hello_check(&theirs);
+    return n != sizeof(theirs) ? -EPROTO : ipc_hello_check(&theirs);
 }
 
 /* As liburnic says it, but that nobody has time for us. */
@@ -48,24 +47,23 @@ int admin_open_within(struct admin *a, unsigned seconds)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct ipc_hello hello;
-
     *a = (struct admin){.sock = -1};
-    int rc = ipc_socket_path(NULL, addr.sun_path, sizeof addr.sun_path);
+    int rc = ipc_socket_path(NULL, addr.sun_path, sizeof(addr.sun_path));
     if (rc < 0)
         return rc;
     a->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (a->sock < 0)
         return -errno;
     struct timeval timeout = {.tv_sec = seconds};
-    setsockopt(a->sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-    setsockopt(a->sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-    if (connect(a->sock, (struct sockaddr *)&addr, sizeof addr) < 0) {
+    setsockopt(a->sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+    setsockopt(a->sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+    if (connect(a->sock, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
         rc = not_connected(errno);
         admin_close(a);
         return rc;
     }
     ipc_hello_fill(&hello, 0);
-    rc = ipc_send(a->sock, &hello, sizeof hello, NULL, 0, 0);
+    rc = ipc_send(a->sock, &hello, sizeof(hello), NULL, 0, 0);
     if (rc == 0 || rc == -EPIPE)
         rc = hello_answer(a->sock);
     if (rc < 0)
@@ -100,7 +98,7 @@ ssize_t admin_answer(struct admin *a, void *reply, size_t cap)
             return n == -EAGAIN ? -ETIMEDOUT : n;
         if (n == 0)
             return -ENODEV;
-        if ((size_t)n < sizeof *answer)
+        if ((size_t)n < sizeof(*answer))
             return -EPROTO;
         if (answer->id != a->id)
             continue; /* of an earlier request that timed out */
@@ -128,14 +126,14 @@ int admin_devices(struct admin *a, struct ipc_device *dev, unsigned max)
         uint8_t octets[IPC_MSG_MAX];
     } reply;
     struct ipc_hdr request = {.type = IPC_DEVICE_LIST};
-    ssize_t n = admin_call(a, &request, sizeof request, -1, &reply, sizeof reply);
+    ssize_t n = admin_call(a, &request, sizeof(request), -1, &reply, sizeof(reply));
     if (n < 0)
         return (int)n;
-    if ((size_t)n < sizeof reply.list ||
-        (size_t)n < sizeof reply.list + reply.list.count * sizeof *dev)
+    if ((size_t)n < sizeof(reply.list) ||
+        (size_t)n < sizeof(reply.list) + reply.list.count * sizeof(*dev))
         return -EPROTO;
     unsigned count = reply.list.count < max ? reply.list.count : max;
-    memcpy(dev, reply.list.dev, count * sizeof *dev);
+    memcpy(dev, reply.list.dev, count * sizeof(*dev));
     return (int)count;
 }
 
@@ -145,19 +143,19 @@ int admin_json(struct admin *a, json_t *object, char **text)
         struct ipc_text text;
         uint8_t octets[IPC_MSG_MAX + 1];
     } request, reply;
-    const size_t room = IPC_MSG_MAX - sizeof request.text;
+    const size_t room = IPC_MSG_MAX - sizeof(request.text);
     size_t len = json_dumpb(object, request.text.text, room, JSON_COMPACT);
     json_decref(object);
     if (len > room)
         return -EMSGSIZE;
     request.text.hdr.type = IPC_ADMIN;
     request.text.len = (uint32_t)len;
-    ssize_t n = admin_call(a, &request, sizeof request.text + len, -1, &reply, IPC_MSG_MAX);
+    ssize_t n = admin_call(a, &request, sizeof(request.text) + len, -1, &reply, IPC_MSG_MAX);
     if (n < 0)
         return (int)n;
     reply.octets[n] = 0;
     *text = reply.text.text;
-    return (size_t)n < sizeof reply.text ? -EPROTO : 0;
+    return (size_t)n < sizeof(reply.text) ? -EPROTO : 0;
 }
 
 int admin_cc(struct admin *a, const char *device, char *text, size_t size)

@@ -104,7 +104,7 @@ void cli_errno(int rc, const char *format, ...)
     char text[512];
     va_list ap;
     va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
+    vsnprintf(text, sizeof(text), format, ap);
     va_end(ap);
     char path[PATH_SIZE];
     int state = 0;
@@ -359,7 +359,7 @@ struct json_t *cli_json_text(const char *text)
     json_t *whole = json_string(text);
     if (whole)
         return whole;
-    size_t n = strnlen(text, sizeof clean);
+    size_t n = strnlen(text, sizeof(clean));
     memcpy(clean, text, n);
     for (size_t i = 0; i < n; i++)
         if (!isascii(clean[i]))
@@ -409,13 +409,13 @@ static void draw(struct cli_progress *p, uint64_t done, const char *note, uint64
         bar[i] = i < filled ? '#' : '.';
     bar[30] = 0;
     if (p->unit) {
-        snprintf(a, sizeof a, "%" PRIu64, done);
-        snprintf(b, sizeof b, "%" PRIu64 " %s", p->total, p->unit);
-        snprintf(r, sizeof r, "%.0f/s", s > 0 ? (double)done / s : 0);
+        snprintf(a, sizeof(a), "%" PRIu64, done);
+        snprintf(b, sizeof(b), "%" PRIu64 " %s", p->total, p->unit);
+        snprintf(r, sizeof(r), "%.0f/s", s > 0 ? (double)done / s : 0);
     } else {
-        cli_fmt_octets(done, a, sizeof a);
-        cli_fmt_octets(p->total, b, sizeof b);
-        cli_fmt_rate(s > 0 ? (double)done * 8 / s : 0, r, sizeof r);
+        cli_fmt_octets(done, a, sizeof(a));
+        cli_fmt_octets(p->total, b, sizeof(b));
+        cli_fmt_rate(s > 0 ? (double)done * 8 / s : 0, r, sizeof(r));
     }
     double eta = part > 0 ? s / part - s : 0;
     fprintf(stderr, "%s%s [%s] %3.0f%%  %s of %s  %s  %.0f s left%s%s%s", p->tty ? "\r" : "",

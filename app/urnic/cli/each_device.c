@@ -43,7 +43,7 @@ static void say(const struct each_device *what)
 static void tell(enum news news)
 {
     const struct told t = {self.index, news};
-    (void)!write(self.pipe, &t, sizeof t); /* a first process that is gone doesn't matter */
+    (void)!write(self.pipe, &t, sizeof(t)); /* a first process that is gone doesn't matter */
 }
 
 void each_device_listens(void)
@@ -107,7 +107,7 @@ static void watch(struct family *f, int fd, const struct each_device *what)
         struct pollfd p = {.fd = fd, .events = POLLIN};
         struct told t;
         if (poll(&p, 1, LOOK_MS) == 1 && (p.revents & POLLIN) &&
-            read(fd, &t, sizeof t) == (ssize_t)sizeof t) {
+            read(fd, &t, sizeof(t)) == (ssize_t)sizeof(t)) {
             if (t.news == TAKEN)
                 end_others(f, t.index);
             else if (++f->listening == f->n)
@@ -149,9 +149,8 @@ static int start(struct family *f, const struct urnic_device *list, const int fd
 
 static int on_all(const struct urnic_device *list, int n, const struct each_device *what)
 {
-    struct family f = {.all = calloc((size_t)n, sizeof *f.all), .n = n, .status = CLI_OK};
+    struct family f = {.all = calloc((size_t)n, sizeof(*f.all)), .n = n, .status = CLI_OK};
     int fds[2], rc = f.all ? 0 : -ENOMEM;
-
     if (rc == 0 && pipe2(fds, O_CLOEXEC) < 0)
         rc = -errno;
     if (rc == 0) {
@@ -174,7 +173,6 @@ int each_device(const char *device, const struct each_device *what)
 {
     struct urnic_device *list = NULL;
     int n = 0, status;
-
     self.what = what;
     /* Where there is no daemon the server itself says so. */
     if (!device && urnic_get_device_list(&list, &n) == 0 && n > 1)

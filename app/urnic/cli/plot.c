@@ -24,12 +24,12 @@
 
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                       "#e69f00", "#56b4e9", "#000000", "#999933"};
-#define NCOLOURS (sizeof colours / sizeof colours[0])
+#define NCOLOURS (sizeof(colours) / sizeof(colours[0]))
 
 /* When all colours are in use they come again, dashed. */
 static const char *const dashes[] = {"", " stroke-dasharray=\"2 3\"", " stroke-dasharray=\"9 3\"",
                                      " stroke-dasharray=\"12 3 2 3\""};
-#define NDASHES (sizeof dashes / sizeof dashes[0])
+#define NDASHES (sizeof(dashes) / sizeof(dashes[0]))
 
 /* What tells a line from the others of its panel. */
 struct look {
@@ -156,7 +156,7 @@ static void head(FILE *f, double middle, double y, const char *s)
     double room = 2 * middle, takes = (double)letters(s) * BOLD;
     char extra[64] = " class=\"t\"";
     if (takes > room)
-        snprintf(extra, sizeof extra, " class=\"t\" font-size=\"%.1f\"", 12 * room / takes);
+        snprintf(extra, sizeof(extra), " class=\"t\" font-size=\"%.1f\"", 12 * room / takes);
     text(f, middle, y, "middle", extra, s);
 }
 
@@ -164,7 +164,7 @@ static void tick(FILE *f, const struct axis *x, const struct axis *y, bool verti
 {
     char label[32];
     double p = place(vertical ? y : x, v);
-    snprintf(label, sizeof label, "%.6g", fabs(v) < 1e-12 ? 0 : v);
+    snprintf(label, sizeof(label), "%.6g", fabs(v) < 1e-12 ? 0 : v);
     if (vertical) {
         fprintf(f, "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", x->from,
                 x->to, p, p);
@@ -186,7 +186,7 @@ static void categories(FILE *f, const struct plot_panel *p, const struct axis *x
         widest = fmax(widest, (double)letters(p->category[i]) * LETTER);
     bool rows = widest > each;
     if (widest > 2 * each)
-        snprintf(size, sizeof size, " font-size=\"%.1f\"", fmax(5, 12 * 2 * each / widest));
+        snprintf(size, sizeof(size), " font-size=\"%.1f\"", fmax(5, 12 * 2 * each / widest));
     for (size_t i = 0; i < p->ncategories; i++) {
         double at = place(x, (double)i);
         fprintf(f, "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", at, at,
@@ -324,7 +324,7 @@ static struct look look_among(const struct plot_panel *p, size_t i, const struct
         behind += covered && k > i;
     }
     if (before)
-        snprintf(look.over, sizeof look.over,
+        snprintf(look.over, sizeof(look.over),
                  " stroke-dasharray=\"%g %g\" stroke-dashoffset=\"%g\"", step,
                  step * (before + behind), -step * before);
     look.larger = 2.5 * (behind < 4 ? behind : 4);
@@ -351,7 +351,7 @@ static void legend(FILE *f, const struct plot_panel *p, double top)
         text(f, WIDTH - RIGHT + KEY, y, "start", "", p->line[i].name);
     }
     char more[32];
-    snprintf(more, sizeof more, "... and %u more", named - row);
+    snprintf(more, sizeof(more), "... and %u more", named - row);
     if (named > row)
         text(f, WIDTH - RIGHT + KEY, top + TOP + 8 + 15 * row, "start", "", more);
 }
@@ -389,7 +389,7 @@ static void panel(FILE *f, const struct plot_panel *p, double top)
             y.to, x.to - x.from, y.from - y.to);
     head(f, (x.from + x.to) / 2, top + 20, p->title);
     text(f, (x.from + x.to) / 2, top + HEIGHT - 10, "middle", "", p->xlabel);
-    snprintf(turn, sizeof turn, " transform=\"rotate(-90 16 %.1f)\"", (y.from + y.to) / 2);
+    snprintf(turn, sizeof(turn), " transform=\"rotate(-90 16 %.1f)\"", (y.from + y.to) / 2);
     text(f, 16, (y.from + y.to) / 2, "middle", turn, p->ylabel);
     for (size_t i = 0; i < p->nlines; i++) {
         if (!p->line[i].loose)

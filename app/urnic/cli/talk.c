@@ -116,7 +116,6 @@ int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare pr
 {
     struct pollfd p = {.fd = urnic_listener_fd(listener), .events = POLLIN};
     struct urnic_conn_attr attr = attr_of(t, 0);
-
     while (poll(&p, 1, 200) != 1)
         if (cli_stop)
             return -EINTR;
@@ -220,7 +219,6 @@ int talk_wait(struct talk *t, unsigned sends, unsigned receives)
 {
     struct urnic_wc wc[16];
     unsigned idle = 0;
-
     while (t->sent < sends || t->received < receives) {
         int n = urnic_poll_cq(t->res.cq, 16, wc);
         if (n < 0)

@@ -40,26 +40,26 @@ static int split_remote(const char *text, struct job *j)
 {
     const char *host_end = *text == '[' ? strchr(text, ']') : text;
     const char *colon = host_end ? strchr(host_end, ':') : NULL, *slash = strchr(text, '/');
-    char where[sizeof j->host + 16];
+    char where[sizeof(j->host) + 16];
     if (!colon || colon == text || (slash && slash < colon))
         return 0;
     size_t digits = strspn(colon + 1, "0123456789");
     const char *end = digits && colon[1 + digits] == ':' ? colon + 1 + digits : colon;
-    if ((size_t)(end - text) >= sizeof where || !end[1]) {
+    if ((size_t)(end - text) >= sizeof(where) || !end[1]) {
         cli_error("'%s' has not the form HOST:PATH", text);
         return -1;
     }
     memcpy(where, text, (size_t)(end - text));
     where[end - text] = 0;
     j->path = end + 1;
-    return cli_host(where, j->host, sizeof j->host, &j->port) < 0 ? -1 : 1;
+    return cli_host(where, j->host, sizeof(j->host), &j->port) < 0 ? -1 : 1;
 }
 
 /* Print the server's ERROR. */
 static int refused(const struct copy_msg *msg)
 {
     char said[COPY_TEXT];
-    cli_error("the other side says: %s", cli_plain(msg->text, said, sizeof said));
+    cli_error("the other side says: %s", cli_plain(msg->text, said, sizeof(said)));
     return -EREMOTEIO;
 }
 
@@ -179,7 +179,7 @@ static int transfer(struct copy_end *e, const struct job *j, int fd, uint64_t si
                     struct outcome *o)
 {
     struct copy_msg msg = {.type = j->put ? COPY_PUT : COPY_GET, .size = size}, ready = {0};
-    snprintf(msg.text, sizeof msg.text, "%s", j->path);
+    snprintf(msg.text, sizeof(msg.text), "%s", j->path);
     int rc = copy_send(e, &msg);
     if (rc == 0)
         rc = expect(e, &ready, COPY_READY);
@@ -228,8 +228,8 @@ static void report(const struct job *j, const struct outcome *o, bool equal)
         return;
     }
     printf("%s %s in %s, goodput %s, %" PRIu64 " packets retransmitted\n",
-           j->put ? "sent" : "fetched", cli_fmt_octets(o->octets, a, sizeof a),
-           cli_fmt_time((double)o->ns, t, sizeof t), cli_fmt_rate(goodput, b, sizeof b),
+           j->put ? "sent" : "fetched", cli_fmt_octets(o->octets, a, sizeof(a)),
+           cli_fmt_time((double)o->ns, t, sizeof(t)), cli_fmt_rate(goodput, b, sizeof(b)),
            o->retransmits);
     printf("SHA-256 here   %s\nSHA-256 there  %s  %s\n", ours, theirs,
            equal ? "equal" : "DIFFERENT");
@@ -242,7 +242,6 @@ static int copy(const struct job *j, int fd, uint64_t size)
     struct urnic_conn_attr attr;
     struct urnic_device_attr dev;
     struct outcome o = {0};
-
     int rc = urnic_open(j->device, &ctx);
     if (rc < 0) {
         cli_errno(rc, "%s", j->device ? j->device : "first device");

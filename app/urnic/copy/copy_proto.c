@@ -22,7 +22,6 @@ int copy_end_init(struct copy_end *e, struct urnic_context *ctx, unsigned access
 {
     const size_t window = (size_t)COPY_SLOTS * COPY_SLOT;
     const size_t total = window + 2ul * COPY_RECVS * sizeof(struct copy_msg);
-
     *e = (struct copy_end){0};
     int rc = resources_open(&e->res, ctx, 4 * (int)COPY_RECVS, true, total, access);
     if (rc < 0)
@@ -60,7 +59,7 @@ void copy_end_attr(struct copy_end *e, struct urnic_conn_attr *attr)
 
 static int post_recv(struct copy_end *e, struct urnic_qp *qp, unsigned i)
 {
-    struct urnic_sge sge = {(uintptr_t)&e->in[i], sizeof e->in[i], e->res.mr->lkey};
+    struct urnic_sge sge = {(uintptr_t)&e->in[i], sizeof(e->in[i]), e->res.mr->lkey};
     struct urnic_recv_wr wr = {.wr_id = ID_RECV + i, .sg_list = &sge, .num_sge = 1};
     const struct urnic_recv_wr *bad;
     return urnic_post_recv(qp, &wr, &bad);
@@ -93,7 +92,7 @@ int copy_send(struct copy_end *e, const struct copy_msg *msg)
     struct urnic_send_wr wr = {.wr_id = ID_SEND, .opcode = URNIC_WR_SEND};
     *out = *msg;
     out->magic = COPY_MAGIC;
-    return post(e, wr, (uintptr_t)out, sizeof *out);
+    return post(e, wr, (uintptr_t)out, sizeof(*out));
 }
 
 int copy_write(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey)
@@ -141,7 +140,7 @@ static int take(struct copy_end *e, const struct urnic_wc *wc, struct copy_arriv
     } else {
         out->what = COPY_MSG;
         out->msg = e->in[i];
-        if (wc->byte_len != sizeof out->msg || out->msg.magic != COPY_MAGIC)
+        if (wc->byte_len != sizeof(out->msg) || out->msg.magic != COPY_MAGIC)
             return -EPROTO;
         out->msg.text[COPY_TEXT - 1] = 0;
     }

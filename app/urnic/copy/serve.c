@@ -54,7 +54,7 @@ static int open_below(int dir, const char *path, int flags)
         char name[256];
         size_t len = strcspn(path, "/");
         bool last = path[len] == 0;
-        if (len == 0 || len >= sizeof name || (len == 2 && path[0] == '.' && path[1] == '.')) {
+        if (len == 0 || len >= sizeof(name) || (len == 2 && path[0] == '.' && path[1] == '.')) {
             close(at);
             return -EACCES;
         }
@@ -86,8 +86,8 @@ static int refuse(struct copy_end *e, int rc, const char *what)
 {
     struct copy_msg msg = {.type = COPY_ERROR};
     char said[COPY_TEXT];
-    snprintf(msg.text, sizeof msg.text, "%.280s: %.100s", what, strerror(-rc));
-    cli_error("%s", cli_plain(msg.text, said, sizeof said));
+    snprintf(msg.text, sizeof(msg.text), "%.280s: %.100s", what, strerror(-rc));
+    cli_error("%s", cli_plain(msg.text, said, sizeof(said)));
     if (copy_send(e, &msg) == 0)
         await_goodbye(e);
     return rc;
@@ -196,8 +196,8 @@ static void report(const struct server *s, const struct copy_msg *ask, uint64_t 
         cli_json(json_pack("{s:s,s:o,s:I,s:s}", "operation", done, "path", cli_json_text(ask->text),
                            "octets", (json_int_t)octets, "sha256", sha256));
     else
-        printf("%s %s %s sha256 %s\n", done, cli_plain(ask->text, path, sizeof path),
-               cli_fmt_octets(octets, size, sizeof size), sha256);
+        printf("%s %s %s sha256 %s\n", done, cli_plain(ask->text, path, sizeof(path)),
+               cli_fmt_octets(octets, size, sizeof(size)), sha256);
     fflush(stdout);
 }
 
@@ -351,7 +351,7 @@ static int run(int argc, char **argv)
         return CLI_USAGE;
     }
     s.served =
-        mmap(NULL, sizeof *s.served, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, sizeof(*s.served), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s.served == MAP_FAILED) {
         cli_error("a page of memory: %s", strerror(errno));
         close(s.dir);
@@ -361,9 +361,9 @@ static int run(int argc, char **argv)
     char says[PATH_MAX + 40];
     const struct each_device what = {
         .serve = serve, .arg = &s, .to = s.json ? stderr : stdout, .says = says};
-    snprintf(says, sizeof says, "serving %s on port %u\n", s.name, s.port);
+    snprintf(says, sizeof(says), "serving %s on port %u\n", s.name, s.port);
     status = each_device(device, &what);
-    munmap(s.served, sizeof *s.served);
+    munmap(s.served, sizeof(*s.served));
     close(s.dir);
     return status;
 }

@@ -53,8 +53,8 @@ void doctor_say(struct doctor_finding *f, enum doctor_level level, const char *t
                 const char *mend)
 {
     f->level = level;
-    snprintf(f->text, sizeof f->text, "%s", text);
-    snprintf(f->mend, sizeof f->mend, "%s", mend);
+    snprintf(f->text, sizeof(f->text), "%s", text);
+    snprintf(f->mend, sizeof(f->mend), "%s", mend);
 }
 
 /* ---- the checks ---- */
@@ -69,9 +69,9 @@ static void check_daemon(const struct doctor_subject *s, struct doctor_finding *
     admin_close(&a);
     if (n < 0) {
         doctor_say(f, DOCTOR_NOTE, "", "urnicd --device name=urn0,port=PORT,addr=IP/LEN");
-        snprintf(f->text, sizeof f->text, "no daemon answers (%s)", strerror(-n));
+        snprintf(f->text, sizeof(f->text), "no daemon answers (%s)", strerror(-n));
     } else {
-        snprintf(f->text, sizeof f->text, "a daemon runs, %d device%s", n, n == 1 ? "" : "s");
+        snprintf(f->text, sizeof(f->text), "a daemon runs, %d device%s", n, n == 1 ? "" : "s");
         f->level = DOCTOR_GOOD;
     }
 }
@@ -99,16 +99,16 @@ static void check_socket(const struct doctor_subject *s, struct doctor_finding *
     f->level = DOCTOR_GOOD;
     if (named) {
         const char *by = cli_socket_named() ? ", by --socket" : ", by " IPC_SOCKET_ENV;
-        snprintf(f->text, sizeof f->text, "the socket is %s%s", named, named == env ? by : "");
+        snprintf(f->text, sizeof(f->text), "the socket is %s%s", named, named == env ? by : "");
     } else if (!dir || dir[0] != '/') {
-        snprintf(f->text, sizeof f->text, "the socket is " IPC_SOCKET_TMP, (unsigned)geteuid());
+        snprintf(f->text, sizeof(f->text), "the socket is " IPC_SOCKET_TMP, (unsigned)geteuid());
     } else if (access(dir, W_OK) == 0) {
-        snprintf(f->text, sizeof f->text, "the socket is %s/" IPC_SOCKET_USER, dir);
+        snprintf(f->text, sizeof(f->text), "the socket is %s/" IPC_SOCKET_USER, dir);
     } else {
         f->level = DOCTOR_MISSING;
-        snprintf(f->text, sizeof f->text, "no socket can be made below XDG_RUNTIME_DIR, %s: %s",
+        snprintf(f->text, sizeof(f->text), "no socket can be made below XDG_RUNTIME_DIR, %s: %s",
                  dir, strerror(errno));
-        snprintf(f->mend, sizeof f->mend, "unset XDG_RUNTIME_DIR   # then it is " IPC_SOCKET_TMP,
+        snprintf(f->mend, sizeof(f->mend), "unset XDG_RUNTIME_DIR   # then it is " IPC_SOCKET_TMP,
                  (unsigned)geteuid());
     }
 }
@@ -117,14 +117,14 @@ static void check_socket(const struct doctor_subject *s, struct doctor_finding *
 static bool can_make(const char *path)
 {
     char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", path);
+    snprintf(folder, sizeof(folder), "%s", path);
     return access(access(path, F_OK) ? dirname(folder) : path, W_OK) == 0;
 }
 
 static void say_path(struct doctor_finding *f, const char *path, const char *what)
 {
     f->level = DOCTOR_MISSING;
-    snprintf(f->text, sizeof f->text, "%.150s can't be %s: %s", path, what, strerror(errno));
+    snprintf(f->text, sizeof(f->text), "%.150s can't be %s: %s", path, what, strerror(errno));
 }
 
 static void check_pcap(const struct doctor_subject *s, struct doctor_finding *f)
@@ -132,8 +132,8 @@ static void check_pcap(const struct doctor_subject *s, struct doctor_finding *f)
     char from[PATH_MAX], to[PATH_MAX];
     size_t n = strcspn(s->rest, ",");
     const char *second = s->rest + n + (s->rest[n] == ',');
-    snprintf(from, sizeof from, "%.*s", (int)n, s->rest);
-    snprintf(to, sizeof to, "%.*s", (int)strcspn(second, ","), second);
+    snprintf(from, sizeof(from), "%.*s", (int)n, s->rest);
+    snprintf(to, sizeof(to), "%.*s", (int)strcspn(second, ","), second);
     doctor_say(f, DOCTOR_GOOD, "the files can be read and written", "");
     if (*from && access(from, R_OK))
         say_path(f, from, "read");
@@ -145,7 +145,7 @@ static void check_memif(const struct doctor_subject *s, struct doctor_finding *f
 {
     bool server = strstr(s->rest, ",role=server");
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%.*s", (int)strcspn(s->rest, ","), s->rest);
+    snprintf(path, sizeof(path), "%.*s", (int)strcspn(s->rest, ","), s->rest);
     doctor_say(f, DOCTOR_GOOD, "the socket can be made or reached", "");
     if (server && *path != '@' && !can_make(path))
         say_path(f, path, "made");
@@ -158,7 +158,7 @@ static void check_plugin(const struct doctor_subject *s, struct doctor_finding *
 {
     char path[PATH_MAX];
     (void)s;
-    if (io_dpdk_plugin(path, sizeof path) == 0)
+    if (io_dpdk_plugin(path, sizeof(path)) == 0)
         doctor_say(f, DOCTOR_GOOD, "the DPDK driver is installed", "");
     else
         doctor_say(f, DOCTOR_MISSING,
@@ -171,10 +171,10 @@ static void rights(enum dpdk_kind kind, struct doctor_finding *f)
     const struct dpdk_need *need = dpdk_hint_need(kind);
     bool has = !(need->caps & ~doctor_rights());
     f->level = has ? DOCTOR_GOOD : DOCTOR_MISSING;
-    snprintf(f->text, sizeof f->text, has ? "%s ports can be opened: %s" : "%s ports need %s",
+    snprintf(f->text, sizeof(f->text), has ? "%s ports can be opened: %s" : "%s ports need %s",
              dpdk_kind_name(kind), need->names);
     if (!has)
-        snprintf(f->mend, sizeof f->mend, "setcap %s+ep $(command -v urnicd)", need->args);
+        snprintf(f->mend, sizeof(f->mend), "setcap %s+ep $(command -v urnicd)", need->args);
 }
 
 static void check_packet_rights(const struct doctor_subject *s, struct doctor_finding *f)
@@ -208,7 +208,7 @@ static void check_cores(const struct doctor_subject *s, struct doctor_finding *f
 {
     (void)s;
     long n = sysconf(_SC_NPROCESSORS_ONLN);
-    snprintf(f->text, sizeof f->text, "%ld core%s online%s", n, n == 1 ? "" : "s",
+    snprintf(f->text, sizeof(f->text), "%ld core%s online%s", n, n == 1 ? "" : "s",
              n == 1 ? ": use --idle auto (the default), never poll" : "");
     f->level = n == 1 ? DOCTOR_NOTE : DOCTOR_GOOD;
 }
@@ -250,16 +250,16 @@ static struct doctor_subject understand(const char *spec)
     struct doctor_subject s = {.kinds = ALL, .everything = !spec};
     if (!spec)
         return s;
-    if (strncmp(spec, prefix, sizeof prefix - 1)) {
+    if (strncmp(spec, prefix, sizeof(prefix) - 1)) {
         s.kinds = NOT_DPDK | (!strncmp(spec, "pcap:", 5) ? PCAP : 0) |
                   (!strncmp(spec, "memif:", 6) ? MEMIF : 0) | (!strncmp(spec, "udp:", 4) ? UDP : 0);
         if (s.kinds & UDP)
-            snprintf(s.dpdk.iface, sizeof s.dpdk.iface, "%.*s", (int)strcspn(spec + 4, ","),
+            snprintf(s.dpdk.iface, sizeof(s.dpdk.iface), "%.*s", (int)strcspn(spec + 4, ","),
                      spec + 4);
         s.rest = strchr(spec, ':') + 1;
         return s;
     }
-    dpdk_spec_parse(spec + sizeof prefix - 1, &s.dpdk, NULL, 0);
+    dpdk_spec_parse(spec + sizeof(prefix) - 1, &s.dpdk, NULL, 0);
     s.kinds = DPDK_BIT(s.dpdk.kind);
     s.spec = spec;
     return s;
@@ -278,7 +278,7 @@ static void print_finding(const char *check, const struct doctor_finding *f, boo
         printf("%-19s $ %s\n", "", f->mend);
 }
 
-#define CHECKS (sizeof checks / sizeof checks[0])
+#define CHECKS (sizeof(checks) / sizeof(checks[0]))
 
 /* All checks, and what they find. False: something is missing. Where urnicd itself has opened the
  * port, what a check missed is no more than a note. */
@@ -319,7 +319,7 @@ static int run(int argc, char **argv)
     if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
         return CLI_USAGE;
     char err[512];
-    if (argv[optind] && io_check(argv[optind], err, sizeof err) < 0) {
+    if (argv[optind] && io_check(argv[optind], err, sizeof(err)) < 0) {
         cli_error("%s", err);
         return CLI_USAGE;
     }

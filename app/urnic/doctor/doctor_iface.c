@@ -30,27 +30,27 @@ void doctor_iface(const struct doctor_subject *s, struct doctor_finding *f)
     }
     if (!if_nametoindex(s->dpdk.iface)) {
         doctor_say(f, DOCTOR_MISSING, "", "ip -br link");
-        snprintf(f->text, sizeof f->text, "interface '%s' does not exist", s->dpdk.iface);
+        snprintf(f->text, sizeof(f->text), "interface '%s' does not exist", s->dpdk.iface);
         return;
     }
     if (netdev_is_ethernet(s->dpdk.iface)) {
         f->level = DOCTOR_MISSING;
-        snprintf(f->text, sizeof f->text, "interface '%s' carries no Ethernet frames",
+        snprintf(f->text, sizeof(f->text), "interface '%s' carries no Ethernet frames",
                  s->dpdk.iface);
         return;
     }
-    snprintf(path, sizeof path, "/sys/class/net/%s/operstate", s->dpdk.iface);
-    doctor_read(path, text, sizeof text);
+    snprintf(path, sizeof(path), "/sys/class/net/%s/operstate", s->dpdk.iface);
+    doctor_read(path, text, sizeof(text));
     if (strcmp(text, "down") == 0) {
         f->level = DOCTOR_NOTE; /* af_packet and af_xdp have the right to bring it up */
-        snprintf(f->text, sizeof f->text, "interface '%s' is down: urnicd brings it up",
+        snprintf(f->text, sizeof(f->text), "interface '%s' is down: urnicd brings it up",
                  s->dpdk.iface);
-        snprintf(f->mend, sizeof f->mend, "ip link set %s up", s->dpdk.iface);
+        snprintf(f->mend, sizeof(f->mend), "ip link set %s up", s->dpdk.iface);
         return;
     }
     bool works = strcmp(text, "up") == 0 || strcmp(text, "unknown") == 0;
     f->level = works ? DOCTOR_GOOD : DOCTOR_NOTE;
-    snprintf(f->text, sizeof f->text, "interface '%s' is %s (%s)", s->dpdk.iface,
+    snprintf(f->text, sizeof(f->text), "interface '%s' is %s (%s)", s->dpdk.iface,
              works ? "there" : "up, but its other end isn't", text);
 }
 
@@ -66,8 +66,8 @@ static bool is_small_mtu(const struct doctor_subject *s, long mtu, struct doctor
     if (path_mtu(mtu) > 0)
         return false;
     f->level = DOCTOR_MISSING;
-    snprintf(f->text, sizeof f->text, "MTU %ld is too small for any path MTU", mtu);
-    snprintf(f->mend, sizeof f->mend, "ip link set %s mtu 1500", s->dpdk.iface);
+    snprintf(f->text, sizeof(f->text), "MTU %ld is too small for any path MTU", mtu);
+    snprintf(f->mend, sizeof(f->mend), "ip link set %s mtu 1500", s->dpdk.iface);
     return true;
 }
 
@@ -76,24 +76,24 @@ static void say_xdp_mtu(const struct doctor_subject *s, long mtu, struct doctor_
 {
     if (mtu > XDP_MTU_MAX) {
         f->level = DOCTOR_MISSING;
-        snprintf(f->text, sizeof f->text, "MTU %ld is more than the %d of af_xdp", mtu,
+        snprintf(f->text, sizeof(f->text), "MTU %ld is more than the %d of af_xdp", mtu,
                  XDP_MTU_MAX);
     } else {
         bool most = path_mtu(mtu) == XDP_PATH_MTU;
         f->level = most ? DOCTOR_GOOD : DOCTOR_NOTE;
-        snprintf(f->text, sizeof f->text, "MTU %ld gives path MTU %u%s", mtu, path_mtu(mtu),
+        snprintf(f->text, sizeof(f->text), "MTU %ld gives path MTU %u%s", mtu, path_mtu(mtu),
                  most ? ", the most of af_xdp" : "");
     }
     if (f->level != DOCTOR_GOOD)
-        snprintf(f->mend, sizeof f->mend, "ip link set %s mtu %d   # of a veth pair both ends",
+        snprintf(f->mend, sizeof(f->mend), "ip link set %s mtu %d   # of a veth pair both ends",
                  s->dpdk.iface, XDP_MTU_MAX);
 }
 
 void doctor_mtu(const struct doctor_subject *s, struct doctor_finding *f)
 {
     char path[160], text[64] = "";
-    snprintf(path, sizeof path, "/sys/class/net/%s/mtu", s->dpdk.iface);
-    if (!s->dpdk.iface[0] || !doctor_read(path, text, sizeof text)) {
+    snprintf(path, sizeof(path), "/sys/class/net/%s/mtu", s->dpdk.iface);
+    if (!s->dpdk.iface[0] || !doctor_read(path, text, sizeof(text))) {
         doctor_say(f, DOCTOR_NOTE, "an MTU of 4192 or more gives path MTU 4096, 1500 gives 1024",
                    "ip link set IFACE mtu 9000");
         return;
@@ -105,10 +105,10 @@ void doctor_mtu(const struct doctor_subject *s, struct doctor_finding *f)
         say_xdp_mtu(s, mtu, f);
         return;
     }
-    snprintf(f->text, sizeof f->text, "MTU %ld gives path MTU %u", mtu, path_mtu(mtu));
+    snprintf(f->text, sizeof(f->text), "MTU %ld gives path MTU %u", mtu, path_mtu(mtu));
     f->level = path_mtu(mtu) == WIRE_MTU_MAX ? DOCTOR_GOOD : DOCTOR_NOTE;
     if (f->level != DOCTOR_GOOD)
-        snprintf(f->mend, sizeof f->mend, "ip link set %s mtu 9000   # if the network allows",
+        snprintf(f->mend, sizeof(f->mend), "ip link set %s mtu 9000   # if the network allows",
                  s->dpdk.iface);
 }
 
@@ -153,7 +153,7 @@ void doctor_addresses(const struct doctor_subject *s, struct doctor_finding *f)
             getnameinfo(i->ifa_addr,
                         family == AF_INET ? sizeof(struct sockaddr_in)
                                           : sizeof(struct sockaddr_in6),
-                        first, sizeof first, NULL, 0, NI_NUMERICHOST);
+                        first, sizeof(first), NULL, 0, NI_NUMERICHOST);
     }
     freeifaddrs(all);
     if (!n) {
@@ -161,10 +161,10 @@ void doctor_addresses(const struct doctor_subject *s, struct doctor_finding *f)
         return;
     }
     f->level = DOCTOR_NOTE;
-    snprintf(f->text, sizeof f->text,
+    snprintf(f->text, sizeof(f->text),
              "the kernel has %u address%s on this interface (%s): don't give urnicd the same, or "
              "the kernel refuses what comes for it",
              n, n == 1 ? "" : "es", first);
     if (v6)
-        snprintf(f->mend, sizeof f->mend, "sysctl net.ipv6.conf.%s.disable_ipv6=1", s->dpdk.iface);
+        snprintf(f->mend, sizeof(f->mend), "sysctl net.ipv6.conf.%s.disable_ipv6=1", s->dpdk.iface);
 }

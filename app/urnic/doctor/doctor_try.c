@@ -29,11 +29,10 @@ static void find_urnicd(char path[PATH_MAX])
 {
     static const char *const beside[] = {"../urnicd/urnicd", "urnicd"};
     char folder[PATH_MAX - 20];
-    ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
-
+    ssize_t n = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
     folder[n > 0 ? n : 0] = '\0';
     char *slash = strrchr(folder, '/');
-    for (size_t i = 0; slash && i < sizeof beside / sizeof beside[0]; i++) {
+    for (size_t i = 0; slash && i < sizeof(beside) / sizeof(beside[0]); i++) {
         *slash = '\0';
         snprintf(path, PATH_MAX, "%s/%s", folder, beside[i]);
         if (access(path, X_OK) == 0)
@@ -46,18 +45,17 @@ static void find_urnicd(char path[PATH_MAX])
 static const char *not_tried(const struct doctor_subject *s)
 {
     char path[160], text[64] = "";
-
     if (s->dpdk.kind == DPDK_AF_XDP)
         return "it would take the interface's frames from the kernel";
     if (!strncmp(s->dpdk.name, "net_pcap", strlen("net_pcap")))
         return "it would overwrite a file";
     if (s->dpdk.kind != DPDK_AF_PACKET || !if_nametoindex(s->dpdk.iface))
         return NULL;
-    snprintf(path, sizeof path, "/sys/class/net/%s/operstate", s->dpdk.iface);
-    if (doctor_read(path, text, sizeof text) && !strcmp(text, "down"))
+    snprintf(path, sizeof(path), "/sys/class/net/%s/operstate", s->dpdk.iface);
+    if (doctor_read(path, text, sizeof(text)) && !strcmp(text, "down"))
         return "it would bring the interface up";
-    snprintf(path, sizeof path, "/sys/class/net/%s/mtu", s->dpdk.iface);
-    if (s->dpdk.mtu && doctor_read(path, text, sizeof text) &&
+    snprintf(path, sizeof(path), "/sys/class/net/%s/mtu", s->dpdk.iface);
+    if (s->dpdk.mtu && doctor_read(path, text, sizeof(text)) &&
         strtoul(text, NULL, 10) < s->dpdk.mtu)
         return "it would raise the interface's MTU";
     return NULL;
@@ -67,7 +65,6 @@ static const char *not_tried(const struct doctor_subject *s)
 static pid_t begin(const char *urnicd, const char *spec, int *out)
 {
     int ends[2];
-
     if (pipe(ends) < 0)
         return -errno;
     pid_t pid = fork();
@@ -93,7 +90,6 @@ static void listen_to(int fd, char *text, size_t size)
 {
     size_t n = 0;
     struct pollfd p = {.fd = fd, .events = POLLIN};
-
     while (poll(&p, 1, TRY_S * 1000) > 0) {
         if (n > size / 2) {
             memmove(text, text + n / 2, n - n / 2);
@@ -113,12 +109,11 @@ static const char *reason(char *text)
     static const char mark[] = "error daemon: ";
     const char *found = NULL, *last = "it says nothing";
     char *save = NULL;
-
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         const char *at = strstr(line, mark);
         last = line;
         if (at)
-            found = at + sizeof mark - 1;
+            found = at + sizeof(mark) - 1;
     }
     return found ? found : last;
 }
@@ -128,9 +123,8 @@ static void find_mend(struct doctor_finding *f)
 {
     const char *from = strchr(f->text, '`');
     const char *to = from ? strchr(from + 1, '`') : NULL;
-
     if (to)
-        snprintf(f->mend, sizeof f->mend, "%.*s", (int)(to - from - 1), from + 1);
+        snprintf(f->mend, sizeof(f->mend), "%.*s", (int)(to - from - 1), from + 1);
 }
 
 uint64_t doctor_rights(void)
@@ -138,9 +132,8 @@ uint64_t doctor_rights(void)
     char urnicd[PATH_MAX];
     struct vfs_cap_data caps;
     uint64_t own = dpdk_hint_effective();
-
     find_urnicd(urnicd);
-    if (getxattr(urnicd, "security.capability", &caps, sizeof caps) < (ssize_t)XATTR_CAPS_SZ_2)
+    if (getxattr(urnicd, "security.capability", &caps, sizeof(caps)) < (ssize_t)XATTR_CAPS_SZ_2)
         return own;
     if (!(le32toh(caps.magic_etc) & VFS_CAP_FLAGS_EFFECTIVE))
         return own;
@@ -150,7 +143,7 @@ uint64_t doctor_rights(void)
 void doctor_refused(struct doctor_finding *f, const char *text)
 {
     f->level = DOCTOR_MISSING;
-    snprintf(f->text, sizeof f->text, "%s", text);
+    snprintf(f->text, sizeof(f->text), "%s", text);
     find_mend(f);
 }
 
@@ -159,20 +152,19 @@ void doctor_try(const struct doctor_subject *s, struct doctor_finding *f)
     char urnicd[PATH_MAX], text[8192];
     const char *why = s->spec ? not_tried(s) : "no port was named";
     int out = -1, status = 0;
-
     if (why) {
         f->level = DOCTOR_NOTE;
-        snprintf(f->text, sizeof f->text, "the port was not opened: %s", why);
+        snprintf(f->text, sizeof(f->text), "the port was not opened: %s", why);
         return;
     }
     find_urnicd(urnicd);
     pid_t pid = begin(urnicd, s->spec, &out);
     if (pid < 0) {
         f->level = DOCTOR_NOTE;
-        snprintf(f->text, sizeof f->text, "the port was not opened: %s", strerror(-(int)pid));
+        snprintf(f->text, sizeof(f->text), "the port was not opened: %s", strerror(-(int)pid));
         return;
     }
-    listen_to(out, text, sizeof text);
+    listen_to(out, text, sizeof(text));
     close(out);
     if (waitpid(pid, &status, WNOHANG) == 0 && usleep(200000) == 0 &&
         waitpid(pid, &status, WNOHANG) == 0) {

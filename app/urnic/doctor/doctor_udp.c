@@ -44,20 +44,19 @@ void doctor_udp_addresses(const struct doctor_subject *s, struct doctor_finding 
     struct ifaddrs *all = NULL;
     char first[INET6_ADDRSTRLEN] = "";
     unsigned n = 0;
-
     getifaddrs(&all);
     while (nth(all, s->dpdk.iface, n))
         n++;
     if (n > 0) {
         const struct sockaddr *sa = nth(all, s->dpdk.iface, 0)->ifa_addr;
-        getnameinfo(sa, size_of(sa), first, sizeof first, NULL, 0, NI_NUMERICHOST);
-        snprintf(f->text, sizeof f->text,
+        getnameinfo(sa, size_of(sa), first, sizeof(first), NULL, 0, NI_NUMERICHOST);
+        snprintf(f->text, sizeof(f->text),
                  "the device will have the interface's %u address%s (%s%s)", n, n == 1 ? "" : "es",
                  first, n == 1 ? "" : ", ...");
     } else {
         doctor_say(f, DOCTOR_MISSING, "the interface has no address", "");
-        snprintf(f->mend, sizeof f->mend, "ip addr add 192.0.2.1/24 dev %s   # one of your network",
-                 s->dpdk.iface);
+        snprintf(f->mend, sizeof(f->mend),
+                 "ip addr add 192.0.2.1/24 dev %s   # one of your network", s->dpdk.iface);
     }
     freeifaddrs(all);
 }
@@ -68,7 +67,6 @@ void doctor_udp_port(const struct doctor_subject *s, struct doctor_finding *f)
     const struct ifaddrs *i;
     struct ifaddrs *all = NULL;
     char holder[160];
-
     doctor_say(f, DOCTOR_GOOD, "UDP port 4791 is free", "");
     getifaddrs(&all);
     for (unsigned n = 0; (i = nth(all, s->dpdk.iface, n)); n++) {
@@ -86,10 +84,10 @@ void doctor_udp_port(const struct doctor_subject *s, struct doctor_finding *f)
             close(fd);
         if (!taken)
             continue;
-        udp_holder(WIRE_UDP_PORT, holder, sizeof holder);
+        udp_holder(WIRE_UDP_PORT, holder, sizeof(holder));
         f->level = DOCTOR_MISSING;
-        snprintf(f->text, sizeof f->text, "UDP port 4791 is taken by %s", holder);
-        snprintf(f->mend, sizeof f->mend,
+        snprintf(f->text, sizeof(f->text), "UDP port 4791 is taken by %s", holder);
+        snprintf(f->mend, sizeof(f->mend),
                  "ss -lunp sport = 4791   # end it; rdma_rxe: modprobe -r rdma_rxe");
         break;
     }
@@ -99,18 +97,17 @@ void doctor_udp_port(const struct doctor_subject *s, struct doctor_finding *f)
 void doctor_udp_buffer(const struct doctor_subject *s, struct doctor_finding *f)
 {
     char text[64] = "0";
-
     (void)s;
-    doctor_read("/proc/sys/net/core/rmem_max", text, sizeof text);
+    doctor_read("/proc/sys/net/core/rmem_max", text, sizeof(text));
     long n = strtol(text, NULL, 10);
     if (dpdk_hint_effective() & NET_ADMIN) {
         doctor_say(f, DOCTOR_GOOD, "CAP_NET_ADMIN: sockets get the buffers that they ask for", "");
         return;
     }
     f->level = n >= BUFFER_WANTED ? DOCTOR_GOOD : DOCTOR_NOTE;
-    snprintf(f->text, sizeof f->text, "sockets get buffers of %ld KiB%s", n / 1024,
+    snprintf(f->text, sizeof(f->text), "sockets get buffers of %ld KiB%s", n / 1024,
              n >= BUFFER_WANTED ? "" : ": a fast sender overruns them");
-    snprintf(f->mend, sizeof f->mend,
+    snprintf(f->mend, sizeof(f->mend),
              "sysctl -w net.core.rmem_max=8388608 net.core.wmem_max=8388608   # before the daemon "
              "starts");
 }
@@ -121,8 +118,7 @@ static bool has_module(const char *name)
     size_t len = strlen(name);
     bool found = false;
     FILE *f = fopen("/proc/modules", "re");
-
-    while (f && !found && fgets(line, sizeof line, f))
+    while (f && !found && fgets(line, sizeof(line), f))
         found = strncmp(line, name, len) == 0 && line[len] == ' ';
     if (f)
         fclose(f);

@@ -88,7 +88,7 @@ static void report(struct session *s, const char *path, const struct drill_scrip
     }
     char line[16] = ", at its end"; /* of the script: no statement is at fault */
     if (r->line)
-        snprintf(line, sizeof line, ":%u", r->line);
+        snprintf(line, sizeof(line), ":%u", r->line);
     printf("%-6s %s%s: %s (first PSN 0x%06x, %.3f ms)\n", drill_verdict_names[r->verdict], path,
            line, r->what, psn, (double)r->ns / 1e6);
     if (*r->expected)
@@ -257,7 +257,7 @@ static int take_addr(const char *option, const char *text, struct wire_addr *out
 static bool known_server(const char *name)
 {
     static const char *const names[] = {DRILL_TARGET, "rping", "ucmatose"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (!strcmp(name, names[i]))
             return true;
     cli_error("--server: '%s' is none of %s, %s, %s", name, names[0], names[1], names[2]);
@@ -277,7 +277,7 @@ static int open_wire(struct session *s)
         return CLI_USAGE;
     }
     const char *slash = strchr(s->opt->addr, '/');
-    snprintf(text, sizeof text, "%.*s", (int)(slash ? slash - s->opt->addr : 63), s->opt->addr);
+    snprintf(text, sizeof(text), "%.*s", (int)(slash ? slash - s->opt->addr : 63), s->opt->addr);
     if (take_addr("--addr", text, &p.addr) < 0)
         return CLI_USAGE;
     bool v4 = wire_addr_is_v4(&p.addr);
@@ -286,18 +286,18 @@ static int open_wire(struct session *s)
         return CLI_USAGE;
     p.prefix = (unsigned)prefix;
     p.service = SERVICE;
-    if (cli_host(s->opt->peer, text, sizeof text, &p.service) < 0 ||
+    if (cli_host(s->opt->peer, text, sizeof(text), &p.service) < 0 ||
         take_addr("--peer", text, &p.peer) < 0)
         return CLI_USAGE;
     if (wire_addr_is_v4(&p.peer) != v4) {
         cli_error("--addr and --peer are of different IP versions");
         return CLI_USAGE;
     }
-    if (io_check(p.port, err, sizeof err) < 0) {
+    if (io_check(p.port, err, sizeof(err)) < 0) {
         cli_error("--port %s: %s", p.port, err);
         return CLI_USAGE;
     }
-    int rc = drill_host_open(&p, &s->host, &s->wire, err, sizeof err);
+    int rc = drill_host_open(&p, &s->host, &s->wire, err, sizeof(err));
     if (rc < 0)
         cli_error("--port %s: %s", p.port, *err ? err : strerror(-rc));
     return rc == 0 ? CLI_OK : rc == -EINVAL ? CLI_USAGE : CLI_FAIL;

@@ -43,7 +43,7 @@ static bool room_for_frame(struct drill_record *r)
     if (r->nframes < r->cap)
         return true;
     size_t cap = r->cap ? 2 * r->cap : 1024;
-    struct drill_record_frame *more = reallocarray(r->frames, cap, sizeof *more);
+    struct drill_record_frame *more = reallocarray(r->frames, cap, sizeof(*more));
     if (!more)
         return false;
     r->frames = more;
@@ -86,7 +86,7 @@ void drill_record_run_over(struct drill_record *r, uint64_t took)
     if (!r->out)
         return;
     if (r->nframes)
-        qsort(r->frames, r->nframes, sizeof *r->frames, by_time);
+        qsort(r->frames, r->nframes, sizeof(*r->frames), by_time);
     for (size_t i = 0; i < r->nframes; i++) {
         struct drill_record_frame *f = &r->frames[i];
         pcapng_packet(r->out, r->interface, r->clock + f->ns,

@@ -86,7 +86,7 @@ static void put_mads(struct drill_host *h)
                              .payload_len = CM_MAD_LEN};
         memcpy(p.dmac, h->dmac, 6);
         memcpy(p.smac, h->io->caps.mac, 6);
-        size_t at = wire_build(frame, sizeof frame, &p);
+        size_t at = wire_build(frame, sizeof(frame), &p);
         if (!at)
             continue;
         memcpy(frame + at, out.mad, CM_MAD_LEN);
@@ -100,7 +100,7 @@ static void put_net(struct drill_host *h)
 {
     uint8_t frame[NET_TX_MAX];
     size_t n;
-    while ((n = net_tx(h->net, frame, sizeof frame, cli_now())))
+    while ((n = net_tx(h->net, frame, sizeof(frame), cli_now())))
         put(h, frame, (uint32_t)n);
 }
 
@@ -125,7 +125,7 @@ static void sort(struct drill_host *h, const struct io_frame *f, uint64_t now)
         return;
     enum wire_verdict v = wire_parse(f->data, f->len, WIRE_P_LOOPBACK | WIRE_P_SELECTIVE, &p);
     if (v == WIRE_NOT_ROCE) {
-        size_t n = net_rx(h->net, f->data, f->len, now, reply, sizeof reply);
+        size_t n = net_rx(h->net, f->data, f->len, now, reply, sizeof(reply));
         if (n)
             put(h, reply, (uint32_t)n);
     } else if (v == WIRE_OK && p.dqpn == WIRE_QPN_GSI) {
@@ -294,7 +294,7 @@ static int wire_connect(void *arg, const struct drill_wish *wish, struct drill_p
         .retry_count = 7,
         .rnr_retry_count = 7,
         .priv = priv,
-        .priv_len = sizeof priv};
+        .priv_len = sizeof(priv)};
     rc = cm_connect(h->cm, &p, h, cli_now(), &h->conn);
     if (rc < 0) {
         snprintf(err, size, "%s", strerror(-rc));
@@ -329,7 +329,7 @@ static int host_parts(struct drill_host *h, char *err, size_t size)
         snprintf(err, size, "%s sends what the kernel lets it, not what a script says", h->p.port);
         return -EINVAL;
     }
-    if (getrandom(cp.key, sizeof cp.key, 0) != (ssize_t)sizeof cp.key)
+    if (getrandom(cp.key, sizeof(cp.key), 0) != (ssize_t)sizeof(cp.key))
         return -EIO;
     h->next_qpn = QPN_FIRST | ((uint32_t)cp.key[0] & QPN_MASK);
     memcpy(nc.mac, h->io->caps.mac, 6);
@@ -338,7 +338,7 @@ static int host_parts(struct drill_host *h, char *err, size_t size)
         memcpy(nc.mac, (uint8_t[]){2, 0xD, 0x21, 0x11, 0, 1}, 6);
         memcpy(h->io->caps.mac, nc.mac, 6);
     }
-    h->frames = calloc(FRAMES, sizeof *h->frames);
+    h->frames = calloc(FRAMES, sizeof(*h->frames));
     h->cm = cm_create(&cp);
     h->net = net_port_new(&nc, cli_now());
     if (!h->frames || !h->cm || !h->net)
@@ -352,7 +352,7 @@ static int host_parts(struct drill_host *h, char *err, size_t size)
 int drill_host_open(const struct drill_host_params *p, struct drill_host **out,
                     struct drill_wire *wire, char *err, size_t size)
 {
-    struct drill_host *h = calloc(1, sizeof *h);
+    struct drill_host *h = calloc(1, sizeof(*h));
     *err = 0;
     if (!h)
         return -ENOMEM;

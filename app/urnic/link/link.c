@@ -62,10 +62,10 @@ static int address(const char *option, const char *text, bool prefix, struct ipc
     size_t len = strcspn(text, "/");
     uint64_t bits = 0;
     bool v4 = false;
-    if (len < sizeof ip) {
+    if (len < sizeof(ip)) {
         memcpy(ip, text, len);
         ip[len] = 0;
-        memset(out->ip, 0, sizeof out->ip);
+        memset(out->ip, 0, sizeof(out->ip));
         if (inet_pton(AF_INET, ip, out->ip + 12) == 1) {
             out->ip[10] = out->ip[11] = 0xFF;
             v4 = true;
@@ -90,7 +90,7 @@ static int call(void *request, size_t len)
     struct ipc_hdr reply;
     int rc = admin_open(&a);
     if (rc == 0) {
-        ssize_t n = admin_call(&a, request, len, -1, &reply, sizeof reply);
+        ssize_t n = admin_call(&a, request, len, -1, &reply, sizeof(reply));
         rc = n < 0 ? (int)n : 0;
     }
     admin_close(&a);
@@ -191,9 +191,9 @@ static int run(int argc, char **argv)
     const char *device = argv[optind];
     admin_set_device(j.link.device, device);
     admin_set_device(j.addr.device, device);
-    int rc = j.link.mask ? call(&j.link, sizeof j.link) : 0;
+    int rc = j.link.mask ? call(&j.link, sizeof(j.link)) : 0;
     if (rc == 0 && j.addr.hdr.type)
-        rc = call(&j.addr, sizeof j.addr);
+        rc = call(&j.addr, sizeof(j.addr));
     if (rc < 0) {
         cli_errno(rc, "%s", device);
         return CLI_FAIL;

@@ -79,7 +79,7 @@ static void on_finding(void *ctx, const struct lint_finding *f)
         return;
     if (run->findings == run->room && run->room < KEEP_MAX) {
         size_t room = run->room ? 2 * run->room : 32;
-        void *more = realloc(run->finding, room * sizeof *run->finding);
+        void *more = realloc(run->finding, room * sizeof(*run->finding));
         if (more) {
             run->finding = more;
             run->room = room;
@@ -104,7 +104,7 @@ static int by_number(const void *a, const void *b)
 /* Pairs of flows, numbered by their first packet. */
 static struct lint_connection *connections(const struct lint *l, uint32_t flows, uint32_t *count)
 {
-    struct lint_connection *list = calloc(flows ? flows : 1, sizeof *list);
+    struct lint_connection *list = calloc(flows ? flows : 1, sizeof(*list));
     *count = 0;
     for (uint32_t i = 0; list && i < flows; i++) {
         struct lint_flow_info info, other = {0};
@@ -130,7 +130,7 @@ uint32_t lint_connection_of(const struct lint_result *r, uint32_t flow)
 /* Which connection is a flow of? NULL: there are none, or no memory. */
 static uint32_t *numbers(const struct lint_result *r, uint32_t flows)
 {
-    uint32_t *number = r->connections ? calloc(flows, sizeof *number) : NULL;
+    uint32_t *number = r->connections ? calloc(flows, sizeof(*number)) : NULL;
     for (uint32_t i = 0; number && i < r->connections; i++)
         for (unsigned k = 0; k < 2; k++)
             if (r->connection[i].flow[k] < flows)
@@ -144,7 +144,7 @@ static void select_findings(struct run *run, struct lint_result *r)
     const struct options *o = run->opt;
     size_t n = 0;
     if (run->findings)
-        qsort(run->finding, run->findings, sizeof *run->finding, by_number);
+        qsort(run->finding, run->findings, sizeof(*run->finding), by_number);
     for (size_t i = 0; i < run->findings; i++) {
         const struct lint_finding *f = &run->finding[i];
         if (o->connection && lint_connection_of(r, f->flow) != o->connection)
@@ -273,7 +273,7 @@ static int report(const struct options *o)
         cli_error("--html %s: that is the capture itself", o->html);
         return CLI_USAGE;
     }
-    if (lint_read_open(o->path, &cap, why, sizeof why) < 0) {
+    if (lint_read_open(o->path, &cap, why, sizeof(why)) < 0) {
         cli_error("%s: %s", o->path, why);
         return CLI_USAGE;
     }

@@ -42,12 +42,11 @@ static void html_packet(struct lint_writer *w, const struct lint_frame *f,
 {
     struct html *h = (struct html *)w;
     char dump[LINT_DUMP_MAX];
-
     if (v->kind == LINT_OTHER || v->flags & LINT_V_AGAIN)
         return;
     if (h->n == h->room && h->room < PACKETS_MAX) {
         size_t room = h->room ? 2 * h->room : 1024;
-        void *more = realloc(h->shown, room * sizeof *h->shown);
+        void *more = realloc(h->shown, room * sizeof(*h->shown));
         if (more) {
             h->shown = more;
             h->room = room;
@@ -61,7 +60,7 @@ static void html_packet(struct lint_writer *w, const struct lint_frame *f,
     *s = (struct shown){f->number, f->ns,     v->flow, v->flags, v->psn,
                         v->psns,   v->octets, v->kind, NULL};
     if (h->n <= DUMPS_MAX) {
-        wire_dump_cut(dump, sizeof dump, f->data, f->len, f->wire_len, 0);
+        wire_dump_cut(dump, sizeof(dump), f->data, f->len, f->wire_len, 0);
         s->dump = strdup(dump);
     }
 }
@@ -71,7 +70,7 @@ static void html_packet(struct lint_writer *w, const struct lint_frame *f,
 static json_t *end_point(const struct wire_addr *a, uint32_t qpn)
 {
     char addr[48];
-    return json_sprintf(qpn ? "%s qp 0x%" PRIx32 : "%s qp ?", wire_addr_str(a, addr, sizeof addr),
+    return json_sprintf(qpn ? "%s qp 0x%" PRIx32 : "%s qp ?", wire_addr_str(a, addr, sizeof(addr)),
                         qpn);
 }
 
@@ -107,13 +106,12 @@ static json_t *side(const struct lint_flow_info *i, const struct lint_flow_info 
         {"damaged", i->corrupt},
     };
     json_t *s = json_object(), *list = json_object();
-
     json_object_set_new(s, "known", json_boolean(known));
     json_object_set_new(s, "from",
                         known ? end_point(&i->src, i->sqpn) : end_point(&other->dst, other->dqpn));
     json_object_set_new(s, "to",
                         known ? end_point(&i->dst, i->dqpn) : end_point(&other->src, other->sqpn));
-    for (size_t k = 0; k < sizeof stats / sizeof stats[0]; k++)
+    for (size_t k = 0; k < sizeof(stats) / sizeof(stats[0]); k++)
         json_object_set_new(list, stats[k].name, json_u(stats[k].value));
     /* As people read them: Mb/s, us, packets, with two decimals. */
     const struct {
@@ -124,7 +122,7 @@ static json_t *side(const struct lint_flow_info *i, const struct lint_flow_info 
         {"RTT, us", i->rtt_samples ? (double)i->rtt_sum / (double)i->rtt_samples / 1e3 : 0},
         {"per ACK", i->acks_placed ? (double)i->acked_psns / (double)i->acks_placed : 0},
     };
-    for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++)
+    for (size_t k = 0; k < sizeof(figures) / sizeof(figures[0]); k++)
         json_object_set_new(list, figures[k].name, json_real(round(figures[k].value * 100) / 100));
     json_object_set_new(s, "stats", list);
     return s;
@@ -133,7 +131,6 @@ static json_t *side(const struct lint_flow_info *i, const struct lint_flow_info 
 static json_t *connections(const struct lint_result *r)
 {
     json_t *list = json_array();
-
     for (uint32_t i = 0; i < r->connections; i++) {
         const struct lint_connection *c = &r->connection[i];
         json_array_append_new(list, json_pack("{s:o, s:[o, o]}", "number", json_u(c->number),
@@ -146,7 +143,6 @@ static json_t *connections(const struct lint_result *r)
 static json_t *findings(const struct lint_result *r)
 {
     json_t *list = json_array();
-
     for (size_t i = 0; i < r->findings; i++) {
         const struct lint_finding *f = &r->finding[i];
         json_array_append_new(
@@ -171,7 +167,6 @@ static json_t *packets(const struct html *h, const struct lint_result *r)
     uint64_t begin = h->n ? h->shown[0].ns : 0;
     uint32_t flow = LINT_NO_FLOW, number = 0;
     int side = 0;
-
     for (size_t i = 0; i < h->n; i++) {
         const struct shown *s = &h->shown[i];
         if (s->flow != flow) { /* neighbours are mostly of one flow */
@@ -207,8 +202,7 @@ static json_t *everything(const struct html *h, const struct lint_result *r)
                   {"undecidable", r->shown[LINT_UNDECIDABLE]},
                   {"artefacts", r->shown[LINT_ARTEFACT]}};
     json_t *t = json_object();
-
-    for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++)
+    for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
         json_object_set_new(t, totals[i].name, json_u(totals[i].value));
     for (unsigned k = 0; k < LINT_KINDS; k++)
         json_array_append_new(kinds, json_string(lint_kind_name((enum lint_kind)k)));
@@ -237,7 +231,6 @@ static int html_end(struct lint_writer *w, const struct lint_result *r)
     const char *mark = strstr(page, MARK);
     json_t *d = everything(h, r);
     int rc = 0;
-
     errno = 0;
     if (fwrite(page, 1, (size_t)(mark - page), h->to) != (size_t)(mark - page) ||
         json_dump_callback(d, put_json, h->to, JSON_COMPACT | JSON_REAL_PRECISION(12)) < 0 ||
@@ -252,8 +245,7 @@ static int html_end(struct lint_writer *w, const struct lint_result *r)
 
 struct lint_writer *lint_html_new(const char *path)
 {
-    struct html *h = calloc(1, sizeof *h);
-
+    struct html *h = calloc(1, sizeof(*h));
     if (!h)
         return NULL;
     h->to = fopen(path, "we");
@@ -268,7 +260,6 @@ struct lint_writer *lint_html_new(const char *path)
 void lint_html_free(struct lint_writer *w)
 {
     struct html *h = (struct html *)w;
-
     if (!h)
         return;
     if (h->to)

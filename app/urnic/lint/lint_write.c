@@ -27,7 +27,7 @@ double lint_goodput(const struct lint_flow_info *i, uint64_t octets)
 static void end_point(const struct wire_addr *a, uint32_t qpn)
 {
     char text[48];
-    printf("%s qp ", wire_addr_str(a, text, sizeof text));
+    printf("%s qp ", wire_addr_str(a, text, sizeof(text)));
     if (qpn)
         printf("0x%x", qpn);
     else
@@ -70,15 +70,15 @@ static void how_fast(const struct lint_flow_info *i)
     char a[32], b[32];
     uint64_t octets = i->goodput + i->read_octets;
     if (octets) {
-        printf("     payload %s", cli_fmt_octets(octets, a, sizeof a));
+        printf("     payload %s", cli_fmt_octets(octets, a, sizeof(a)));
         if (i->last_ns > i->first_ns)
-            printf(", %s", cli_fmt_rate(lint_goodput(i, octets), b, sizeof b));
+            printf(", %s", cli_fmt_rate(lint_goodput(i, octets), b, sizeof(b)));
         putchar('\n');
     }
     if (i->rtt_samples)
         printf("     answers after %s on average, at least %s\n",
-               cli_fmt_time((double)i->rtt_sum / (double)i->rtt_samples, a, sizeof a),
-               cli_fmt_time((double)i->rtt_min, b, sizeof b));
+               cli_fmt_time((double)i->rtt_sum / (double)i->rtt_samples, a, sizeof(a)),
+               cli_fmt_time((double)i->rtt_min, b, sizeof(b)));
     if (i->acks_placed)
         printf("     an ACK for %.1f request packets on average, at most %u\n",
                (double)i->acked_psns / (double)i->acks_placed, i->ack_max);
@@ -112,7 +112,7 @@ static void direction(const struct lint_flow_info *i, const char *arrow)
 {
     char octets[32];
     printf("  %s %" PRIu64 " packet%s, %s: ", arrow, i->packets, i->packets == 1 ? "" : "s",
-           cli_fmt_octets(i->octets, octets, sizeof octets));
+           cli_fmt_octets(i->octets, octets, sizeof(octets)));
     what_it_carries(i);
     how_fast(i);
     what_befell_it(i);
@@ -250,7 +250,7 @@ static void json_counts(json_t *o, const struct lint_flow_info *i)
         {"cut", i->cut},
         {"other_interface", i->again},
     };
-    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+    for (size_t k = 0; k < sizeof(counts) / sizeof(*counts); k++)
         number(o, counts[k].key, counts[k].v);
 }
 
@@ -259,8 +259,8 @@ static json_t *json_flow(const struct lint_flow_info *i)
     char a[48];
     json_t *o = json_object();
     number(o, "flow", i->id);
-    text(o, "src", wire_addr_str(&i->src, a, sizeof a));
-    text(o, "dst", wire_addr_str(&i->dst, a, sizeof a));
+    text(o, "src", wire_addr_str(&i->src, a, sizeof(a)));
+    text(o, "dst", wire_addr_str(&i->dst, a, sizeof(a)));
     number(o, "sqpn", i->sqpn);
     number(o, "dqpn", i->dqpn);
     json_counts(o, i);

@@ -10,7 +10,7 @@
 
 #include "admin.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 #define ALL_SIZES       24u /* --all-sizes: powers of two, 1 octet to 8 MiB */
 #define SIZE_MAX_OCTETS (1u << 31)
 #define WORKING_SET_MAX (1ull << 34) /* octets */
@@ -33,7 +33,7 @@ static int choose(const char *option, const char *text, const char *const *names
     char known[128] = "";
     for (unsigned i = 0; i < n; i++) {
         size_t at = strlen(known);
-        snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", names[i]);
+        snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "", names[i]);
     }
     cli_error("%s: '%s' is none of %s", option, text, known);
     return -1;
@@ -158,7 +158,7 @@ static int connections(struct perf_end *e, const struct perf_options *o)
 static int traffic(struct perf_end *e, const struct perf_options *o, unsigned n, uint64_t size)
 {
     uint64_t span = ask_for(o, 0).span;
-    struct perf_qp *q = calloc(n, sizeof *q);
+    struct perf_qp *q = calloc(n, sizeof(*q));
     if (!q) {
         cli_error("%u queue pairs: %s", n, strerror(ENOMEM));
         return -ENOMEM;
@@ -290,7 +290,7 @@ static void ask_cc(struct perf_options *o)
     struct admin a;
     if (admin_open(&a) < 0)
         return;
-    if (admin_cc(&a, o->device, o->cc, sizeof o->cc) < 0)
+    if (admin_cc(&a, o->device, o->cc, sizeof(o->cc)) < 0)
         o->cc[0] = 0;
     admin_close(&a);
 }
@@ -334,7 +334,7 @@ static int run(int argc, char **argv)
         o.signal_every = 1;
         return perf_server(&o);
     }
-    if (cli_host(argv[optind], host, sizeof host, &o.port) < 0)
+    if (cli_host(argv[optind], host, sizeof(host), &o.port) < 0)
         return CLI_USAGE;
     o.host = host;
     status = complete(&o);

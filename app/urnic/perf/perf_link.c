@@ -19,7 +19,6 @@ int perf_end_init(struct perf_end *e, const char *device, uint64_t size, int cqe
 {
     struct urnic_device_attr attr = {0};
     struct urnic_context *ctx = NULL;
-
     *e = (struct perf_end){.wait = wait, .size = size};
     int rc = urnic_open(device, &ctx);
     if (rc == 0)
@@ -117,7 +116,7 @@ static int to_sockaddr(const char *host, uint16_t port, struct sockaddr_storage 
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)ss;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ss;
-    memset(ss, 0, sizeof *ss);
+    memset(ss, 0, sizeof(*ss));
     if (inet_pton(AF_INET, host, &v4->sin_addr) == 1) {
         v4->sin_family = AF_INET;
         v4->sin_port = htons(port);
@@ -143,8 +142,8 @@ static int rejected(struct perf_qp *q, const struct urnic_cm_event *ev)
 {
     if (ev->status == NO_SERVICE)
         return -ECONNREFUSED;
-    if (ev->private_data_len >= sizeof q->offer)
-        memcpy(&q->offer, ev->private_data, sizeof q->offer);
+    if (ev->private_data_len >= sizeof(q->offer))
+        memcpy(&q->offer, ev->private_data, sizeof(q->offer));
     return q->offer.magic == PERF_MAGIC && q->offer.size < q->ask.span ? -EMSGSIZE : -EPROTO;
 }
 
@@ -153,7 +152,7 @@ static int step(struct perf_end *e, struct perf_qp *q, const struct urnic_cm_eve
 {
     struct urnic_conn_param param = {
         .private_data = &q->ask,
-        .private_data_len = sizeof q->ask,
+        .private_data_len = sizeof(q->ask),
         .retry_count = 7,
         .rnr_retry_count = 7,
         .retry_counts_set = true,
@@ -166,8 +165,8 @@ static int step(struct perf_end *e, struct perf_qp *q, const struct urnic_cm_eve
             rc = perf_post_recvs(e, q, 2);
         return rc < 0 ? rc : urnic_connect(q->id, &param);
     case URNIC_CM_ESTABLISHED:
-        if (ev->private_data_len >= sizeof q->offer)
-            memcpy(&q->offer, ev->private_data, sizeof q->offer);
+        if (ev->private_data_len >= sizeof(q->offer))
+            memcpy(&q->offer, ev->private_data, sizeof(q->offer));
         q->established = true;
         return perf_offer_ok(&q->offer, &q->ask) ? 1 : -EPROTO;
     case URNIC_CM_REJECTED:
@@ -295,7 +294,6 @@ int perf_post(struct perf_end *e, struct perf_qp *q, const struct perf_options *
     uint64_t span = o->working_set > size ? o->working_set - size : 0;
     uint64_t local = (uintptr_t)e->res.mem + perf_part(&q->ask, e->size);
     uint64_t remote = q->offer.addr + perf_part(&q->ask, q->offer.size);
-
     for (unsigned i = 0; i < n; i++) {
         bool signal = (last && i == n - 1) || (q->posted + i + 1) % o->signal_every == 0;
         sge[i] = (struct urnic_sge){local + q->at, (uint32_t)size, e->res.mr->lkey};

@@ -84,7 +84,6 @@ int perf_bandwidth(struct perf_end *e, struct perf_qp *q, const struct perf_opti
     struct pipeline p = {.e = e, .o = o, .size = size, .quota = UINT64_MAX};
     uint64_t target = 0, messages = 0, last_progress;
     int rc = 0;
-
     if (o->count) {
         uint64_t each = o->count / o->qps + (o->count % o->qps > 0);
         p.quota = (each + unit - 1) / unit * unit;
@@ -137,7 +136,7 @@ static void summarise(uint32_t *sample, unsigned n, struct perf_result *r)
     double sum = 0;
     if (!n)
         return;
-    qsort(sample, n, sizeof *sample, by_value);
+    qsort(sample, n, sizeof(*sample), by_value);
     for (unsigned i = 0; i < n; i++)
         sum += sample[i];
     r->min = sample[0];
@@ -227,13 +226,12 @@ static int round_trip(struct perf_end *e, struct perf_qp *q, const struct perf_o
 int perf_latency(struct perf_end *e, struct perf_qp *q, const struct perf_options *o, uint64_t size,
                  struct perf_result *r)
 {
-    uint32_t *sample = malloc(SAMPLES_MAX * sizeof *sample);
+    uint32_t *sample = malloc(SAMPLES_MAX * sizeof(*sample));
     unsigned n = 0, warm = 200;
     uint8_t value = 0;
     int rc = sample ? 0 : -ENOMEM;
     bool half = o->op == PERF_WRITE || o->op == PERF_SEND;
     uint64_t started = cli_now(), now = started;
-
     for (uint64_t i = 0; rc == 0 && !cli_stop && n < SAMPLES_MAX; i++) {
         if (i == warm)
             started = now;
@@ -296,10 +294,9 @@ static int connect_once(struct perf_end *e, struct perf_qp *q, unsigned wide,
 int perf_connections(struct perf_end *e, const struct perf_options *o, struct perf_result *r)
 {
     unsigned wide = o->qps > 1 ? o->qps : PERF_CONNECT_WIDE;
-    struct perf_qp *q = calloc(wide, sizeof *q);
+    struct perf_qp *q = calloc(wide, sizeof(*q));
     uint64_t started = cli_now(), made = 0;
     int rc = 0;
-
     if (!q) {
         cli_error("%u queue pairs: %s", wide, strerror(ENOMEM));
         return -ENOMEM;

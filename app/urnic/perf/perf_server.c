@@ -32,7 +32,7 @@ static bool answers(const struct perf_qp *q)
 /* The client hears what there would have been. */
 static void refuse(struct urnic_cm_event *ev, const struct perf_offer *offer)
 {
-    urnic_reject(ev->id, offer, sizeof *offer);
+    urnic_reject(ev->id, offer, sizeof(*offer));
     urnic_destroy_ep(ev->id);
 }
 
@@ -63,18 +63,18 @@ static void own_part(const struct server *s, struct perf_ask *ask, struct perf_o
 
 static void accept_one(struct server *s, struct urnic_cm_event *ev)
 {
-    struct perf_qp *q = calloc(1, sizeof *q);
+    struct perf_qp *q = calloc(1, sizeof(*q));
     struct perf_offer offer = {PERF_MAGIC, s->end.res.mr->rkey, (uintptr_t)s->end.res.mem,
                                s->end.size};
     struct urnic_conn_param param = {
         .private_data = &offer,
-        .private_data_len = sizeof offer,
+        .private_data_len = sizeof(offer),
         .rnr_retry_count = 7,
         .retry_count = 7,
         .retry_counts_set = true,
     };
-    if (q && ev->private_data_len >= sizeof q->ask)
-        memcpy(&q->ask, ev->private_data, sizeof q->ask);
+    if (q && ev->private_data_len >= sizeof(q->ask))
+        memcpy(&q->ask, ev->private_data, sizeof(q->ask));
     if (!q || !perf_ask_ok(&q->ask, s->end.size)) {
         free(q);
         refuse(ev, &offer);
@@ -268,7 +268,6 @@ int perf_server(struct perf_options *o)
 {
     char says[40];
     const struct each_device what = {.serve = serve_device, .arg = o, .to = stderr, .says = says};
-
-    snprintf(says, sizeof says, "waiting on port %u\n", o->port);
+    snprintf(says, sizeof(says), "waiting on port %u\n", o->port);
     return each_device(o->device, &what);
 }

@@ -46,7 +46,6 @@ static int unknown(int n, char **args)
 static json_t *words(const char *text)
 {
     json_t *list = json_array();
-
     while (*text) {
         size_t n = strcspn(text, " ");
         json_array_append_new(list, json_stringn(text, n));
@@ -97,7 +96,6 @@ static int run(int argc, char **argv)
     bool untested = false, json = false;
     unsigned shown = 0;
     int c, status;
-
     while ((c = getopt_long(argc, argv, "uh", options, NULL)) != -1) {
         if (c == 'u')
             untested = true;

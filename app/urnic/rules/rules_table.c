@@ -7,4 +7,4 @@
 const struct rule rules[] = {
 #include "rules_table.inc"
 };
-const unsigned rules_n = sizeof rules / sizeof rules[0];
+const unsigned rules_n = sizeof(rules) / sizeof(rules[0]);

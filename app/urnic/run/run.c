@@ -46,9 +46,8 @@ static void run_default_addr(struct run_options *o)
 {
     static char ip4[RUN_DEVICES][24], ip6[RUN_DEVICES][32];
     unsigned i = o->nports - 1;
-
-    snprintf(ip4[i], sizeof ip4[i], "198.18.0.%u/24", o->nports);
-    snprintf(ip6[i], sizeof ip6[i], "fd75:726e:6963::%x/64", o->nports);
+    snprintf(ip4[i], sizeof(ip4[i]), "198.18.0.%u/24", o->nports);
+    snprintf(ip6[i], sizeof(ip6[i]), "fd75:726e:6963::%x/64", o->nports);
     run_arg(o, "--addr", ip4[i]);
     run_arg(o, "--addr", ip6[i]);
 }
@@ -73,7 +72,7 @@ static bool run_addr(struct run_options *o, const char *addr)
         cli_error("--addr: '%s': give --port before --addr", addr);
         return false;
     }
-    if (o->nargs + 6 > sizeof o->ports / sizeof *o->ports) {
+    if (o->nargs + 6 > sizeof(o->ports) / sizeof(*o->ports)) {
         cli_error("--addr: '%s': too many addresses", addr);
         return false;
     }
@@ -93,7 +92,6 @@ static int run_options(int argc, char **argv, struct run_options *o, int *status
                                             {0}};
     uint64_t n;
     int c;
-
     *status = CLI_USAGE;
     while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
         if (c == 'p') {
@@ -148,7 +146,6 @@ static void run_preload(const char *library)
 {
     const char *list = getenv("LD_PRELOAD");
     char *all = NULL;
-
     if (list && strstr(list, library))
         return;
     if (list && *list && asprintf(&all, "%s:%s", list, library) < 0)
@@ -163,7 +160,6 @@ static void run_look_for_daemon(void)
     struct urnic_device *list;
     char path[RUN_SOCKET_MAX];
     int n = 0, rc = urnic_get_device_list(&list, &n);
-
     if (rc < 0) {
         cli_errno(rc, "the command sees no RDMA device");
         return;
@@ -171,7 +167,7 @@ static void run_look_for_daemon(void)
     urnic_free_device_list(list);
     if (n > 0)
         return;
-    if (ipc_socket_path(NULL, path, sizeof path) < 0)
+    if (ipc_socket_path(NULL, path, sizeof(path)) < 0)
         path[0] = '\0';
     cli_error("no urnicd serves at %s: the command sees no RDMA device. Start a daemon (urnicd "
               "--help), or use 'urnic run --private'",
@@ -183,17 +179,15 @@ static void run_signals(sigset_t *set)
 {
     static const int passed[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                  SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
-
     sigemptyset(set);
     sigaddset(set, SIGCHLD);
-    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+    for (size_t i = 0; i < sizeof(passed) / sizeof(*passed); i++)
         sigaddset(set, passed[i]);
 }
 
 static pid_t run_command(char **argv, const char *path, const sigset_t *mask)
 {
     pid_t pid = fork();
-
     if (pid != 0)
         return pid;
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -207,7 +201,6 @@ static int run_wait(pid_t pid, struct run_daemon *d, const sigset_t *set)
 {
     siginfo_t info;
     int status;
-
     for (;;) {
         int sig = sigwaitinfo(set, &info);
         if (sig < 0)
@@ -234,7 +227,6 @@ static int run(int argc, char **argv)
     struct run_options o = {0};
     sigset_t set, old;
     int status;
-
     if (run_options(argc, argv, &o, &status) < 0)
         return status;
     char **command = argv + optind;

@@ -21,7 +21,6 @@
 static bool run_folder(char *out, size_t size)
 {
     ssize_t n = readlink("/proc/self/exe", out, size - 1);
-
     if (n <= 0 || (size_t)n >= size - 1)
         return false;
     out[n] = '\0';
@@ -41,8 +40,7 @@ static bool run_beside(const char *folder, const char *tail, char path[PATH_MAX]
 bool run_verbs_library(char path[PATH_MAX])
 {
     char folder[PATH_MAX], resolved[PATH_MAX];
-
-    if (!run_folder(folder, sizeof folder))
+    if (!run_folder(folder, sizeof(folder)))
         return false;
     /* Of the build first: in an installed tree that path does not exist. */
     if (!run_beside(folder, "../../lib/verbs/" RUN_LIBRARY, path, R_OK) &&
@@ -56,9 +54,8 @@ bool run_verbs_library(char path[PATH_MAX])
 bool run_urnicd(char path[PATH_MAX])
 {
     char folder[PATH_MAX];
-
-    if (run_folder(folder, sizeof folder) && (run_beside(folder, "../urnicd/urnicd", path, X_OK) ||
-                                              run_beside(folder, "urnicd", path, X_OK)))
+    if (run_folder(folder, sizeof(folder)) && (run_beside(folder, "../urnicd/urnicd", path, X_OK) ||
+                                               run_beside(folder, "urnicd", path, X_OK)))
         return true;
     return run_find("urnicd", path) == 0;
 }
@@ -68,7 +65,6 @@ int run_find(const char *command, char path[PATH_MAX])
     const char *search = getenv("PATH");
     int rc = -ENOENT;
     struct stat st;
-
     if (strchr(command, '/')) {
         if ((size_t)snprintf(path, PATH_MAX, "%s", command) >= PATH_MAX)
             return -ENOENT;
@@ -116,13 +112,13 @@ static bool run_is_dynamic(int fd)
     Elf64_Ehdr eh;
     Elf64_Phdr ph;
 
-    if (pread(fd, &eh, sizeof eh, 0) != (ssize_t)sizeof eh ||
+    if (pread(fd, &eh, sizeof(eh), 0) != (ssize_t)sizeof(eh) ||
         memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 || eh.e_ident[EI_CLASS] != ELFCLASS64 ||
-        eh.e_phentsize != sizeof ph)
+        eh.e_phentsize != sizeof(ph))
         return true;
     for (unsigned i = 0; i < eh.e_phnum; i++) {
-        off_t at = (off_t)(eh.e_phoff + (Elf64_Off)i * sizeof ph);
-        if (pread(fd, &ph, sizeof ph, at) != (ssize_t)sizeof ph)
+        off_t at = (off_t)(eh.e_phoff + (Elf64_Off)i * sizeof(ph));
+        if (pread(fd, &ph, sizeof(ph), at) != (ssize_t)sizeof(ph))
             return true;
         if (ph.p_type == PT_INTERP)
             return true;
@@ -136,10 +132,9 @@ const char *run_no_preload(const char *path)
     const char *why = NULL;
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-
     if (fd < 0)
         return NULL;
-    ssize_t n = pread(fd, head, sizeof head, 0);
+    ssize_t n = pread(fd, head, sizeof(head), 0);
     if (n > 0 && run_interpreter(head, (size_t)n, interpreter)) {
         close(fd);
         fd = open(interpreter, O_RDONLY | O_CLOEXEC);

@@ -26,20 +26,19 @@
 static int run_folder_make(struct run_daemon *d)
 {
     const char *dir = secure_getenv("XDG_RUNTIME_DIR");
-
     if (!dir || dir[0] != '/' || access(dir, W_OK) < 0)
         dir = "/tmp";
-    int n = snprintf(d->folder, sizeof d->folder, "%s/urnic-run-XXXXXX", dir);
-    if (n < 0 || (size_t)n + sizeof "/urnicd.sock" > sizeof d->folder) {
+    int n = snprintf(d->folder, sizeof(d->folder), "%s/urnic-run-XXXXXX", dir);
+    if (n < 0 || (size_t)n + sizeof("/urnicd.sock") > sizeof(d->folder)) {
         dir = "/tmp";
-        snprintf(d->folder, sizeof d->folder, "%s/urnic-run-XXXXXX", dir);
+        snprintf(d->folder, sizeof(d->folder), "%s/urnic-run-XXXXXX", dir);
     }
     if (!mkdtemp(d->folder)) {
         int rc = -errno;
         cli_error("--private: a folder in %s: %s", dir, strerror(-rc));
         return rc;
     }
-    snprintf(d->socket, sizeof d->socket, "%.*s/urnicd.sock", (int)sizeof d->socket - 14,
+    snprintf(d->socket, sizeof(d->socket), "%.*s/urnicd.sock", (int)sizeof(d->socket) - 14,
              d->folder);
     return 0;
 }
@@ -53,8 +52,7 @@ static void run_daemon_exec(const struct run_daemon *d, const char *urnicd,
                                   "--socket", d->socket,      "--parent",    fd};
     unsigned n = 8;
     int null = open("/dev/null", O_RDWR);
-
-    snprintf(fd, sizeof fd, "%d", link);
+    snprintf(fd, sizeof(fd), "%d", link);
     for (; *ports && n < RUN_ARGS - 1; ports++)
         args[n++] = *ports;
     setsid(); /* a terminal's Ctrl-C is for the command */
@@ -74,7 +72,6 @@ static int run_daemon_wait(const struct run_daemon *d)
     struct pollfd p = {.fd = d->link, .events = POLLIN};
     char octet;
     int n;
-
     do
         n = poll(&p, 1, RUN_START_MS);
     while (n < 0 && errno == EINTR);
@@ -93,7 +90,6 @@ int run_daemon_start(struct run_daemon *d, const char *urnicd, const char *const
 {
     int ends[2];
     int rc = run_folder_make(d);
-
     if (rc < 0)
         return rc;
     d->pid = -1;

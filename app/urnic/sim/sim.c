@@ -92,7 +92,7 @@ static int load_points(struct job *j)
         cli_error("--points %s: they are drawn with --plot FILE.svg", j->points_file);
         return CLI_USAGE;
     }
-    if (!sim_points_read(&j->points, j->points_file, err, sizeof err))
+    if (!sim_points_read(&j->points, j->points_file, err, sizeof(err)))
         return CLI_OK;
     cli_error("--points: %s", err);
     return CLI_USAGE;
@@ -156,15 +156,15 @@ static void draw(struct bar *b, const struct sim *sim, bool last, bool cut)
     b->shown = true;
     double part = last && !cut ? 1 : (double)sim->w.now / (double)sim_end(sim);
     char at[32], filled[31];
-    cli_fmt_time((double)sim->w.now, at, sizeof at);
+    cli_fmt_time((double)sim->w.now, at, sizeof(at));
     for (unsigned i = 0; i < 30; i++)
         filled[i] = i < part * 30 ? '#' : '.';
     filled[30] = 0;
     char rest[48];
     if (!last)
-        snprintf(rest, sizeof rest, "%.0f s left at most", part > 0 ? wall / part - wall : 0);
+        snprintf(rest, sizeof(rest), "%.0f s left at most", part > 0 ? wall / part - wall : 0);
     else
-        snprintf(rest, sizeof rest, "%s after %.0f s", cut ? "interrupted" : "done", wall);
+        snprintf(rest, sizeof(rest), "%s after %.0f s", cut ? "interrupted" : "done", wall);
     fprintf(stderr, "%ssim [%s] %3.0f%%  %s simulated  %.2f M hops/s  %u of %u flows  %s%s",
             b->tty ? "\r" : "", filled, part * 100, at, (double)sim->w.hops / wall / 1e6,
             sim->flows.done, sim->flows.n, rest, b->tty ? last ? "\033[K\n" : "\033[K" : "\n");
@@ -214,7 +214,7 @@ static int plot(const struct job *j, struct sim *sim, uint32_t point)
     char name[4096];
     if (!j->plot)
         return CLI_OK;
-    sim_file_name(name, sizeof name, j->plot, point, sim->s->points);
+    sim_file_name(name, sizeof(name), j->plot, point, sim->s->points);
     int rc = sim_out_plot(name, sim, j->points.n ? &j->points : NULL, j->cut);
     if (rc == -ENODATA)
         cli_error("%s: nothing to draw: there are curves only with `sample`, and flow sizes only "
@@ -248,7 +248,7 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
         if (plot(j, sim, point))
             status = CLI_FAIL;
         for (unsigned i = 0; i < j->ncharts; i++)
-            if (sim_chart_add(j->chart[i], sim, j->cut, why, sizeof why)) {
+            if (sim_chart_add(j->chart[i], sim, j->cut, why, sizeof(why))) {
                 cli_error("--chart %s: run %u isn't in it, or not all of it: %s",
                           sim_chart_file(j->chart[i]), point, why);
                 status = CLI_FAIL;
@@ -357,11 +357,11 @@ static void look_for(const struct job *j, const struct sim_scenario *s,
     for (unsigned i = 0; i < j->nfigures; i++)
         if (!figure[i].granted)
             figure[i].granted =
-                sim_metric_possible(j->figure[i], has, figure[i].why, sizeof figure[i].why);
+                sim_metric_possible(j->figure[i], has, figure[i].why, sizeof(figure[i].why));
     for (unsigned i = 0; i < j->ncharts; i++)
         if (!chart[i].granted)
             chart[i].granted =
-                sim_chart_possible(j->chart[i], s, has, chart[i].why, sizeof chart[i].why);
+                sim_chart_possible(j->chart[i], s, has, chart[i].why, sizeof(chart[i].why));
 }
 
 static int not_found(const char *option, const char *what, const struct wish *w)
@@ -473,8 +473,8 @@ static int add_set(struct job *j, const char *text)
     if (j->nset == SIM_VARS)
         return too_often("--set", SIM_VARS);
     struct sim_var *v = &j->set[j->nset];
-    if (!eq || eq == text || (size_t)(eq - text) >= sizeof v->name ||
-        strlen(eq + 1) >= sizeof v->value) {
+    if (!eq || eq == text || (size_t)(eq - text) >= sizeof(v->name) ||
+        strlen(eq + 1) >= sizeof(v->value)) {
         cli_error("--set: '%s' is not NAME=VALUE, or too long", text);
         return CLI_USAGE;
     }

@@ -18,7 +18,7 @@ int sim_capture_add(struct sim_captures *c, const char *text)
         return CLI_USAGE;
     }
     struct sim_capture *one = &c->list[c->n];
-    if (!eq || eq == text || (size_t)(eq - text) >= sizeof one->node) {
+    if (!eq || eq == text || (size_t)(eq - text) >= sizeof(one->node)) {
         cli_error("--capture: '%s' is not NODE=FILE", text);
         return CLI_USAGE;
     }
@@ -59,7 +59,7 @@ int sim_capture_open(struct sim_captures *c, struct sim *sim, uint32_t point)
             cli_error("--capture: '%s' is not a node of this topology", one->node);
             return CLI_USAGE;
         }
-        sim_file_name(name, sizeof name, one->file, point, sim->s->points);
+        sim_file_name(name, sizeof(name), one->file, point, sim->s->points);
         const struct pcapng_options opt = {.application = "urnic sim"};
         int rc = pcapng_create(name, PCAPNG_WAITS, &opt, &one->w);
         if (rc) {

@@ -74,14 +74,14 @@ static bool is_cdf(const struct sim_chart *c)
 
 struct sim_chart *sim_chart_new(const char *text)
 {
-    struct sim_chart *c = calloc(1, sizeof *c);
+    struct sim_chart *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;
-    bool good = word(&text, "/=", c->metric, sizeof c->metric) && *text++ == '/' &&
-                word(&text, "/=", c->x, sizeof c->x);
+    bool good = word(&text, "/=", c->metric, sizeof(c->metric)) && *text++ == '/' &&
+                word(&text, "/=", c->x, sizeof(c->x));
     if (good && *text == '/') {
         text++;
-        good = word(&text, "=", c->series, sizeof c->series);
+        good = word(&text, "=", c->series, sizeof(c->series));
     }
     if (good)
         good = over_time(c) ? is_curve(c->metric)
@@ -111,7 +111,7 @@ static struct line *line_of(struct sim_chart *c, const char *name)
     if (c->nlines == LINES)
         return NULL;
     struct line *l = &c->line[c->nlines++];
-    snprintf(l->name, sizeof l->name, "%s", name);
+    snprintf(l->name, sizeof(l->name), "%s", name);
     return l;
 }
 
@@ -119,9 +119,9 @@ static int append(struct line *l, double x, double y)
 {
     if (l->n == l->cap) {
         size_t cap = l->cap ? l->cap * 2 : 64;
-        double *xs = realloc(l->x, cap * sizeof *xs);
+        double *xs = realloc(l->x, cap * sizeof(*xs));
         l->x = xs ? xs : l->x;
-        double *ys = realloc(l->y, cap * sizeof *ys);
+        double *ys = realloc(l->y, cap * sizeof(*ys));
         l->y = ys ? ys : l->y;
         if (!xs || !ys)
             return -ENOMEM;
@@ -137,7 +137,7 @@ static bool number(const char *text, double *out, bool *time)
 {
     static const enum sim_unit units[] = {SIM_COUNT, SIM_RATIO, SIM_SIZE, SIM_RATE};
     *time = false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (sim_value(units[i], text, out))
             return true;
     *time = sim_value(SIM_TIME, text, out);
@@ -177,7 +177,7 @@ static int add_curves(struct sim_chart *c, struct sim *sim, const char *name, ch
     uint32_t n = queue ? sim->nqueues : sim->nrates;
     for (uint32_t i = 0; i < n; i++) {
         const char *own = queue && n == 1 ? "" : s[i].name; /* a lone queue needs no name */
-        snprintf(full, sizeof full, "%s%s%s", own, *own && *name ? " " : "", name);
+        snprintf(full, sizeof(full), "%s%s%s", own, *own && *name ? " " : "", name);
         struct line *l = line_of(c, full);
         int rc = l ? add_series(l, &s[i], queue ? 1e-3 : 1) : no_room(why, size);
         if (rc)
@@ -197,7 +197,7 @@ static bool counts(const struct sim_chart *c, const struct sim_flow *f)
 static int add_cdf(struct sim_chart *c, struct sim *sim, const char *name, char *why, size_t size)
 {
     double (*of)(const struct sim *sim, const struct sim_flow *f) = cdf_of(c->metric);
-    double *v = malloc((sim->flows.n + 1) * sizeof *v);
+    double *v = malloc((sim->flows.n + 1) * sizeof(*v));
     struct line *l = line_of(c, name);
     uint32_t n = 0, all = 0;
     int rc = v ? 0 : -ENOMEM;
@@ -292,9 +292,9 @@ static int add(struct sim_chart *c, struct sim *sim, bool cut, char *why, size_t
 {
     char name[SIM_TEXT + 64];
     double y;
-    name_of(c, sim, name, sizeof name);
+    name_of(c, sim, name, sizeof(name));
     if (!*c->title)
-        snprintf(c->title, sizeof c->title, "%s", sim->s->title);
+        snprintf(c->title, sizeof(c->title), "%s", sim->s->title);
     if (over_time(c))
         return add_curves(c, sim, name, why, size);
     if (cut)
@@ -392,8 +392,9 @@ const char *sim_chart_file(const struct sim_chart *c)
 int sim_chart_finish(struct sim_chart *c, bool cut)
 {
     static const char note[] = "(interrupted: runs are missing or not whole)";
-    char title[sizeof c->title + sizeof note];
-    snprintf(title, sizeof title, "%s%s%s", c->title, *c->title && cut ? " " : "", cut ? note : "");
+    char title[sizeof(c->title) + sizeof(note)];
+    snprintf(title, sizeof(title), "%s%s%s", c->title, *c->title && cut ? " " : "",
+             cut ? note : "");
     struct plot_line line[LINES];
     char ylabel[96];
     bool time = over_time(c), cdf = is_cdf(c), queue = !strcmp(c->metric, "queue");
@@ -403,7 +404,7 @@ int sim_chart_finish(struct sim_chart *c, bool cut)
     bool numbers = time || cdf || make_numbers(c);
     if (!numbers)
         spread(c);
-    snprintf(ylabel, sizeof ylabel, "%s%s%s", c->metric, *unit ? ", " : "", unit);
+    snprintf(ylabel, sizeof(ylabel), "%s%s%s", c->metric, *unit ? ", " : "", unit);
     for (unsigned i = 0; i < c->nlines && !time && !cdf; i++)
         sort(&c->line[i]);
     for (unsigned i = 0; i < c->nlines; i++)
@@ -414,8 +415,8 @@ int sim_chart_finish(struct sim_chart *c, bool cut)
                                      .marks = !time && !cdf && numbers,
                                      .exact = cdf,
                                      .loose = !numbers};
-    char xlabel[sizeof c->x + 4];
-    snprintf(xlabel, sizeof xlabel, "%s%s", c->x,
+    char xlabel[sizeof(c->x) + 4];
+    snprintf(xlabel, sizeof(xlabel), "%s%s", c->x,
              time                  ? ", ms"
              : numbers && c->xtime ? ", us"
                                    : "");

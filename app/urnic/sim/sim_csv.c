@@ -32,14 +32,14 @@ int sim_csv_variables(struct sim_csv **csv, const char *file, const struct sim_s
 {
     struct sim_csv *c = *csv;
     if (!c) {
-        c = *csv = calloc(1, sizeof *c);
+        c = *csv = calloc(1, sizeof(*c));
         if (!c)
             return -ENOMEM;
         c->file = file;
     }
     for (unsigned i = 0; i < s->nvars && c->nnames < SIM_VARS; i++)
         if (!has_column(c, s->var[i].name))
-            memcpy(c->name[c->nnames++], s->var[i].name, sizeof c->name[0]);
+            memcpy(c->name[c->nnames++], s->var[i].name, sizeof(c->name[0]));
     return 0;
 }
 

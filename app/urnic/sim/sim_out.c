@@ -47,7 +47,7 @@ static void head(FILE *f, const struct sim *sim, const char *scenario, uint32_t 
 {
     const struct sim_scenario *s = sim->s;
     char cc[CC_TEXT];
-    cc_conf_format(&s->net.host.cc, cc, sizeof cc);
+    cc_conf_format(&s->net.host.cc, cc, sizeof(cc));
     fprintf(f, "{\"type\":\"run\",\"urnic\":\"%s\",\"scenario\":", urnic_version());
     string(f, scenario);
     fputs(",\"title\":", f);
@@ -293,8 +293,8 @@ static void add_sizes(struct page *p, const char *title, const char *label, unsi
     q->logx = q->logy = true;
     for (unsigned k = 0; k < 3; k++) {
         double *x = p->numbers + p->used, *y = x + n;
-        memcpy(x, bin_x, n * sizeof *x);
-        memcpy(y, v[k], n * sizeof *y);
+        memcpy(x, bin_x, n * sizeof(*x));
+        memcpy(y, v[k], n * sizeof(*y));
         p->used += 2ul * n;
         p->line[p->n - 1][q->nlines++] =
             (struct plot_line){.name = names[k], .x = x, .y = y, .n = n, .marks = true};
@@ -333,8 +333,8 @@ static void fill(struct page *p, const struct sim *sim, const struct sim_points 
 static void say_cut(struct page *p, const struct sim *sim)
 {
     char at[32];
-    cli_fmt_time((double)sim->w.now, at, sizeof at);
-    snprintf(p->title, sizeof p->title, "%s (interrupted at %s of simulated time)",
+    cli_fmt_time((double)sim->w.now, at, sizeof(at));
+    snprintf(p->title, sizeof(p->title), "%s (interrupted at %s of simulated time)",
              p->panel[0].title, at);
     p->panel[0].title = p->title;
 }
@@ -344,9 +344,9 @@ int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *poi
     size_t series = sim->nrates + sim->nqueues + 4; /* total, fair, again, pauses */
     size_t numbers = 2 * (series * (sim->total.n + 1) + 6ul * SIM_BINS);
     size_t most = SIM_SERIES_FLOWS + sim->nqueues + SIM_POINT_FLOWS;
-    struct page *p = calloc(1, sizeof *p);
-    double *v = malloc(numbers * sizeof *v);
-    struct plot_line *lines = calloc(PANELS * most, sizeof *lines);
+    struct page *p = calloc(1, sizeof(*p));
+    double *v = malloc(numbers * sizeof(*v));
+    struct plot_line *lines = calloc(PANELS * most, sizeof(*lines));
     int rc = p && v && lines ? 0 : -ENOMEM;
     FILE *f = NULL;
     if (!rc) {

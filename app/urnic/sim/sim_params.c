@@ -67,14 +67,14 @@ static void statement(FILE *f, const char *word, const struct sim_field *table, 
     char text[CC_TEXT];
     fputs(word, f);
     for (; table->name; table++)
-        if (sim_field_value(table, base, NULL, text, sizeof text))
+        if (sim_field_value(table, base, NULL, text, sizeof(text)))
             fprintf(f, " %s=%s", table->name, text);
 }
 
 static void time_of(FILE *f, const char *word, uint64_t ns)
 {
     char text[64];
-    sim_value_format(SIM_TIME, (double)ns, text, sizeof text);
+    sim_value_format(SIM_TIME, (double)ns, text, sizeof(text));
     fprintf(f, "%s %s, ", word, text);
 }
 
@@ -89,30 +89,30 @@ void sim_params_text(FILE *f, const struct sim *sim)
     time_of(f, "sample", s->sample);
     time_of(f, "measure", s->measure);
     fprintf(f, "payload %s, urnic %s\n", s->skip_payload ? "skip" : "carry", urnic_version());
-    snprintf(text, sizeof text, "  topology %s", sim_topologies[topo.kind].word);
+    snprintf(text, sizeof(text), "  topology %s", sim_topologies[topo.kind].word);
     statement(f, text, sim_topologies[topo.kind].fields, &topo);
     statement(f, "\n  host", sim_host_fields, &s->net.host);
     statement(f, "\n  switch", sim_switch_fields, &s->net.sw);
     if (headroom(sim, &least, &most))
         fprintf(f, " # head-room %" PRIu64 " to %" PRIu64, least, most);
     statement(f, "\n  noise", sim_noise_fields, &s->noise);
-    cc_conf_format(&s->net.host.cc, text, sizeof text);
+    cc_conf_format(&s->net.host.cc, text, sizeof(text));
     fprintf(f, "\n  cc %s\n", text);
-    if (!cc_conf_fits(&s->net.host.cc, topo.rate, text, sizeof text))
+    if (!cc_conf_fits(&s->net.host.cc, topo.rate, text, sizeof(text)))
         fprintf(f, "  # cc: %s\n", text);
     for (unsigned i = 0; i < s->nloads; i++) {
         const struct sim_load l = load(sim, i);
         fputs("  ", f);
         statement(f, sim_loads[l.kind].word, sim_loads[l.kind].fields, &l);
         fputc('\n', f);
-        if (l.cc.type && !cc_conf_fits(&l.cc, topo.rate, text, sizeof text))
+        if (l.cc.type && !cc_conf_fits(&l.cc, topo.rate, text, sizeof(text)))
             fprintf(f, "  # cc: %s\n", text);
     }
     for (uint32_t i = 0; i < sim->nqueues; i++)
         fprintf(f, "  watch %s %s\n", sim->watched[i]->node->name,
                 sim->watched[i]->peer->node->name);
     for (unsigned i = 0; i < s->nrules; i++) {
-        rule_place(sim, &s->rule[i], text, sizeof text);
+        rule_place(sim, &s->rule[i], text, sizeof(text));
         fprintf(f, "  fault %s%s%s%s\n", *text ? "at " : "", text, *text ? " " : "",
                 s->rule[i].text);
     }
@@ -134,7 +134,7 @@ static json_t *cc_object(const struct cc_conf *c)
         char text[32];
         if (!(c->type->uses & 1ull << i))
             continue;
-        cc_value_format(p->unit, c->v[i], text, sizeof text);
+        cc_value_format(p->unit, c->v[i], text, sizeof(text));
         json_object_set_new(o, p->name,
                             p->unit == CC_SCOPE || p->unit == CC_RECOVERY ? json_string(text)
                             : p->unit == CC_FLAG  ? json_boolean(c->v[i] != 0)
@@ -155,7 +155,7 @@ static json_t *object(const struct sim_field *table, const void *base)
     for (; table->name; table++) {
         char text[CC_TEXT];
         double v;
-        if (!sim_field_value(table, base, &v, text, sizeof text))
+        if (!sim_field_value(table, base, &v, text, sizeof(text)))
             continue;
         bool word = table->kind == SIM_F_CHOICE || table->kind == SIM_F_DIST ||
                     (table->kind == SIM_F_UNTIL && v == 0);
@@ -196,7 +196,7 @@ json_t *sim_params_json(const struct sim *sim)
         json_array_append_new(watch, json_pack("[s,s]", sim->watched[i]->node->name,
                                                sim->watched[i]->peer->node->name));
     for (unsigned i = 0; i < s->nrules; i++) {
-        rule_place(sim, &s->rule[i], place, sizeof place);
+        rule_place(sim, &s->rule[i], place, sizeof(place));
         json_array_append_new(faults, json_pack("{s:s,s:s}", "at", *place ? place : "hosts", "rule",
                                                 s->rule[i].text));
     }

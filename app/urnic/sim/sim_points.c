@@ -16,12 +16,12 @@ static int grow(struct sim_points *p, size_t *cap)
     if (p->n < *cap)
         return 0;
     size_t more = *cap ? *cap * 2 : 256;
-    double *t = realloc(p->t_ms, more * sizeof *t);
+    double *t = realloc(p->t_ms, more * sizeof(*t));
     if (!t)
         return -ENOMEM;
     p->t_ms = t;
     for (unsigned i = 0; i < SIM_POINT_FLOWS; i++) {
-        double *g = realloc(p->gbps[i], more * sizeof *g);
+        double *g = realloc(p->gbps[i], more * sizeof(*g));
         if (!g)
             return -ENOMEM;
         p->gbps[i] = g;

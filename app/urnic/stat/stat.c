@@ -20,7 +20,7 @@ static void print_qp_text(const struct ipc_qp_info *q)
 {
     char rate[32], peer[16];
     bool hidden = (q->flags & IPC_QP_F_HIDDEN) != 0;
-    snprintf(peer, sizeof peer, "0x%06x", q->dest_qpn);
+    snprintf(peer, sizeof(peer), "0x%06x", q->dest_qpn);
     printf("  qp 0x%06x %-3s %-5s -> %s  %s[%u]%s\n", q->qpn, stat_qp_type(q->type),
            stat_qp_state(q->state), hidden ? "hidden" : peer, q->comm, q->pid,
            q->flags & IPC_QP_F_SHARED ? "  (another user's names the same peer)" : "");
@@ -38,7 +38,7 @@ static void print_qp_text(const struct ipc_qp_info *q)
            (unsigned long long)q->retransmits, (unsigned long long)q->timeouts,
            (unsigned long long)q->naks, (unsigned long long)q->rnr_naks);
     printf("     cc %s rate %s alpha %.4f recovery %s%s\n", q->cc,
-           stat_rate(q->cc_rate, rate, sizeof rate), stat_alpha(q), stat_recovery(q->recovery),
+           stat_rate(q->cc_rate, rate, sizeof(rate)), stat_alpha(q), stat_recovery(q->recovery),
            q->recovery_agreed ? " (agreed)" : "");
     if (q->error[0])
         printf("     error: %s\n", q->error);
@@ -61,7 +61,7 @@ static json_t *qp_json(const struct ipc_qp_info *q)
         stat_alpha(q), "recovery", stat_recovery(q->recovery), "recovery_agreed",
         q->recovery_agreed, "error", q->error);
     static const char *const secret[] = {"dest_qpn", "epsn", "msn", "sq_psn", "una_psn", "error"};
-    for (size_t i = 0; q->flags & IPC_QP_F_HIDDEN && i < sizeof secret / sizeof *secret; i++)
+    for (size_t i = 0; q->flags & IPC_QP_F_HIDDEN && i < sizeof(secret) / sizeof(*secret); i++)
         json_object_set_new(o, secret[i], json_null());
     json_object_set_new(o, "uid", json_integer(q->uid));
     json_object_set_new(o, "hidden", json_boolean(q->flags & IPC_QP_F_HIDDEN));
@@ -102,8 +102,8 @@ static void print_history(struct admin *a, const char *device, uint32_t qpn)
     } reply;
     struct ipc_qp_filter request = {.hdr = {.type = IPC_QP_HISTORY}, .qpn = qpn};
     admin_set_device(request.device, device);
-    ssize_t n = admin_call(a, &request, sizeof request, -1, &reply, sizeof reply);
-    if (n >= (ssize_t)sizeof reply.text && reply.text.len <= (size_t)n - sizeof reply.text)
+    ssize_t n = admin_call(a, &request, sizeof(request), -1, &reply, sizeof(reply));
+    if (n >= (ssize_t)sizeof(reply.text) && reply.text.len <= (size_t)n - sizeof(reply.text))
         printf("%.*s", (int)reply.text.len, reply.text.text);
 }
 
@@ -183,7 +183,6 @@ static int report_processes(const struct wanted *w)
 {
     struct admin a;
     int rc = admin_open(&a);
-
     if (rc == 0)
         rc = stat_processes(&a, w->device, w->format == JSON);
     if (rc == -ENODEV && w->device)

@@ -20,7 +20,6 @@ static bool is_drop(const char *name)
 uint64_t stat_drops(const struct stat_counters *c)
 {
     uint64_t sum = 0;
-
     for (unsigned i = 0; i < c->count; i++)
         if (is_drop(c->counter[i].name))
             sum += c->counter[i].value;

@@ -34,14 +34,14 @@ int stat_counters(struct admin *a, const char *device, struct stat_counters *out
     admin_set_device(request.device, device);
     *out = (struct stat_counters){0};
     do {
-        ssize_t n = admin_call(a, &request, sizeof request, -1, &reply, sizeof reply);
+        ssize_t n = admin_call(a, &request, sizeof(request), -1, &reply, sizeof(reply));
         if (n >= 0 &&
-            ((size_t)n < sizeof reply.stats ||
-             (size_t)n < sizeof reply.stats + reply.stats.count * sizeof reply.stats.counter[0]))
+            ((size_t)n < sizeof(reply.stats) ||
+             (size_t)n < sizeof(reply.stats) + reply.stats.count * sizeof(reply.stats.counter[0])))
             n = -EPROTO;
         if (n >= 0)
             n = append((void **)&out->counter, &out->count, reply.stats.counter, reply.stats.count,
-                       sizeof reply.stats.counter[0]);
+                       sizeof(reply.stats.counter[0]));
         if (n < 0) {
             stat_free_counters(out);
             return (int)n;
@@ -60,7 +60,7 @@ void stat_free_counters(struct stat_counters *c)
 uint64_t stat_value(const struct stat_counters *c, const char *name)
 {
     for (unsigned i = 0; i < c->count; i++)
-        if (strncmp(c->counter[i].name, name, sizeof c->counter[i].name) == 0)
+        if (strncmp(c->counter[i].name, name, sizeof(c->counter[i].name)) == 0)
             return c->counter[i].value;
     return 0;
 }
@@ -71,13 +71,13 @@ int stat_qps(struct admin *a, const char *device, uint32_t qpn, struct stat_qps 
     admin_set_device(request.device, device);
     *out = (struct stat_qps){0};
     do {
-        ssize_t n = admin_call(a, &request, sizeof request, -1, &reply, sizeof reply);
-        if (n >= 0 && ((size_t)n < sizeof reply.qps ||
-                       (size_t)n < sizeof reply.qps + reply.qps.count * sizeof reply.qps.qp[0]))
+        ssize_t n = admin_call(a, &request, sizeof(request), -1, &reply, sizeof(reply));
+        if (n >= 0 && ((size_t)n < sizeof(reply.qps) ||
+                       (size_t)n < sizeof(reply.qps) + reply.qps.count * sizeof(reply.qps.qp[0])))
             n = -EPROTO;
         if (n >= 0)
             n = append((void **)&out->qp, &out->count, reply.qps.qp, reply.qps.count,
-                       sizeof reply.qps.qp[0]);
+                       sizeof(reply.qps.qp[0]));
         if (n < 0) {
             stat_free_qps(out);
             return (int)n;
@@ -119,7 +119,7 @@ const char *stat_qp_state(unsigned state)
 const char *stat_recovery(unsigned mode)
 {
     static const char *const names[] = {"gbn", "gbn", "sr", "gbn-ooo"};
-    return mode < sizeof names / sizeof names[0] ? names[mode] : "?";
+    return mode < sizeof(names) / sizeof(names[0]) ? names[mode] : "?";
 }
 
 const char *stat_rate(uint64_t rate, char *buf, size_t size)

@@ -206,8 +206,7 @@ static const char *rule_of(const char *name)
 const char *stat_help(const char *name, char *buf, size_t size)
 {
     const char *rule = rule_of(name);
-
-    for (size_t i = 0; i < sizeof helps / sizeof helps[0]; i++)
+    for (size_t i = 0; i < sizeof(helps) / sizeof(helps[0]); i++)
         if (strcmp(helps[i].name, name) == 0)
             return helps[i].text;
     if (rule)

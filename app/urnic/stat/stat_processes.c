@@ -13,7 +13,7 @@
 
 static const char *const kinds[] = {"pds", "mrs", "mws", "cqs", "srqs", "qps", "cm_ids"};
 static const char *const words[] = {"PDs", "MRs", "MWs", "CQs", "SRQs", "QPs", "CM ids"};
-#define KINDS (sizeof kinds / sizeof *kinds)
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 /* The process's object in the list, made if it is new. */
 static json_t *process_of(json_t *list, const json_t *context)
@@ -21,7 +21,6 @@ static json_t *process_of(json_t *list, const json_t *context)
     json_int_t pid = json_integer_value(json_object_get(context, "pid"));
     json_t *p;
     size_t i;
-
     json_array_foreach(list, i, p)
     {
         if (json_integer_value(json_object_get(p, "pid")) == pid)
@@ -74,7 +73,6 @@ static void add_numbers(json_t *list, const struct stat_qps *qps)
 {
     json_t *p;
     size_t i;
-
     json_array_foreach(list, i, p)
     {
         json_int_t pid = json_integer_value(json_object_get(p, "pid"));
@@ -89,7 +87,6 @@ static void print_process(const json_t *p)
 {
     const json_t *qpn, *numbers = json_object_get(p, "qp_numbers");
     size_t i;
-
     printf("  %s[%lld]  uid %lld  contexts %lld", json_string_value(json_object_get(p, "comm")),
            (long long)json_integer_value(json_object_get(p, "pid")),
            (long long)json_integer_value(json_object_get(p, "uid")),
@@ -106,7 +103,6 @@ static void print_device(const char *name, json_t *list, bool as_json)
 {
     json_t *p;
     size_t i;
-
     if (as_json) {
         cli_json(json_pack("{s:s,s:O}", "device", name, "processes", list));
         return;
@@ -121,7 +117,6 @@ int stat_processes(struct admin *a, const char *device, bool as_json)
     json_t *devices = json_object(), *list;
     const char *name;
     int n = admin_devices(a, dev, ADMIN_DEVICES_MAX), rc = n < 0 ? n : -ENODEV;
-
     for (int i = 0; i < n; i++) {
         if (device && strcmp(device, dev[i].name) != 0)
             continue;

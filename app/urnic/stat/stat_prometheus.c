@@ -16,7 +16,7 @@ static const char *const gauges[] = {
 
 static bool is_gauge(const char *name)
 {
-    for (size_t i = 0; i < sizeof gauges / sizeof gauges[0]; i++)
+    for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
         if (strcmp(gauges[i], name) == 0)
             return true;
     return false;
@@ -32,7 +32,6 @@ static const char *metric_of(const char *name)
 static void print_head(const char *name, bool gauge, const char *text)
 {
     const char *end = gauge ? "" : "_total";
-
     printf("# HELP urnic_%s%s %s\n", name, end, text);
     printf("# TYPE urnic_%s%s %s\n", name, end, gauge ? "gauge" : "counter");
 }
@@ -56,8 +55,7 @@ static void print_counter(const struct stat_device *dev, unsigned n, unsigned fi
 {
     bool gauge = is_gauge(name);
     char text[128];
-
-    print_head(metric_of(name), gauge, stat_help(name, text, sizeof text));
+    print_head(metric_of(name), gauge, stat_help(name, text, sizeof(text)));
     for (unsigned i = first; i < n; i++) {
         const struct ipc_counter *c = find(&dev[i], name);
         if (!c)
@@ -136,14 +134,13 @@ static void print_info(const struct stat_device *d, const struct ipc_qp_info *q)
 static void print_qps(const struct stat_device *dev, unsigned n)
 {
     unsigned found = 0;
-
     for (unsigned i = 0; i < n; i++)
         for (unsigned k = 0; k < dev[i].qps.count; k++) {
             if (found++ == 0)
                 print_head("qp_info", true, "1 for each queue pair: what it is, and whose.");
             print_info(&dev[i], &dev[i].qps.qp[k]);
         }
-    for (size_t v = 0; found > 0 && v < sizeof qp_values / sizeof qp_values[0]; v++) {
+    for (size_t v = 0; found > 0 && v < sizeof(qp_values) / sizeof(qp_values[0]); v++) {
         const char *name = qp_values[v].name;
         print_head(name, qp_values[v].gauge, qp_values[v].text);
         for (unsigned i = 0; i < n; i++)

@@ -24,7 +24,6 @@
 static void look_at_links(struct bump *b, uint64_t now)
 {
     struct io_link link;
-
     if (now < b->service_at)
         return;
     b->service_at = now + SERVICE_NS;
@@ -40,7 +39,6 @@ static void look_at_links(struct bump *b, uint64_t now)
 static uint32_t longest(const struct bump *b)
 {
     uint32_t a = b->port[0]->caps.frame_max, c = b->port[1]->caps.frame_max;
-
     return a > c ? a : c;
 }
 
@@ -51,7 +49,6 @@ int bump_open(struct bump *b, const char *port_a, const char *port_b, uint32_t m
     const struct io_open_params params = {.frame_max = mtu ? mtu + HEADERS : 0,
                                           .promiscuous = true};
     int rc = 0;
-
     *b = (struct bump){0};
     pace_init(&b->pace, PACE_CALL_NS, 0);
     for (unsigned i = 0; i < BUMP_DIRS && rc == 0; i++) {
@@ -136,7 +133,6 @@ static void execute(struct bump *b, enum fault_dir dir, struct io_slot *slot, un
 {
     struct bump_half *h = &b->half[dir];
     const struct fault_out *wait = bits & FAULT_HOLD ? out : NULL;
-
     slot->len = 0;
     if (bits & FAULT_INJECT) {
         inject(b, out, now);
@@ -173,7 +169,6 @@ static bool anything_due(const struct bump_half *h, uint64_t now)
 static void fill(struct bump_half *h, struct io_slot *slot, unsigned n)
 {
     const uint32_t most = h->out->caps.frame_max;
-
     for (unsigned i = 0; i < n; i++) {
         const struct io_frame *f = &h->frame[h->at + i];
         slot[i].len = f->len <= most ? f->len : 0;
@@ -188,7 +183,6 @@ static unsigned judge(struct bump *b, enum fault_dir dir, struct io_slot *slot, 
 {
     struct bump_half *h = &b->half[dir];
     struct fault_out out;
-
     for (unsigned i = 0; i < n; i++) {
         if (slot[i].len == 0)
             continue;
@@ -210,7 +204,6 @@ static unsigned send_due(struct bump_half *h, struct io_slot *slot, unsigned roo
 {
     struct bump_kept *k;
     unsigned n = 0;
-
     while (n < room && bump_queue_len(&h->queue) && (k = bump_queue_take(&h->queue, now))) {
         memcpy(slot[n].data, k->data, k->len);
         slot[n++].len = k->len;
@@ -224,7 +217,6 @@ static unsigned discard(struct bump_half *h, uint64_t now)
 {
     unsigned n = h->have - h->at, due = 0;
     struct bump_kept *k;
-
     for (; h->at < h->have; h->at++) {
         h->count.received++;
         h->count.octets += h->frame[h->at].len;
@@ -241,7 +233,6 @@ static unsigned discard(struct bump_half *h, uint64_t now)
 static void take(struct bump_half *h, unsigned n)
 {
     const uint32_t most = h->out->caps.frame_max;
-
     if (n == 0)
         return;
     for (unsigned i = 0; i < n; i++) {
@@ -266,7 +257,6 @@ static unsigned move(struct bump *b, enum fault_dir dir, uint64_t now)
 {
     struct bump_half *h = &b->half[dir];
     struct io_slot slot[IO_BURST_MAX];
-
     if (h->at == h->have)
         peek(h, now);
     unsigned want = h->have - h->at;
@@ -314,7 +304,6 @@ bool bump_inject(struct bump *b, enum fault_dir dir, const uint8_t *frame, uint3
     const struct fault_out out = {.delay = due > b->round_at ? due - b->round_at : 0};
     bool ok = len <= h->out->caps.frame_max &&
               bump_queue_put(&h->queue, dir, frame, len, &out, b->round_at);
-
     h->count.injected++;
     h->count.no_room += !ok;
     return ok;
@@ -341,7 +330,6 @@ static void arm(struct bump *b, bool on)
 static bool anything(struct bump *b, uint64_t now)
 {
     bool some = false;
-
     for (unsigned d = 0; d < BUMP_DIRS; d++) {
         struct bump_half *h = &b->half[d];
         if (h->at == h->have)
@@ -354,7 +342,6 @@ static bool anything(struct bump *b, uint64_t now)
 static uint64_t next_event(const struct bump *b, uint64_t until)
 {
     uint64_t at = until;
-
     for (unsigned d = 0; d < BUMP_DIRS; d++) {
         struct io_port *port = b->port[d];
         uint64_t kept = fault_hold_deadline(b->half[d].queue.hold);
@@ -381,7 +368,6 @@ void bump_wait(struct bump *b, uint64_t now, uint64_t until)
         .due = at < now + SLEEP_MAX ? at : now + SLEEP_MAX,
     };
     struct pace_step step = pace_next(&b->pace, &seen, now);
-
     if (step.how == PACE_YIELD) { /* an answer, or room, is often on its way */
         sched_yield();
         pace_yielded(&b->pace, now, cli_now());

@@ -22,7 +22,6 @@ int bump_queue_init(struct bump_queue *q, uint32_t max, uint32_t room)
 void bump_queue_free(struct bump_queue *q)
 {
     struct bump_kept *k;
-
     if (q->hold && q->spare) {
         while ((k = bump_queue_take(q, UINT64_MAX)) != NULL)
             bump_queue_give(q, k);

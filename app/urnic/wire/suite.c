@@ -118,7 +118,6 @@ static bool reached(const struct runner *s, enum goal goal)
 static bool pump(struct runner *s, enum goal goal, uint64_t ns)
 {
     uint64_t now = cli_now(), end = now + ns, look = 0;
-
     while (now < end && !cli_stop) {
         if (bump_round(s->bump, now) == 0)
             bump_wait(s->bump, now, now + LOOK_NS);
@@ -156,7 +155,6 @@ static void end_commands(struct runner *s)
 static void untested(struct runner *s, const char *why, const struct suite_child *who)
 {
     char line[80] = "";
-
     if (who && who->n) { /* the last line that it said */
         const char *end = who->said + who->n;
         while (end > who->said && end[-1] == '\n')
@@ -164,7 +162,7 @@ static void untested(struct runner *s, const char *why, const struct suite_child
         const char *begin = end;
         while (begin > who->said && begin[-1] != '\n')
             begin--;
-        snprintf(line, sizeof line, ": %.*s", (int)(end - begin), begin);
+        snprintf(line, sizeof(line), ": %.*s", (int)(end - begin), begin);
     }
     suite_say(&s->card, s->c->rule, SUITE_UNTESTED, "%s%s", why, line);
 }
@@ -173,11 +171,10 @@ static int start(struct runner *s, struct suite_child *c, const char *command)
 {
     char op[32], size[32], count[32], qps[32];
     char *environment[] = {op, size, count, qps, NULL};
-
-    snprintf(op, sizeof op, "OP=%s", s->c->op);
-    snprintf(size, sizeof size, "SIZE=%u", s->c->size);
-    snprintf(count, sizeof count, "COUNT=%u", s->c->messages);
-    snprintf(qps, sizeof qps, "QPS=%u", s->c->qps);
+    snprintf(op, sizeof(op), "OP=%s", s->c->op);
+    snprintf(size, sizeof(size), "SIZE=%u", s->c->size);
+    snprintf(count, sizeof(count), "COUNT=%u", s->c->messages);
+    snprintf(qps, sizeof(qps), "QPS=%u", s->c->qps);
     int rc = suite_child_start(c, command, environment);
     if (rc)
         cli_error("'%s': %s", command, strerror(-rc));
@@ -216,7 +213,6 @@ static void look(struct runner *s)
                           .card = &s->card,
                           .client_ok = s->client_ok,
                           .timed_out = s->timed_out};
-
     if (s->trace.missed)
         untested(s, "more packets than the suite keeps", NULL);
     else if (!suite_flow_find(&s->trace, s->c->dir, s->c->kinds, &r.flow))
@@ -231,7 +227,6 @@ static void look(struct runner *s)
 static int one(struct runner *s)
 {
     struct fault_error err;
-
     suite_trace_clear(&s->trace);
     s->card.test = s->c->name;
     s->nsent = 0;
@@ -257,7 +252,6 @@ static int one(struct runner *s)
 static int all(struct runner *s)
 {
     unsigned begun = 0;
-
     if (!pump(s, LINKS, LINK_NS)) {
         cli_error("the links did not come up: %s is %s, %s is %s", s->bump->port[0]->spec,
                   s->bump->half[1].out_up ? "up" : "down", s->bump->port[1]->spec,
@@ -294,8 +288,7 @@ static int all(struct runner *s)
 int suite_run(struct bump *b, const struct suite_options *opt, struct wire_capture *capture,
               bool json)
 {
-    struct runner *s = calloc(1, sizeof *s);
-
+    struct runner *s = calloc(1, sizeof(*s));
     if (!s || suite_trace_init(&s->trace)) {
         free(s);
         cli_error("out of memory");

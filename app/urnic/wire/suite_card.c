@@ -17,7 +17,7 @@ void suite_say(struct suite_card *card, const char *rule, enum suite_verdict ver
     struct suite_result *r = &card->result[card->n++];
     *r = (struct suite_result){.test = card->test, .rule = rule, .verdict = verdict};
     va_start(ap, format);
-    vsnprintf(r->text, sizeof r->text, format, ap);
+    vsnprintf(r->text, sizeof(r->text), format, ap);
     va_end(ap);
     card->count[verdict]++;
 }
@@ -25,7 +25,6 @@ void suite_say(struct suite_card *card, const char *rule, enum suite_verdict ver
 void suite_measured(struct suite_card *card, double value, const char *unit)
 {
     struct suite_result *r = &card->result[card->n - 1];
-
     r->value = value;
     r->unit = unit;
 }

@@ -55,4 +55,4 @@ const struct suite_case suite_cases[] = {
     {"exhausted", "TMR-05", "no WRITE packet of the device arrives", "drop b->a write", 1, "write",
      K64, 12, 1, FAULT_BA, WIRE_F_WRITE | WIRE_F_SEND, false, suite_check_exhausted},
 };
-const unsigned suite_ncases = sizeof suite_cases / sizeof suite_cases[0];
+const unsigned suite_ncases = sizeof(suite_cases) / sizeof(suite_cases[0]);

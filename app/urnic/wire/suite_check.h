@@ -55,7 +55,6 @@ static inline struct suite_span suite_span(const struct suite_run *r, uint32_t a
     const struct suite_pkt *p = suite_at(r, a), *q = suite_at(r, b);
     uint64_t seen = q->at - p->at;
     bool own = p->dir == FAULT_BA;
-
     return (struct suite_span){
         .least = seen > q->waited ? seen - q->waited : 0,
         .seen = seen,
@@ -73,7 +72,6 @@ static inline bool suite_early(struct suite_span s, uint64_t t)
 static inline uint64_t suite_timeout(const struct suite_run *r)
 {
     int t = r->opt->timeout;
-
     if (t < 0 && r->flow.conn)
         t = (int)r->flow.conn->timeout;
     return t > 0 ? 4096ull << t : 0;

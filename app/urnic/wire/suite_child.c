@@ -16,7 +16,6 @@
 static _Noreturn void become(const char *command, char *const environment[], int out)
 {
     int null = open("/dev/null", O_RDONLY);
-
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     signal(SIGINT, SIG_DFL);
@@ -33,7 +32,6 @@ static _Noreturn void become(const char *command, char *const environment[], int
 int suite_child_start(struct suite_child *c, const char *command, char *const environment[])
 {
     int fd[2];
-
     *c = (struct suite_child){.fd = -1};
     if (pipe2(fd, O_CLOEXEC) < 0)
         return -errno;
@@ -58,9 +56,8 @@ static void listen_to(struct suite_child *c)
 {
     char buf[1024];
     ssize_t n;
-
-    while ((n = read(c->fd, buf, sizeof buf)) > 0) {
-        size_t keep = sizeof c->said - 1 - (size_t)n;
+    while ((n = read(c->fd, buf, sizeof(buf))) > 0) {
+        size_t keep = sizeof(c->said) - 1 - (size_t)n;
         if (c->n > keep) {
             memmove(c->said, c->said + c->n - keep, keep);
             c->n = keep;

@@ -35,7 +35,6 @@ static struct point *find_point(struct point *table, unsigned *n, const struct s
 static void on_cnp(struct point *p, const struct suite_pkt *k)
 {
     uint64_t since = p->last ? k->at - p->last->at + p->last->waited : UINT64_MAX;
-
     p->nearest = since < p->nearest ? since : p->nearest;
     if (!p->cnps++)
         p->first_cnp = k->at;
@@ -51,7 +50,6 @@ static bool too_near(const struct point *p, uint64_t interval)
 static void check_fields(struct suite_run *r, const struct point *table, unsigned n)
 {
     unsigned odd = 0, lost = 0, ecn = 0, dscp = 0;
-
     for (uint32_t i = 0; i < r->trace->n; i++) {
         const struct suite_pkt *k = suite_at(r, i);
         if (k->dir != FAULT_BA || !(suite_flags(k) & WIRE_F_CNP))
@@ -77,7 +75,6 @@ static void check_scope(struct suite_run *r, const struct point *table, unsigned
 {
     uint64_t interval = r->opt->cnp_interval;
     unsigned silent = 0, busy = 0;
-
     for (unsigned i = 0; i < n; i++) {
         busy += table[i].marked > 16;
         silent += table[i].marked > 16 && !table[i].cnps;
@@ -100,7 +97,6 @@ static unsigned find_points(const struct suite_run *r, struct point table[QPAIRS
                             struct point *all)
 {
     unsigned n = 0;
-
     for (uint32_t i = 0; i < r->trace->n; i++) {
         const struct suite_pkt *k = suite_at(r, i);
         if (k->dir == FAULT_AB && suite_passed(k) && (k->tclass & 3) == CE &&
@@ -125,7 +121,6 @@ static void check_interval(struct suite_run *r, const struct point *table, unsig
 {
     uint64_t nearest = UINT64_MAX, latency = UINT64_MAX, interval = r->opt->cnp_interval;
     unsigned fast = 0;
-
     for (unsigned i = 0; i < n; i++) {
         const struct point *p = &table[i];
         if (!p->cnps)
@@ -152,7 +147,6 @@ void suite_check_marked(struct suite_run *r)
 {
     struct point table[QPAIRS] = {0}, all = {.nearest = UINT64_MAX};
     unsigned n = find_points(r, table, &all);
-
     if (!all.marked) {
         suite_say(r->card, "CC-03", SUITE_UNTESTED, "nothing could be marked");
         return;

@@ -44,7 +44,6 @@ int suite_option(int c, const char *arg, struct suite_options *o)
 {
     uint64_t v = 0;
     int bad = 0;
-
     switch (c) {
     case SUITE_END_A:
     case SUITE_END_B:
@@ -101,7 +100,6 @@ static int make_commands(struct suite_options *o, unsigned side, const char *exe
 {
     const char *comma = o->end[side] ? strrchr(o->end[side], ',') : NULL;
     const char *other = o->end[!side] ? strrchr(o->end[!side], ',') : NULL;
-
     if (!comma || !other || comma == o->end[side] || !comma[1] || !quotable(o->end[side]) ||
         !quotable(exe)) {
         cli_error("--end-%c: want SOCKET,IP of an urnicd, and both ends: '%s'", 'a' + (int)side,
@@ -128,8 +126,7 @@ static int make_commands(struct suite_options *o, unsigned side, const char *exe
 int suite_options_done(struct suite_options *o)
 {
     char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[n < 0 ? 0 : n] = 0;
     for (unsigned side = 0; side < 2; side++)
         if (o->end[0] || o->end[1]) {

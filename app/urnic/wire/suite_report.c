@@ -23,7 +23,6 @@ static const struct suite_case *case_of(const char *name)
 static void print_rules(const char *rules)
 {
     const char *label = "rules:";
-
     for (size_t n; *rules; rules += n + (rules[n] == '\n')) {
         n = strcspn(rules, "\n");
         printf("  %-6s %.*s\n", label, (int)n, rules);
@@ -34,7 +33,6 @@ static void print_rules(const char *rules)
 void suite_report(const struct suite_card *card)
 {
     const char *test = NULL;
-
     for (unsigned i = 0; i < card->n; i++) {
         const struct suite_result *r = &card->result[i];
         if (r->test != test) {
@@ -53,7 +51,6 @@ void suite_report(const struct suite_card *card)
 json_t *suite_report_json(const struct suite_card *card, const struct bump *b)
 {
     json_t *list = json_array();
-
     for (unsigned i = 0; i < card->n; i++) {
         const struct suite_result *r = &card->result[i];
         const struct suite_case *c = case_of(r->test);

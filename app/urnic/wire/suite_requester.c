@@ -10,7 +10,6 @@
 static uint32_t find_resent(const struct suite_run *r, uint32_t i)
 {
     int32_t highest = -1;
-
     for (uint32_t k = 0; k < r->trace->n; k++) {
         const struct suite_pkt *p = suite_at(r, k);
         if (!suite_request(&r->flow, p))
@@ -27,7 +26,6 @@ static uint32_t find_resent(const struct suite_run *r, uint32_t i)
 static uint32_t find_going_back(const struct suite_run *r, uint32_t i)
 {
     int32_t last = suite_rel(&r->flow, suite_at(r, i)->psn);
-
     while (++i < r->trace->n) {
         const struct suite_pkt *p = suite_at(r, i);
         if (!suite_request(&r->flow, p))
@@ -44,9 +42,8 @@ static uint32_t find_going_back(const struct suite_run *r, uint32_t i)
 static void check_same(struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;
-    uint32_t *first = calloc((size_t)f->highest + 1, sizeof *first); /* index + 1 */
+    uint32_t *first = calloc((size_t)f->highest + 1, sizeof(*first)); /* index + 1 */
     unsigned again = 0, differ = 0;
-
     for (uint32_t i = 0; first && i < r->trace->n; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         int32_t rel = suite_rel(f, p->psn);
@@ -76,7 +73,6 @@ static void check_order(struct suite_run *r, uint32_t start)
     const struct suite_flow *f = &r->flow;
     int32_t expected = suite_rel(f, suite_at(r, start)->psn), highest = -1;
     unsigned n = 0;
-
     for (uint32_t i = 0; i < start; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         if (suite_request(f, p) && suite_rel(f, p->psn) > highest)
@@ -106,7 +102,6 @@ static uint32_t check_answer_to_nak(struct suite_run *r, uint32_t nak)
 {
     const struct suite_flow *f = &r->flow;
     uint32_t resent = find_resent(r, nak);
-
     if (resent == SUITE_NONE) {
         suite_say(r->card, "ACK-06", SUITE_FAIL, "nothing was sent again after a NAK");
         return SUITE_NONE;
@@ -128,7 +123,6 @@ static uint32_t nak_for_loss(struct suite_run *r, const char *rule)
 {
     uint32_t lost = suite_find_fate(r, FAULT_DROP);
     uint32_t nak = lost == SUITE_NONE ? SUITE_NONE : suite_find_nak(r, lost, WIRE_SYN_NAK_SEQ);
-
     if (lost == SUITE_NONE)
         suite_say(r->card, rule, SUITE_UNTESTED, "the traffic had no packet for the fault");
     else if (nak == SUITE_NONE)
@@ -140,7 +134,6 @@ void suite_check_go_back(struct suite_run *r)
 {
     uint32_t nak = nak_for_loss(r, "RTX-01");
     uint32_t resent = nak == SUITE_NONE ? SUITE_NONE : check_answer_to_nak(r, nak);
-
     if (resent == SUITE_NONE)
         return;
     check_order(r, resent);
@@ -157,7 +150,6 @@ static void check_timeout(struct suite_run *r, uint32_t since, uint32_t owed, ui
 {
     uint64_t t = suite_timeout(r);
     struct suite_span s = suite_span(r, since, resent), o = suite_span(r, owed, resent);
-
     if (!t) {
         suite_say(r->card, "TMR-03", SUITE_UNTESTED,
                   "the device's timeout isn't known (--timeout)");
@@ -172,7 +164,6 @@ static void check_timeout(struct suite_run *r, uint32_t since, uint32_t owed, ui
 static void check_oldest(struct suite_run *r, uint32_t resent, int32_t oldest)
 {
     int32_t got = suite_rel(&r->flow, suite_at(r, resent)->psn);
-
     suite_say(r->card, "TMR-04", got == oldest ? SUITE_PASS : SUITE_FAIL,
               "after the timeout it went back to PSN +%d, oldest unacknowledged is +%d", got,
               oldest);
@@ -182,7 +173,6 @@ static void check_oldest(struct suite_run *r, uint32_t resent, int32_t oldest)
 void suite_check_go_back_twice(struct suite_run *r)
 {
     uint32_t nak = nak_for_loss(r, "TMR-03");
-
     if (nak == SUITE_NONE)
         return;
     int32_t rel = suite_rel(&r->flow, suite_at(r, nak)->psn);
@@ -210,7 +200,6 @@ void suite_check_acks_lost(struct suite_run *r)
     const struct suite_flow *f = &r->flow;
     uint32_t since = SUITE_NONE, owed = SUITE_NONE;
     int32_t acked = -1;
-
     uint32_t resent = find_resent(r, 0);
     if (resent == SUITE_NONE) {
         suite_say(r->card, "TMR-03", r->client_ok ? SUITE_UNTESTED : SUITE_FAIL,
@@ -244,7 +233,6 @@ void suite_check_exhausted(struct suite_run *r)
     const struct suite_flow *f = &r->flow;
     uint32_t lost = suite_find_fate(r, FAULT_DROP);
     int retries = suite_retries(r);
-
     if (lost == SUITE_NONE) {
         suite_say(r->card, "TMR-05", SUITE_UNTESTED, "the traffic had no packet for the fault");
         return;
@@ -293,7 +281,6 @@ void suite_check_rnr(struct suite_run *r)
     enum { CODE = 18 }; /* as in the case's rules */
     const uint64_t wanted = wire_rnr_ns(CODE);
     uint32_t lost = suite_find_fate(r, FAULT_INJECT);
-
     if (lost == SUITE_NONE) {
         suite_say(r->card, "RNR-05", SUITE_UNTESTED, "the traffic had no packet for the fault");
         return;
@@ -320,7 +307,6 @@ void suite_check_rnr(struct suite_run *r)
 static uint64_t time_of(const struct suite_run *r, int32_t first, int32_t last)
 {
     uint64_t begun = 0;
-
     for (uint32_t i = 0; i < r->trace->n; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         int32_t rel = suite_rel(&r->flow, p->psn);
@@ -336,7 +322,6 @@ static uint64_t time_of(const struct suite_run *r, int32_t first, int32_t last)
 void suite_check_slowed(struct suite_run *r)
 {
     uint32_t start = suite_find_fate(r, FAULT_INJECT);
-
     if (start == SUITE_NONE) {
         suite_say(r->card, "CC-08", SUITE_UNTESTED, "the traffic had no packet for the fault");
         return;
@@ -369,7 +354,6 @@ static struct lost_response find_lost_response(const struct suite_run *r)
     const struct suite_flow *f = &r->flow;
     struct lost_response l = {SUITE_NONE, SUITE_NONE, SUITE_NONE};
     int32_t gap = 0;
-
     for (uint32_t i = 0; i < r->trace->n && l.again == SUITE_NONE; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         int32_t rel = suite_rel(f, p->psn);
@@ -392,7 +376,6 @@ static struct lost_response find_lost_response(const struct suite_run *r)
 static uint32_t find_read(const struct suite_run *r, uint32_t end, int32_t gap)
 {
     uint32_t found = SUITE_NONE;
-
     for (uint32_t i = 0; i < end; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         if (suite_request(&r->flow, p) && suite_flags(p) & WIRE_F_READ &&
@@ -408,7 +391,6 @@ static void check_asked_again(struct suite_run *r, const struct lost_response *l
     const struct suite_pkt *q = suite_at(r, l->again);
     int32_t gap = suite_rel(f, suite_at(r, l->lost)->psn), start = suite_rel(f, q->psn);
     uint32_t first = find_read(r, l->lost, gap);
-
     if (first == SUITE_NONE) {
         suite_say(r->card, "RD-12", SUITE_UNTESTED, "the READ itself wasn't seen");
         return;
@@ -426,7 +408,6 @@ static void check_asked_again(struct suite_run *r, const struct lost_response *l
 void suite_check_read_again(struct suite_run *r)
 {
     struct lost_response l = find_lost_response(r);
-
     if (l.lost == SUITE_NONE || l.beyond == SUITE_NONE) {
         suite_say(r->card, "RD-14", SUITE_UNTESTED,
                   l.lost == SUITE_NONE ? "no READ response was lost"

@@ -8,7 +8,6 @@
 static uint32_t victim(struct suite_run *r, unsigned fate, const char *rule)
 {
     uint32_t i = suite_find_fate(r, fate);
-
     if (i == SUITE_NONE)
         suite_say(r->card, rule, SUITE_UNTESTED, "the traffic had no packet for the fault");
     return i;
@@ -31,7 +30,6 @@ static void say_latency(struct suite_run *r, uint32_t trigger, uint32_t nak)
     struct suite_span s = suite_span(r, trigger, nak);
     uint64_t t = suite_timeout(r);
     bool late = t && s.least > t; /* of no use: the requester's timer is faster */
-
     suite_say(r->card, "LR-14", late ? SUITE_FAIL : SUITE_PASS,
               "NAK %.1f us after the packet that shows the gap", (double)s.seen / 1e3);
     suite_measured(r->card, (double)s.seen, "ns");
@@ -48,7 +46,6 @@ static void check_gap(struct suite_run *r, uint32_t lost)
     uint32_t end = filled == SUITE_NONE ? r->trace->n : filled;
     uint32_t nak = suite_find_nak(r, lost, WIRE_SYN_NAK_SEQ);
     unsigned naks = 0, early = 0;
-
     if (trigger == SUITE_NONE) {
         suite_say(r->card, "RSP-02", SUITE_UNTESTED, "no packet followed the missing one");
         return;
@@ -82,7 +79,6 @@ static void check_recovered(struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;
     int32_t acked = -1;
-
     for (uint32_t i = 0; i < r->trace->n; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         if (!suite_response(f, p) || (suite_flags(p) & WIRE_F_ACK && p->syndrome >= WIRE_SYN_RNR))
@@ -97,7 +93,6 @@ static void check_recovered(struct suite_run *r)
 void suite_check_lost(struct suite_run *r)
 {
     uint32_t lost = victim(r, FAULT_DROP, "RSP-02");
-
     if (lost == SUITE_NONE)
         return;
     check_gap(r, lost);
@@ -108,7 +103,6 @@ void suite_check_lost(struct suite_run *r)
 void suite_check_lost_twice(struct suite_run *r)
 {
     uint32_t lost = victim(r, FAULT_DROP, "ACK-08");
-
     if (lost == SUITE_NONE)
         return;
     int32_t rel = suite_rel(&r->flow, suite_at(r, lost)->psn);
@@ -130,7 +124,6 @@ void suite_check_lost_twice(struct suite_run *r)
 void suite_check_reordered(struct suite_run *r)
 {
     uint32_t late = victim(r, FAULT_HOLD, "ACK-08");
-
     if (late == SUITE_NONE)
         return;
     int32_t rel = suite_rel(&r->flow, suite_at(r, late)->psn);
@@ -156,7 +149,6 @@ void suite_check_duplicated(struct suite_run *r)
 {
     uint32_t twice = victim(r, FAULT_COPY, "RSP-20");
     unsigned naks = 0;
-
     if (twice == SUITE_NONE)
         return;
     for (uint32_t i = twice; i < r->trace->n; i++) {
@@ -176,7 +168,6 @@ void suite_check_answers_lost(struct suite_run *r)
     const struct suite_flow *f = &r->flow;
     uint32_t again = SUITE_NONE, answer = SUITE_NONE;
     int32_t highest = -1;
-
     for (uint32_t i = 0; i < r->trace->n && answer == SUITE_NONE; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         int32_t rel = suite_rel(f, p->psn);
@@ -208,7 +199,6 @@ void suite_check_answers_lost(struct suite_run *r)
 void suite_check_bad_icrc(struct suite_run *r)
 {
     uint32_t bad = victim(r, FAULT_DAMAGED, "ICRC-08");
-
     if (bad == SUITE_NONE)
         return;
     int32_t rel = suite_rel(&r->flow, suite_at(r, bad)->psn);
@@ -247,7 +237,6 @@ void suite_check_read_answer(struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;
     uint32_t lost = SUITE_NONE, again = SUITE_NONE;
-
     for (uint32_t i = 0; i < r->trace->n && again == SUITE_NONE; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         if (lost == SUITE_NONE && suite_response(f, p) && p->fate & FAULT_DROP)

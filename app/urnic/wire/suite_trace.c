@@ -25,7 +25,6 @@ void suite_trace_free(struct suite_trace *t)
 void suite_trace_clear(struct suite_trace *t)
 {
     struct suite_pkt *pkt = t->pkt;
-
     *t = (struct suite_trace){.pkt = pkt};
 }
 
@@ -34,7 +33,6 @@ void suite_trace_clear(struct suite_trace *t)
 bool suite_trace_read(const uint8_t *frame, uint32_t len, struct wire_pkt *p, bool *icrc_bad)
 {
     enum wire_verdict v = wire_parse(frame, len, 0, p);
-
     *icrc_bad = v == WIRE_BAD_ICRC;
     if (*icrc_bad)
         v = wire_parse(frame, len, WIRE_P_NO_ICRC, p);
@@ -74,7 +72,6 @@ static void read_cm(struct suite_trace *t, const uint8_t *frame, const struct wi
                     enum fault_dir dir)
 {
     struct cm_msg m;
-
     if (cm_msg_unpack(&m, frame + p->payload_off, p->payload_len))
         return;
     if (m.attr == CM_REQ)
@@ -86,16 +83,14 @@ static void read_cm(struct suite_trace *t, const uint8_t *frame, const struct wi
 static uint8_t tclass_now(const uint8_t *frame, const struct wire_pkt *p)
 {
     const uint8_t *ip = frame + p->ip_off;
-
     return p->ip_version == 4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4);
 }
 
 static bool plain_cnp(const uint8_t *frame, const struct wire_pkt *p)
 {
     static const uint8_t zero[16];
-
     return !p->se && !p->migreq && !p->fecn && !p->ackreq && !p->psn && !p->pad &&
-           !memcmp(frame + p->bth_off + WIRE_BTH_LEN, zero, sizeof zero);
+           !memcmp(frame + p->bth_off + WIRE_BTH_LEN, zero, sizeof(zero));
 }
 
 const struct suite_pkt *suite_trace_add(struct suite_trace *t, const struct suite_pkt *head,
@@ -152,7 +147,6 @@ static void count(struct tally *table, unsigned *n, uint32_t qpn)
 static const struct tally *most(const struct tally *table, unsigned n)
 {
     const struct tally *best = NULL;
-
     for (unsigned i = 0; i < n; i++)
         if (!best || table[i].n > best->n)
             best = &table[i];
@@ -173,7 +167,6 @@ static uint32_t guess_back(const struct suite_flow *f)
 {
     struct tally table[CANDIDATES];
     unsigned n = 0;
-
     for (uint32_t i = 0; i < f->t->n; i++) {
         const struct suite_pkt *p = &f->t->pkt[i];
         int32_t rel = suite_rel(f, p->psn);
@@ -188,7 +181,6 @@ static uint32_t guess_back(const struct suite_flow *f)
 static void measure(struct suite_flow *f)
 {
     bool begun = f->conn != NULL;
-
     if (begun)
         f->base = f->conn->psn[f->dir];
     f->highest = -1;
@@ -210,7 +202,6 @@ bool suite_flow_find(const struct suite_trace *t, enum fault_dir dir, unsigned k
     struct tally table[CANDIDATES];
     unsigned n = 0;
     const bool reads = kinds == WIRE_F_READ;
-
     for (uint32_t i = 0; i < t->n; i++) {
         const struct suite_pkt *p = &t->pkt[i];
         unsigned flags = suite_flags(p);

@@ -17,7 +17,6 @@ int wire_capture_open(struct wire_capture *c, const char *path, const struct bum
     const struct pcapng_options opt = {.application = "urnic wire",
                                        .epoch = pcapng_epoch(cli_now())};
     int rc = pcapng_create(path, PCAPNG_DROPS, &opt, &c->w);
-
     for (unsigned d = 0; d < BUMP_DIRS && rc == 0; d++)
         c->interface[d] =
             pcapng_interface(c->w, names[d], b->port[d]->spec, b->port[d]->caps.rate_bps);
@@ -39,10 +38,9 @@ void wire_capture_after(struct wire_capture *c, enum fault_dir dir, uint32_t len
                  {FAULT_COPY, "copied"},  {FAULT_HOLD, "held back"},  {FAULT_INJECT, "answered"}};
     char comment[96] = "";
     size_t at = 0;
-
-    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (bits & words[i].bit)
-            at += (size_t)snprintf(comment + at, sizeof comment - at, "%s%s", at ? ", " : "",
+            at += (size_t)snprintf(comment + at, sizeof(comment) - at, "%s%s", at ? ", " : "",
                                    words[i].word);
     pcapng_packet(c->w, c->interface[dir], now, CAPTURE_IN, c->before, len, at ? comment : NULL);
 }
@@ -50,7 +48,6 @@ void wire_capture_after(struct wire_capture *c, enum fault_dir dir, uint32_t len
 int wire_capture_close(struct wire_capture *c)
 {
     int rc = c->w ? pcapng_close(c->w) : 0;
-
     c->w = NULL;
     return rc;
 }

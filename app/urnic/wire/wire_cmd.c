@@ -24,7 +24,6 @@ static const char help[] = {
 static int add_rule(struct wire_job *j, const char *text)
 {
     char *more;
-
     if (asprintf(&more, "%s%s\n", j->rules ? j->rules : "", text) < 0) {
         cli_error("--rule: %s", strerror(ENOMEM));
         return -1;
@@ -38,7 +37,6 @@ static int add_rule(struct wire_job *j, const char *text)
 static int parse_rules(struct wire_job *j)
 {
     struct fault_error err = {0};
-
     if (j->rules_file && j->rules) {
         cli_error("--rules and --rule: one or the other");
         return CLI_USAGE;
@@ -65,7 +63,6 @@ static unsigned watch(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t le
 {
     struct wire_job *j = arg;
     unsigned bits = 0;
-
     out->len = len;
     out->flow = 0;
     wire_capture_before(&j->capture, frame, len);
@@ -82,7 +79,6 @@ static void forward(struct wire_job *j)
     struct wire_ticker t = {.on = !j->quiet && isatty(STDERR_FILENO), .at = j->begun};
     uint64_t end = j->ns ? j->begun + j->ns : UINT64_MAX;
     uint64_t now = j->begun;
-
     while (!cli_stop && now < end) {
         if (bump_round(&j->bump, now) == 0) {
             uint64_t until = t.on && t.at + 1000000000u < end ? t.at + 1000000000u : end;
@@ -121,15 +117,14 @@ static int test(struct wire_job *j)
 static int wire(struct wire_job *j)
 {
     char err[512] = "";
-
     for (unsigned i = 0; i < BUMP_DIRS; i++) {
-        if (io_check(j->port[i], err, sizeof err) < 0) {
+        if (io_check(j->port[i], err, sizeof(err)) < 0) {
             cli_error("%s", err);
             return CLI_USAGE;
         }
     }
     int rc = bump_open(&j->bump, j->port[0], j->port[1], (uint32_t)j->mtu, (uint32_t)j->queue, err,
-                       sizeof err);
+                       sizeof(err));
 
     if (rc) {
         cli_error("%s", *err ? err : strerror(-rc));
@@ -245,7 +240,6 @@ static int options(struct wire_job *j, int argc, char **argv)
                                          CLI_HELP,
                                          {0}};
     int status = cli_options(argc, argv, &cmd_wire, "r:R:c:qvh", list, take, j);
-
     if (status != CLI_GO_ON)
         return status == CLI_OK ? -1 : status;
     return complete(j, argc, argv);

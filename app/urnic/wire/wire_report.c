@@ -19,7 +19,7 @@ void wire_tick(struct wire_ticker *t, const struct wire_job *j, uint64_t now)
     for (unsigned d = 0; d < BUMP_DIRS; d++) {
         const struct bump_counters *c = &j->bump.half[d].count;
         char rate[32];
-        cli_fmt_rate((double)(c->out_octets - t->octets[d]) * 8 / s, rate, sizeof rate);
+        cli_fmt_rate((double)(c->out_octets - t->octets[d]) * 8 / s, rate, sizeof(rate));
         fprintf(stderr, "  %s %.2f M/s %s", dir_names[d],
                 (double)(c->forwarded - t->frames[d]) / s / 1e6, rate);
         t->frames[d] = c->forwarded;
@@ -49,10 +49,10 @@ static void direction_summary(const struct bump_half *h, const char *name)
                {"no link", c->no_link},   {"too long", c->oversize},
                {"queue full", c->no_room}};
     char octets[32];
-
     fprintf(stderr, "  %s  %llu frames in, %llu out (%s)", name, (unsigned long long)c->received,
-            (unsigned long long)c->forwarded, cli_fmt_octets(c->out_octets, octets, sizeof octets));
-    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
+            (unsigned long long)c->forwarded,
+            cli_fmt_octets(c->out_octets, octets, sizeof(octets)));
+    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++)
         if (row[i].n)
             fprintf(stderr, ", %s %llu", row[i].what, (unsigned long long)row[i].n);
     fputc('\n', stderr);
@@ -98,7 +98,6 @@ static json_t *port_json(struct io_port *port)
 {
     struct io_stats s;
     struct io_link link;
-
     port->ops->stats(port, &s);
     port->ops->link(port, &link);
     return json_pack("{so sb si sI sI sI sI sI sI sI sI}", "port", cli_json_text(port->spec), "up",
@@ -112,7 +111,6 @@ static json_t *port_json(struct io_port *port)
 static json_t *direction_json(const struct bump_half *h, const char *name)
 {
     const struct bump_counters *c = &h->count;
-
     return json_pack("{ss sI sI sI sI sI sI sI sI sI sI sI sI sI}", "direction", name, "received",
                      (json_int_t)c->received, "received_bytes", (json_int_t)c->octets, "forwarded",
                      (json_int_t)c->forwarded, "forwarded_bytes", (json_int_t)c->out_octets,
@@ -126,7 +124,6 @@ static json_t *direction_json(const struct bump_half *h, const char *name)
 static json_t *rules_json(const struct fault *f)
 {
     json_t *list = json_array();
-
     for (unsigned i = 0; f && i < fault_rules(f); i++) {
         struct fault_rule_stats r;
         fault_rule_stats(f, i, &r);

@@ -15,7 +15,6 @@
 static inline uint64_t clock_now(void)
 {
     struct timespec ts;
-
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * CLOCK_SEC + (uint64_t)ts.tv_nsec;
 }

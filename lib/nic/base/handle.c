@@ -45,7 +45,6 @@ static struct share *handle_share(const struct handle_table *t, enum handle_kind
         [HANDLE_CQ] = SHARE_CQ,       [HANDLE_SRQ] = SHARE_SRQ, [HANDLE_QP] = SHARE_QP,
         [HANDLE_CM_ID] = SHARE_CM_ID,
     };
-
     switch (handle) {
     case HANDLE_PD:
     case HANDLE_MR:
@@ -70,7 +69,6 @@ static int handle_grow(struct handle_table *t)
 {
     uint32_t size = t->size ? 2 * t->size : 64;
     struct handle_entry *bigger;
-
     if (t->size >= QUOTA_HANDLES)
         return -EDQUOT;
     bigger = realloc(t->entry, size * sizeof(*bigger));
@@ -92,7 +90,6 @@ int handle_add(struct handle_table *t, enum handle_kind kind, void *object, uint
     enum share_kind part;
     struct share *s = handle_share(t, kind, &part);
     uint32_t h;
-
     if (handle_full(t, kind) || !share_has_room(s, part, 1))
         return -EDQUOT;
     if (t->used >= t->size && !t->first_free) {
@@ -127,7 +124,6 @@ void handle_del(struct handle_table *t, uint32_t handle)
     struct handle_entry *e = &t->entry[handle];
     enum share_kind part;
     struct share *s = handle_share(t, (enum handle_kind)e->kind, &part);
-
     share_give(s, part, 1);
     t->count[e->kind]--;
     *e = (struct handle_entry){0};

@@ -64,7 +64,6 @@ int log_level_parse(const char *s, enum log_level *out)
 static bool log_has_room(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
-
     return poll(&p, 1, 0) != 0;
 }
 
@@ -86,7 +85,6 @@ static int log_connect(void)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     size_t len = strlen(log_path);
-
     if (len >= sizeof(sa.sun_path))
         return -ENAMETOOLONG;
     memcpy(sa.sun_path, log_path, len + 1);
@@ -125,7 +123,6 @@ static size_t log_head(char *out, enum log_level level)
     struct timespec now;
     struct tm tm;
     size_t len;
-
     clock_gettime(CLOCK_REALTIME, &now);
     if (log_syslog) {
         localtime_r(&now.tv_sec, &tm);
@@ -143,7 +140,6 @@ static bool log_put(enum log_level level, const char *text, size_t len)
 {
     char line[LOG_HEAD_MAX + LOG_LINE_MAX];
     size_t head = log_head(line, level);
-
     memcpy(line + head, text, len);
     return log_syslog ? log_send(line, head + len - 1) : log_write_all(log_fd, line, head + len);
 }
@@ -152,7 +148,6 @@ static bool log_put(enum log_level level, const char *text, size_t len)
 static void log_emit(enum log_level level, const char *line, size_t len)
 {
     char text[64];
-
     pthread_mutex_lock(&log_lock);
     if (log_unread > 0) {
         int n = snprintf(text, sizeof(text), "warn log: nobody read: %u lines lost\n", log_unread);
@@ -170,14 +165,12 @@ static void log_emit(enum log_level level, const char *line, size_t len)
 static int log_open(const char *path)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
-
     return fd < 0 ? -errno : fd;
 }
 
 int log_to_file(const char *path)
 {
     int fd = log_open(path);
-
     if (fd < 0)
         return fd;
     log_fd = fd;
@@ -218,7 +211,6 @@ static bool log_budget(struct log_site *site, uint32_t *suppressed)
 {
     uint64_t second = clock_now() / CLOCK_SEC + 1;
     uint64_t seen = atomic_load_explicit(&site->second, memory_order_relaxed);
-
     *suppressed = 0;
     if (seen != second &&
         atomic_compare_exchange_strong_explicit(&site->second, &seen, second, memory_order_relaxed,
@@ -247,7 +239,6 @@ void log_write(struct log_site *site, enum log_level level, const char *subsyste
     char line[LOG_LINE_MAX];
     uint32_t suppressed;
     int len;
-
     if (!log_budget(site, &suppressed))
         return;
     len = snprintf(line, sizeof(line), "%s %s: ", log_level_names[level], subsystem);

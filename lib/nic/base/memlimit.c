@@ -17,7 +17,6 @@ static uint64_t number_in(const char *path)
 {
     uint64_t n = UINT64_MAX;
     FILE *f = fopen(path, "re");
-
     if (!f)
         return n;
     if (fscanf(f, "%" SCNu64, &n) != 1)
@@ -31,7 +30,6 @@ static uint64_t least_above(const char *root, const char *sub, const char *group
 {
     char path[PATH_MAX], name[PATH_MAX];
     uint64_t least = UINT64_MAX;
-
     snprintf(name, sizeof(name), "%s", group);
     for (;;) {
         int n = snprintf(path, sizeof(path), "%s%s%s/%s", root, sub, name, file);
@@ -49,7 +47,6 @@ static uint64_t least_above(const char *root, const char *sub, const char *group
 static bool has_memory(const char *list)
 {
     const char *at = strstr(list, "memory");
-
     return at && (at == list || at[-1] == ',') && (at[6] == '\0' || at[6] == ',');
 }
 
@@ -58,7 +55,6 @@ uint64_t memlimit_of(const char *proc, const char *root)
     char line[PATH_MAX];
     uint64_t least = UINT64_MAX, one;
     FILE *f = fopen(proc, "re");
-
     if (!f)
         return least;
     while (fgets(line, sizeof(line), f)) {
@@ -84,7 +80,6 @@ uint64_t memlimit(void)
 {
     struct sysinfo mem;
     uint64_t all = UINT64_MAX, group = memlimit_of("/proc/self/cgroup", "/sys/fs/cgroup");
-
     if (sysinfo(&mem) == 0)
         all = ((uint64_t)mem.totalram + mem.totalswap) * mem.mem_unit;
     return group < all ? group : all;

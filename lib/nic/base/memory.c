@@ -36,7 +36,6 @@ static void memory_on_sigbus(int sig, siginfo_t *info, void *context)
     uintptr_t addr = (uintptr_t)info->si_addr;
     uint32_t high = atomic_load_explicit(&memory_high, memory_order_acquire);
     int saved = errno;
-
     (void)context;
     for (uint32_t i = 0; i < high; i++) {
         struct memory_slot *s = &memory_slots[i];
@@ -64,7 +63,6 @@ static void memory_on_sigbus(int sig, siginfo_t *info, void *context)
 int memory_init(void)
 {
     struct sigaction sa = {.sa_sigaction = memory_on_sigbus, .sa_flags = SA_SIGINFO};
-
     sigemptyset(&sa.sa_mask);
     return sigaction(SIGBUS, &sa, NULL) < 0 ? -errno : 0;
 }
@@ -72,7 +70,6 @@ int memory_init(void)
 static int memory_slot_take(void *begin, size_t len, uint32_t *out)
 {
     int rc = -ENOSPC;
-
     pthread_mutex_lock(&memory_lock);
     for (uint32_t n = 0; n < MEMORY_SLOTS; n++) {
         uint32_t i = (memory_hint + n) % MEMORY_SLOTS;
@@ -119,7 +116,6 @@ static int memory_map(int fd, uint64_t off, uint64_t len, size_t page, bool writ
     uint64_t head = off % page;
     uint64_t map_len = (head + len + page - 1) / page * page;
     struct memory *m = calloc(1, sizeof(*m));
-
     if (!m)
         return -ENOMEM;
     int prot = PROT_READ | (writable ? PROT_WRITE : 0);
@@ -146,7 +142,6 @@ static int memory_map(int fd, uint64_t off, uint64_t len, size_t page, bool writ
 int memory_slab(const char *name, size_t len, struct memory **out, int *fd)
 {
     const size_t page = MEMORY_PAGE;
-
     len = (len + page - 1) / page * page;
     int memfd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memfd < 0)
@@ -193,7 +188,6 @@ int memory_seal(struct memory *m)
 static bool memory_cannot_stall(int seals, uint64_t size, bool writable)
 {
     const int fixed = F_SEAL_SHRINK | F_SEAL_GROW;
-
     if ((seals & fixed) != fixed)
         return false;
     return size <= MEMORY_STALL_MAX ||
@@ -232,7 +226,6 @@ int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, bool trust
 bool memory_is_slow_to_free(const struct memory *m)
 {
     struct stat st;
-
     if (m->len <= MEMORY_QUICK)
         return false;
     return m->fd < 0 || fstat(m->fd, &st) < 0 || (uint64_t)st.st_blocks * 512 > MEMORY_QUICK;
@@ -260,7 +253,6 @@ int memory_put_far(const struct mem_piece *dst, const void *src)
 {
     const struct memory *m = dst->obj;
     struct remote_move move = {.remote = remote_of(m), .addr = dst->off, .len = dst->len};
-
     if (!move.remote)
         return -EFAULT;
     move.local = (void *)(uintptr_t)src; /* only read */
@@ -272,7 +264,6 @@ int memory_get_far(void *dst, const struct mem_piece *src)
 {
     struct remote_move move = {
         .remote = remote_of(src->obj), .addr = src->off, .local = dst, .len = src->len};
-
     if (!move.remote)
         return -EFAULT;
     remote_get(&move, 1);
@@ -285,7 +276,6 @@ static int memory_far_atomic(const struct mem_piece *dst, const uint64_t *compar
 {
     const struct mem_piece word = {.obj = dst->obj, .off = dst->off, .len = 8};
     int rc = dst->off % 8 == 0 ? memory_get_far(orig, &word) : -EFAULT;
-
     if (rc < 0 || (compare && *compare != *orig))
         return rc;
     a = compare ? a : *orig + a;
@@ -303,7 +293,6 @@ static uint64_t *memory_word(const struct mem_piece *p)
 int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uint64_t *orig)
 {
     uint64_t *word = memory_word(dst);
-
     if (!word)
         return memory_far_atomic(dst, &compare, swap, orig);
     __atomic_compare_exchange_n(word, &compare, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -316,7 +305,6 @@ int memory_store(const struct mem_piece *dst, uint64_t value)
 {
     uint64_t *word = memory_word(dst);
     const struct mem_piece far = {.obj = dst->obj, .off = dst->off, .len = 8};
-
     if (!word)
         return dst->off % 8 == 0 ? memory_put_far(&far, &value) : -EFAULT;
     __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
@@ -327,7 +315,6 @@ int memory_store(const struct mem_piece *dst, uint64_t value)
 int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig)
 {
     uint64_t *word = memory_word(dst);
-
     if (!word)
         return memory_far_atomic(dst, NULL, add, orig);
     *orig = __atomic_fetch_add(word, add, __ATOMIC_SEQ_CST);

@@ -122,7 +122,6 @@ int memory_get_far(void *dst, const struct mem_piece *src);
 static inline int memory_put(const struct mem_piece *dst, const void *src)
 {
     const struct memory *m = dst->obj;
-
     if (!memory_holds(m, dst->off, dst->len) || !m->writable)
         return memory_put_far(dst, src);
     memory_move(m->base + dst->off, src, dst->len);
@@ -133,7 +132,6 @@ static inline int memory_put(const struct mem_piece *dst, const void *src)
 static inline int memory_get(void *dst, const struct mem_piece *src)
 {
     const struct memory *m = src->obj;
-
     if (!memory_holds(m, src->off, src->len))
         return memory_get_far(dst, src);
     memcpy(dst, m->base + src->off, src->len);

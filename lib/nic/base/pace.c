@@ -22,7 +22,6 @@
 void pace_init(struct pace *p, uint64_t call_ns, uint64_t look_ns)
 {
     uint64_t call = call_ns < PACE_CALL_NS ? PACE_CALL_NS : call_ns;
-
     call = call > PACE_CALL_MAX ? PACE_CALL_MAX : call;
     *p = (struct pace){
         .turn_ns = PACE_TURN_NS * call / PACE_CALL_NS,
@@ -41,7 +40,6 @@ bool pace_lingers(const struct pace *p, uint64_t now)
 struct pace_step pace_next(struct pace *p, const struct pace_seen *seen, uint64_t now)
 {
     const struct pace_step look = {PACE_LOOK, now};
-
     if (seen->work) {
         p->worked_at = now;
         p->pause_over = now + PACE_PAUSE_NS;

@@ -25,7 +25,6 @@ static unsigned reclaim_waiting; /* not done yet */
 static void reclaim_one(void *arg)
 {
     struct reclaimed *r = arg;
-
     memory_free(r->mem);
     pthread_mutex_lock(&reclaim_lock);
     r->next = reclaim_done;

@@ -19,7 +19,6 @@ int remote_open(pid_t pid, int pidfd, struct remote **out)
 {
     static const _Atomic bool whole = false; /* mem.broken: nothing is mapped that could break */
     char path[32];
-
     if (pid <= 0 || pidfd < 0)
         return -EOPNOTSUPP;
     struct remote *r = calloc(1, sizeof(*r));
@@ -62,7 +61,6 @@ void remote_close(struct remote *r)
 static bool remote_lives(const struct remote *r)
 {
     uint8_t octet;
-
     return pread(r->sign >= 0 ? r->sign : r->space, &octet, sizeof(octet), 0) != 0;
 }
 
@@ -84,7 +82,6 @@ static unsigned remote_ranges(const struct remote_move *m, unsigned n, struct io
 {
     unsigned k = 0;
     uint64_t end = 0;
-
     for (unsigned i = 0; i < n; i++) {
         local[i] = (struct iovec){m[i].local, m[i].len};
         if (k > 0 && m[i].addr == end)
@@ -103,7 +100,6 @@ static void remote_run(struct remote_move *m, unsigned n, remote_call call)
     struct iovec local[REMOTE_BATCH], far[REMOTE_BATCH];
     unsigned i = 0;
     bool lives = remote_lives(m->remote);
-
     while (lives && i < n) {
         unsigned k = remote_ranges(m + i, n - i, local, far);
         ssize_t moved = call(m->remote->pid, local, n - i, far, k, 0);
@@ -160,7 +156,6 @@ static bool remote_joins(const struct remote_move *all, unsigned parts, const st
 static unsigned remote_join(struct remote_reads *r, const struct remote_move *m, unsigned n)
 {
     unsigned k = 0, pages = 0;
-
     for (unsigned i = 0; i < n; i++) {
         struct remote_move *last = k > 0 ? &r->made[k - 1] : NULL;
         if (last && remote_joins(last, r->parts[k - 1], &m[i])) {
@@ -194,7 +189,6 @@ static void remote_part(const struct remote_reads *r, struct remote_move *m, uns
 void remote_get(struct remote_move *m, unsigned n)
 {
     struct remote_reads r;
-
     for (unsigned i = 0; i < n; i += REMOTE_BATCH) {
         unsigned some = n - i < REMOTE_BATCH ? n - i : REMOTE_BATCH;
         unsigned k = remote_join(&r, m + i, some);

@@ -44,7 +44,6 @@ const char *const share_counters[SHARE_KINDS] = {
 struct share *share_join(struct share_pool *pool, uid_t uid, bool all)
 {
     struct share *s = pool->first;
-
     while (s && (s->uid != uid || s->all != all))
         s = s->next;
     if (!s) {

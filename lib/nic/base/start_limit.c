@@ -55,8 +55,7 @@ static uint64_t time_left(uint64_t now)
 static void take_signal(void)
 {
     struct signalfd_siginfo si;
-
-    if (read(p.signals, &si, sizeof si) != (ssize_t)sizeof si)
+    if (read(p.signals, &si, sizeof(si)) != (ssize_t)sizeof(si))
         return;
     uint64_t soon = clock_now() + GRACE_NS;
     p.came = (int)si.ssi_signo;
@@ -66,7 +65,6 @@ static void take_signal(void)
 static void *watch(void *arg)
 {
     struct pollfd fds[] = {{.fd = p.news, .events = POLLIN}, {.fd = p.signals, .events = POLLIN}};
-
     (void)arg;
     for (;;) {
         pthread_mutex_lock(&p.lock);
@@ -80,7 +78,7 @@ static void *watch(void *arg)
             continue;
         uint64_t count;
         if (fds[0].revents)
-            (void)!read(p.news, &count, sizeof count);
+            (void)!read(p.news, &count, sizeof(count));
         pthread_mutex_lock(&p.lock);
         if (fds[1].revents && !p.over)
             take_signal();
@@ -91,8 +89,7 @@ static void *watch(void *arg)
 static void tell(void)
 {
     const uint64_t one = 1;
-
-    (void)!write(p.news, &one, sizeof one);
+    (void)!write(p.news, &one, sizeof(one));
 }
 
 static void close_all(void)
@@ -107,7 +104,6 @@ static void close_all(void)
 int start_limit_begin(unsigned seconds, void (*leave)(void *arg), void *arg)
 {
     sigset_t set;
-
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);

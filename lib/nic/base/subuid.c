@@ -14,7 +14,6 @@ static bool subuid_number(const char *text, uint32_t *out, const char *end)
 {
     char *stop;
     unsigned long long v = strtoull(text, &stop, 10);
-
     *out = (uint32_t)v;
     return stop != text && strchr(end, *stop) && v <= UINT32_MAX;
 }
@@ -24,7 +23,6 @@ static bool subuid_line(char *line, struct subuid_range *r)
     char *first = strchr(line, ':');
     char *count = first ? strchr(first + 1, ':') : NULL;
     uint32_t start, owner;
-
     if (!count)
         return false;
     *first++ = *count++ = '\0';
@@ -45,7 +43,6 @@ void subuids_read(struct subuids *s, FILE *f)
 {
     struct subuid_range r;
     char line[256];
-
     while (fgets(line, sizeof(line), f)) {
         if (!subuid_line(line, &r))
             continue;

@@ -36,7 +36,6 @@ void unread_forget(struct unread_list *l, struct unread *u)
 static void unread_look(struct unread *u)
 {
     int octets;
-
     if (u->fds == 0 || ioctl(u->fd, SIOCOUTQ, &octets) < 0)
         return;
     uint64_t most = (uint64_t)octets / UNREAD_MSG * IPC_FD_MAX;
@@ -56,7 +55,6 @@ static bool unread_has_room(const struct unread *u)
 static struct unread **unread_visit(struct unread **p)
 {
     struct unread *u = *p;
-
     unread_look(u);
     if (u->fds > 0)
         return &u->next;
@@ -107,7 +105,6 @@ bool unread_close(struct unread_list *l, struct unread *u, uid_t uid)
 void unread_service(struct unread_list *l)
 {
     struct unread *u = l->closing, **last;
-
     if (!u || unread_visit(&l->closing) == &l->closing || !u->next)
         return;
     l->closing = u->next; /* to the end: the next one has its turn */

@@ -49,7 +49,6 @@ int watch_add(struct watch *w, int fd, bool drain)
 {
     uint32_t number = w->last + 1 ? w->last + 1 : 1;
     struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_data(fd, drain, number)};
-
     if ((uint32_t)fd >= w->room) {
         uint32_t n = (uint32_t)fd + GROW;
         uint32_t *grown = realloc(w->number, n * sizeof(*grown));
@@ -76,7 +75,6 @@ void watch_del(struct watch *w, int fd)
 int watch_sleep(const struct watch *w, struct epoll_event *ev, uint64_t ns)
 {
     struct timespec ts = {.tv_sec = (time_t)(ns / CLOCK_SEC), .tv_nsec = (long)(ns % CLOCK_SEC)};
-
     return epoll_pwait2(w->epfd, ev, WATCH_EVENTS, &ts, NULL);
 }
 
@@ -88,7 +86,6 @@ static bool hear(int fd)
     struct iovec iov = {.iov_base = sink, .iov_len = sizeof(sink)};
     struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
     ssize_t n = recvmsg(fd, &mh, MSG_PEEK | MSG_DONTWAIT);
-
     if (n > 0 && (mh.msg_flags & MSG_CTRUNC))
         return false;
     if (n > 0 || (n < 0 && errno == ENOTSOCK))
@@ -99,7 +96,6 @@ static bool hear(int fd)
 unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n)
 {
     unsigned drained = 0;
-
     w->nwoke = 0;
     for (int i = 0; i < n; i++) {
         int fd = (int)(ev[i].data.u64 & 0x7FFFFFFF);
@@ -123,14 +119,12 @@ unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n)
 static bool is_readable(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
-
     return poll(&p, 1, 0) == 1;
 }
 
 int watch_judge(struct watch *w, bool work, uint64_t now)
 {
     bool again = false;
-
     for (unsigned i = 0; i < w->nwoke; i++)
         again |= w->woke[i] == w->vain_fd;
     if (work || w->nwoke == 0) {

@@ -25,7 +25,6 @@ static bool async_send(const struct context *c, const struct ipc_async *ev)
 void async_service(struct context *c)
 {
     uint32_t n = 0;
-
     while (n < c->nkept && async_send(c, &c->kept[n]))
         n++;
     if (n > 0) {
@@ -56,7 +55,6 @@ static bool async_keep(struct context *c, const struct ipc_async *ev)
 void async_event(struct context *c, unsigned event, uint32_t ref)
 {
     struct ipc_async ev = {.event = event, .ref = ref, .flags = c->async_lost ? 1 : 0};
-
     if ((c->nkept == 0 && async_send(c, &ev)) || async_keep(c, &ev)) {
         c->async_lost = false;
         return;
@@ -74,7 +72,6 @@ static bool async_of_port(const struct ipc_async *ev)
 void async_forget(struct context *c, uint32_t ref)
 {
     uint32_t left = 0;
-
     for (uint32_t i = 0; i < c->nkept; i++) {
         if (c->kept[i].ref != ref || async_of_port(&c->kept[i]))
             c->kept[left++] = c->kept[i];

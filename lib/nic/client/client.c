@@ -40,7 +40,6 @@ static int client_pidfd(int fd, pid_t pid)
 {
     int pidfd;
     socklen_t len = sizeof(pidfd);
-
     if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
         return pidfd;
     return (int)syscall(SYS_pidfd_open, pid, 0); /* older kernels */
@@ -56,7 +55,6 @@ struct client *client_new(struct clients *all, int fd)
     struct ucred cred;
     socklen_t len = sizeof(cred);
     struct client *c = calloc(1, sizeof(*c));
-
     if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
         free(c);
         return NULL;
@@ -95,7 +93,6 @@ static void client_attach(void *arg, uint64_t now)
 {
     struct client *c = arg;
     struct worker *w = c->ctx.worker;
-
     (void)now;
     int rc = watch_add(&w->watch, c->ctx.kick_fd, true);
     if (rc < 0) /* it has been answered: its doorbells are seen, but late */
@@ -121,7 +118,6 @@ struct client_join {
 static void client_join_device(void *arg, uint64_t now)
 {
     const struct client_join *j = arg;
-
     (void)now;
     j->c->of_device = share_join(&j->device->share, j->c->account, client_is_admin(j->c));
 }
@@ -129,7 +125,6 @@ static void client_join_device(void *arg, uint64_t now)
 static void client_leave_device(void *arg, uint64_t now)
 {
     struct client *c = arg;
-
     (void)now;
     share_leave(c->of_device);
     c->of_device = NULL;
@@ -176,7 +171,6 @@ void client_start(struct client *c)
 int client_cq_destroy(struct client *c, struct client_cq *cq)
 {
     int rc = engine_cq_destroy(c->ctx.device->engine, cq->cq);
-
     if (rc < 0)
         return rc;
     cqring_forget(cq);
@@ -252,7 +246,6 @@ static unsigned client_kill_kind(struct client_death *d, enum handle_kind kind, 
     struct mem *mem = engine_mem(c->ctx.device->engine);
     unsigned n = 0;
     void *o;
-
     while (n < room && (o = handle_each(&c->handles, kind, &d->at[kind], looks)) != NULL) {
         switch (kind) {
         case HANDLE_CM_ID:
@@ -309,7 +302,6 @@ static void client_kill_some(void *arg, uint64_t now)
     struct client_death *d = arg;
     struct budget_stats *job = d->c->ctx.device->stats.job;
     unsigned n = 0, looks = budget_of[BUDGET_teardown];
-
     d->nunmap = 0;
     for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]) && n < CLIENT_TEARDOWN && looks; i++)
         n += client_kill_kind(d, order[i], CLIENT_TEARDOWN - n, &looks, now);
@@ -324,7 +316,6 @@ static void client_detach(void *arg, uint64_t now)
     struct client *c = arg;
     struct worker *w = c->ctx.worker;
     struct context **p = &w->contexts;
-
     (void)now;
     while (*p && *p != &c->ctx)
         p = &(*p)->next;
@@ -349,7 +340,6 @@ void client_forget(struct client *c)
 void client_free(struct client *c)
 {
     struct client_death d = {.c = c, .more = c->open};
-
     client_capture_leave(c);
     if (c->attached)
         worker_call(c->ctx.worker, client_detach, c);

@@ -26,7 +26,6 @@ int client_capture_open(struct client *c, struct device *d, const struct capture
 {
     struct clients *all = c->all;
     unsigned left = 0;
-
     if (c->capture)
         return -EBUSY;
     for (const struct client_capture *o = all->captures; o; o = o->next)
@@ -53,7 +52,6 @@ int client_capture_open(struct client *c, struct device *d, const struct capture
 static void client_capture_started(struct client_capture *cc, int status)
 {
     struct ipc_handle out = {.handle = CLIENT_CAPTURE_HANDLE};
-
     cc->state = CAPTURE_RUNS;
     cc->client->all->answer(cc->client, &cc->request, status, &out,
                             status < 0 ? sizeof(out.hdr) : sizeof(out));
@@ -75,7 +73,6 @@ static void client_capture_end(struct client_capture *cc)
 int client_capture_stop(struct client *c, uint32_t handle, const struct ipc_hdr *request)
 {
     struct client_capture *cc = c->capture;
-
     if (!cc || cc->state == CAPTURE_ENDS || handle != CLIENT_CAPTURE_HANDLE)
         return -EINVAL;
     if (cc->state == CAPTURE_STARTS)
@@ -89,7 +86,6 @@ int client_capture_stop(struct client *c, uint32_t handle, const struct ipc_hdr 
 void client_capture_leave(struct client *c)
 {
     struct client_capture *cc = c->capture;
-
     if (!cc)
         return;
     c->capture = NULL;
@@ -103,7 +99,6 @@ static void client_capture_close(struct client_capture *cc)
 {
     struct ipc_captured out = {0};
     struct capture_result res;
-
     if (cc->state != CAPTURE_ENDS)
         client_capture_end(cc); /* it couldn't begin: that is what its start hears */
     int status = capture_close(cc->capture, &res);
@@ -124,7 +119,6 @@ static void client_capture_close(struct client_capture *cc)
 void client_capture_service(struct clients *all)
 {
     uint64_t n;
-
     (void)!read(all->captures_fd, &n, sizeof(n));
     for (struct client_capture **p = &all->captures; *p;) {
         struct client_capture *cc = *p;
@@ -142,7 +136,6 @@ void client_capture_service(struct clients *all)
 void client_capture_fini(struct clients *all)
 {
     uint64_t until = clock_now() + CLIENT_CAPTURE_LAST_NS;
-
     while (all->captures && clock_now() < until) {
         poll(&(struct pollfd){all->captures_fd, POLLIN, 0}, 1,
              (int)(CLIENT_CAPTURE_LAST_NS / CLOCK_MS));

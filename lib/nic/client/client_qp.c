@@ -25,7 +25,6 @@
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out)
 {
     const struct gid_entry *gid = gid_at(&d->gids, in->sgid_index);
-
     memset(out, 0, sizeof(*out));
     if (!gid || in->flow_label > FLOW_LABEL_MAX || in->sl > CLIENT_SL_MAX)
         return -EINVAL;
@@ -44,7 +43,6 @@ int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_a
 void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out)
 {
     int index = gid_find(&d->gids, &in->sgid);
-
     memcpy(out->dgid, in->dgid.b, 16);
     memcpy(out->dmac, in->dmac, 6);
     out->tclass = in->tclass;
@@ -60,7 +58,6 @@ static struct client_qp *qp_by_number(struct client *c, uint32_t qpn)
     struct qp *qp = c->open ? engine_qp_find(c->ctx.device->engine, qpn) : NULL;
     struct engine_qp_params caps;
     struct engine_qp_attr attr;
-
     if (!qp || engine_qp_query(qp, &attr, &caps) < 0)
         return NULL;
     return caps.arg;
@@ -69,7 +66,6 @@ static struct client_qp *qp_by_number(struct client *c, uint32_t qpn)
 struct client_qp *client_qp_of_process(struct client *c, uint32_t qpn)
 {
     struct client_qp *qp = qp_by_number(c, qpn);
-
     if (!qp || qp->ctx == &c->ctx)
         return qp;
     const struct client *owner = qp->ctx->client;
@@ -102,7 +98,6 @@ static bool cc_is_fixed(const struct cc_conf *conf)
 static bool client_qp_can_limit(struct device *d, const struct client_qp *qp)
 {
     const struct cc_conf conf = client_qp_cc(d, qp);
-
     return cc_is_fixed(&conf) || (conf.type->uses & CC_BIT(max)) != 0;
 }
 
@@ -113,7 +108,6 @@ static int client_qp_limit(struct device *d, struct client_qp *qp, uint32_t kbps
     const uint64_t rate = (uint64_t)kbps * 1000;
     struct cc_conf conf = client_qp_cc(d, qp);
     uint64_t *most = &conf.v[cc_is_fixed(&conf) ? CC_P_rate : CC_P_max];
-
     if (kbps == 0)
         return engine_qp_set_cc(d->engine, qp->qp, qp->cc, now);
     if (conf.type == &cc_none)
@@ -129,7 +123,6 @@ static bool client_qp_names(const struct client_qp *qp, const struct ipc_qp_modi
                             const struct engine_av *av, struct claim_key *key)
 {
     struct engine_qp_attr now = {0};
-
     if (qp->type == QP_UD || !(m->mask & (QPA_AV | QPA_DEST_QPN)))
         return false;
     if (!qp->claim.in && !((m->mask & QPA_STATE) && m->attr.state == QPS_RTR))
@@ -149,7 +142,6 @@ static int client_qp_may_name(struct client *c, const struct claim_key *key, uin
 {
     struct device *d = c->ctx.device;
     struct claim *owner = claim_owner(&d->claims, key, c->uid);
-
     if (!owner)
         return 0;
     d->claims.refused++;
@@ -168,7 +160,6 @@ static void client_qp_claims(struct client *c, struct client_qp *qp, const struc
 {
     struct device *d = c->ctx.device;
     uint64_t shared = d->claims.shared;
-
     qp->claim.uid = c->uid;
     qp->claim.qp = qp;
     claim_set(&d->claims, &qp->claim, key);
@@ -184,7 +175,6 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
     struct engine_qp_attr attr;
     struct claim_key key;
     const bool names = client_qp_names(qp, m, av, &key);
-
     attr_from_ipc(&m->attr, &attr);
     if ((m->mask & QPA_QKEY) && attr.qkey >> 31 && !client_is_admin(c))
         return -EPERM; /* KEY-08: a controlled Q_Key, such as that of QP1 */
@@ -240,7 +230,6 @@ int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_a
     struct device *d = c->ctx.device;
     unsigned before = engine_mcast_count(d->engine, qp->qp);
     int rc = loop_start(d); /* its own datagrams to the group are for it, too */
-
     if (rc == 0)
         rc = group_join(&d->groups, c->of_device, group);
     if (rc < 0)
@@ -263,7 +252,6 @@ int client_qp_detach(struct client *c, struct client_qp *qp, const struct wire_a
 {
     struct device *d = c->ctx.device;
     int rc = engine_mcast_detach(d->engine, qp->qp, group);
-
     if (rc == 0) {
         group_leave(&d->groups, c->of_device, group);
         neigh_groups(d->neigh, now);
@@ -277,7 +265,6 @@ static void client_qp_leave_all(struct client *c, struct client_qp *qp)
     struct device *d = c->ctx.device;
     struct wire_addr g;
     unsigned n = 0;
-
     if (engine_mcast_count(d->engine, qp->qp) == 0)
         return;
     while (engine_mcast_get(d->engine, n, &g))
@@ -291,14 +278,12 @@ static void client_qp_leave_all(struct client *c, struct client_qp *qp)
 void client_qp_fail(struct client *c, struct client_qp *qp, uint64_t now)
 {
     const struct engine_qp_attr err = {.state = QPS_ERR};
-
     engine_qp_modify(c->ctx.device->engine, qp->qp, &err, QPA_STATE, now);
 }
 
 void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
 {
     struct device *d = c->ctx.device;
-
     /* What it owes to its peer goes out before it disappears (QP-11). */
     qp->going = true;
     client_qp_fail(c, qp, now);

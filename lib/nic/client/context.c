@@ -66,7 +66,6 @@ static void context_deactivate(struct context *c, struct queue *q)
 static unsigned context_doorbells(struct context *c, unsigned max)
 {
     unsigned n = 0;
-
     for (; n < max; n++) {
         int64_t number = ipc_doorbell_pop(c->doorbell, QUOTA_QUEUES, &c->doorbell_head);
         if (number < 0)
@@ -89,7 +88,6 @@ static unsigned context_doorbells(struct context *c, unsigned max)
 static bool context_reuse(struct context *c, uint32_t *number)
 {
     const struct freed_number *f = &c->freed[c->first_freed % QUOTA_QUEUES];
-
     if (c->nfreed == 0 || (int32_t)(c->doorbell_head - f->place) < 0)
         return false;
     *number = f->number;
@@ -101,7 +99,6 @@ static bool context_reuse(struct context *c, uint32_t *number)
 int context_queue_add(struct context *c, struct queue *q)
 {
     uint32_t number;
-
     if (!context_reuse(c, &number)) {
         if (c->nqueue == QUOTA_QUEUES)
             return -EDQUOT;
@@ -116,7 +113,6 @@ int context_queue_add(struct context *c, struct queue *q)
 void context_queue_del(struct context *c, struct queue *q)
 {
     uint32_t rung = 0; /* what is in the ring: whatever the client says, no more than it holds */
-
     if (q->ctx != c || c->queue[q->number] != q)
         return;
     if (!c->detached)
@@ -130,7 +126,6 @@ void context_queue_del(struct context *c, struct queue *q)
 unsigned context_round(struct context *c, uint64_t now)
 {
     unsigned work = context_doorbells(c, ROUND_DOORBELLS);
-
     for (unsigned i = 0; i < ROUND_QUEUES && !TAILQ_EMPTY(&c->active); i++) {
         struct queue *q = TAILQ_FIRST(&c->active);
         bool more;

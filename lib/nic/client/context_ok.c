@@ -25,7 +25,6 @@
 static uint32_t room(const struct queue *q)
 {
     struct engine_qp_attr attr;
-
     if (q->kind == QUEUE_SHARED)
         return engine_srq_room(q->srq->srq);
     engine_qp_query(q->qp->qp, &attr, NULL);
@@ -37,7 +36,6 @@ static uint32_t room(const struct queue *q)
 static bool queue_ok(const struct context *c, uint32_t number, char *text, size_t size)
 {
     const struct queue *q = c->queue[number];
-
     if (!q)
         return true;
     HOLDS(q->number == number && q->ctx == c, "queue-number", "place %u has queue %u", number,
@@ -55,7 +53,6 @@ static bool lists_ok(const struct context *c, char *text, size_t size)
     const struct queue *q;
     const struct client_cq *cq;
     unsigned n = 0;
-
     TAILQ_FOREACH(q, &c->active, next)
     {
         if (n++ == LOOK)
@@ -101,7 +98,6 @@ bool context_ok(const struct context *c, uint32_t from, uint32_t n, char *text, 
 void context_check(struct context *c)
 {
     char text[256];
-
     if (!context_ok(c, c->looked, LOOK, text, sizeof(text))) {
         fprintf(stderr, "urnic: after a round: %s\n", text);
         abort();

@@ -17,7 +17,6 @@
 static unsigned contexts_round(struct worker *w, uint64_t now)
 {
     unsigned posted = 0;
-
     for (struct context *c = w->contexts; c; c = c->next)
         posted += context_round(c, now);
     return posted;
@@ -43,7 +42,6 @@ static bool contexts_ready(const struct worker *w)
 static bool contexts_news(struct worker *w)
 {
     bool news = false;
-
     for (struct context *c = w->contexts; c; c = c->next) {
         news |= c->news;
         c->news = false;
@@ -62,7 +60,6 @@ static void contexts_notify(struct worker *w, uint64_t now)
 static uint64_t contexts_deadline(const struct worker *w)
 {
     uint64_t at = UINT64_MAX;
-
     for (const struct context *c = w->contexts; c; c = c->next) {
         uint64_t event = LIST_EMPTY(&c->dirty) ? UINT64_MAX : cqring_deadline(c);
         if (event < at)
@@ -103,7 +100,6 @@ static void contexts_event(struct device *d, unsigned event)
 static unsigned contexts_count(const struct device *d)
 {
     unsigned n = 0;
-
     for (const struct context *c = d->worker->contexts; c; c = c->next)
         n += c->device == d;
     return n;
@@ -138,7 +134,6 @@ static void contexts_object_event(void *device, enum ib_event ev, void *obj)
 static void contexts_sq_room(void *device, void *qp_arg)
 {
     struct client_qp *qp = qp_arg;
-
     (void)device;
     if (qp && qp->sq.starved)
         context_activate(qp->ctx, &qp->sq);
@@ -157,7 +152,6 @@ static bool contexts_recv_wanted(void *device, void *qp_arg, void *srq_arg)
     struct client_qp *qp = qp_arg;
     struct client_srq *srq = srq_arg;
     struct queue *q = srq ? &srq->rq : qp ? &qp->rq : NULL;
-
     return q && (queue_recv_wanted(q) || worker_let_in(d->worker, contexts_helped, q));
 }
 

@@ -77,7 +77,6 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 static bool cqring_event(const struct client_cq *cq)
 {
     const struct ipc_comp_event ev = {.ref = cq->ref};
-
     return send(cq->channel->fd, &ev, sizeof(ev), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
            (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS);
 }
@@ -97,7 +96,6 @@ static bool cqring_delayed(struct client_cq *cq, uint64_t now)
 static bool notify(struct client_cq *cq, uint64_t now)
 {
     bool solicited = cq->solicited;
-
     if (cq->channel && cqring_delayed(cq, now))
         return false;
     cq->told = cq->view.index;
@@ -117,7 +115,6 @@ static bool notify(struct client_cq *cq, uint64_t now)
 void cqring_moderate(struct client_cq *cq, uint32_t count, uint32_t period_us)
 {
     bool off = count <= 1 && period_us == 0;
-
     cq->mod_count = count;
     cq->mod_period = off ? 0 : period_us ? period_us * CLOCK_US : CQRING_PERIOD_MAX;
     cq->due = 0;
@@ -144,7 +141,6 @@ void cqring_notify(struct context *c, uint64_t now)
 uint64_t cqring_deadline(const struct context *c)
 {
     uint64_t at = UINT64_MAX;
-
     for (const struct client_cq *cq = LIST_FIRST(&c->dirty); cq; cq = LIST_NEXT(cq, next_dirty)) {
         if (cq->due != 0 && cq->due < at)
             at = cq->due;
@@ -156,7 +152,6 @@ void cqring_owed(struct context *c)
 {
     const struct client_cq *failed = NULL; /* the first one, which stands behind all others now */
     struct client_cq *cq;
-
     for (unsigned i = 0; i < ROUND_OWED && (cq = TAILQ_FIRST(&c->owed)) && cq != failed; i++) {
         TAILQ_REMOVE(&c->owed, cq, next_owed);
         if (cqring_event(cq)) {

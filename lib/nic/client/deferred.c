@@ -20,7 +20,6 @@
 static void deferred_unlink(struct deferred *d)
 {
     struct deferred **p = &d->client->deferred;
-
     while (*p != d)
         p = &(*p)->next;
     *p = d->next;
@@ -32,7 +31,6 @@ static void deferred_done(struct neigh_waiter *w, int status, const uint8_t mac[
     struct deferred *d = (struct deferred *)(void *)((char *)w - offsetof(struct deferred, waiter));
     size_t len = sizeof(struct ipc_hdr);
     struct ipc_hdr request;
-
     memcpy(&request, d->msg, sizeof(request));
     if (status == 0)
         status = d->act(d, mac, &len, now);

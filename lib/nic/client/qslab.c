@@ -62,7 +62,6 @@ static int slab_new(struct qslab_list *l, uint64_t size)
 {
     struct queue_slab *s = calloc(1, sizeof(*s));
     int rc = -ENOMEM, fd;
-
     size = size > QSLAB_SIZE ? (size + QSLAB_PAGE - 1) / QSLAB_PAGE * QSLAB_PAGE : QSLAB_SIZE;
     if (s &&
         (l->octets + size > QUOTA_QUEUE_OCTETS || share_take_all(l->share, SLAB_PARTS(size)) < 0)) {
@@ -132,7 +131,6 @@ static void slab_clear(struct queue_slab *s, uint64_t off, uint64_t len)
 {
     uint8_t *at = s->mem->base + off, *end = at + len;
     unsigned char there[QSLAB_LOOK];
-
     while (at < end) {
         uint8_t *page = at - (uintptr_t)at % QSLAB_PAGE, *last = page + sizeof(there) * QSLAB_PAGE;
         if (last > end)
@@ -173,7 +171,6 @@ static void slab_drop(struct qslab_list *l, struct queue_slab *s)
 static void slab_give(struct queue_slab *s, struct range r)
 {
     unsigned i = 0;
-
     while (i < s->nfree && s->free[i].off < r.off)
         i++;
     bool joins_left = i > 0 && s->free[i - 1].off + s->free[i - 1].len == r.off;
@@ -195,7 +192,6 @@ static void slab_give(struct queue_slab *s, struct range r)
 void qslab_free(struct slab_place *p)
 {
     struct queue_slab *s = p->slab;
-
     if (s && ranges_reserve(&s->dirty, &s->dirty_cap, s->ndirty + 1) == 0) {
         s->dirty[s->ndirty++] = (struct range){p->off, p->size};
         s->list->dirty = true;
@@ -207,7 +203,6 @@ void qslab_free(struct slab_place *p)
 static struct queue_slab **slab_clean(struct qslab_list *l, struct queue_slab **p)
 {
     struct queue_slab *s = *p;
-
     s->places -= s->ndirty;
     if (s->ndirty > 0 && s->places == 0 && slab_is_alone(s)) {
         *p = s->next;

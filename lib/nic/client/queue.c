@@ -25,7 +25,6 @@
 static void queue_kill(struct queue *q, uint64_t now)
 {
     struct context *c = q->ctx;
-
     q->dead = true;
     c->device->stats.client_bad_index++;
     if (q->kind == QUEUE_SHARED) {
@@ -44,7 +43,6 @@ static void queue_kill(struct queue *q, uint64_t now)
 static void queue_resolved(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now)
 {
     struct queue *q = (struct queue *)(void *)((char *)w - offsetof(struct queue, waiter));
-
     (void)mac; /* the next look-up tells it */
     (void)now;
     q->waits = false;
@@ -80,7 +78,6 @@ static int queue_av(const struct context *c, const struct ipc_av *in, struct eng
 {
     static const uint8_t none[6];
     struct device *d = c->device;
-
     if (av_from_ipc(d, in, out) < 0)
         return -EINVAL;
     if (memcmp(in->dmac, none, 6) != 0)
@@ -114,7 +111,6 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
                          struct engine_send_wr *wr, struct mem_seg segs[IPC_SGE_MAX], uint64_t now)
 {
     int rc = 0;
-
     memset(wr, 0, offsetof(struct engine_send_wr, av));
     wr->wr_id = s->wr.cookie;
     wr->opcode = s->wr.opcode;
@@ -166,7 +162,6 @@ static int queue_send_one(struct queue *q, uint64_t now)
     struct mem_seg segs[IPC_SGE_MAX];
     uint32_t index = q->ring.index;
     int rc = ipc_sq_fetch(&q->ring, &s);
-
     if (rc <= 0)
         return rc;
     if (queue_send_wr(q->qp, &s, &wr, segs, now) == -EAGAIN && !q->unreachable) {
@@ -189,7 +184,6 @@ static int queue_recv_one(struct queue *q)
     struct ipc_recv_entry entry;
     uint32_t index = q->ring.index;
     int rc = ipc_rq_fetch(&q->ring, &entry);
-
     if (rc <= 0)
         return rc;
     struct engine_recv_wr wr = {
@@ -211,7 +205,6 @@ unsigned queue_pull(struct queue *q, uint64_t now, bool *more)
 {
     unsigned n = 0;
     int rc = 1;
-
     *more = false;
     if (q->dead)
         return 0;
@@ -234,7 +227,6 @@ bool queue_recv_wanted(struct queue *q)
 {
     unsigned n = 0;
     int rc = 1;
-
     if (q->dead || q->ring.entries == 0)
         return false;
     while (n < ROUND_ENTRIES && (rc = queue_recv_one(q)) > 0)

@@ -45,7 +45,6 @@ static bool cmgr_silent(void *arg, const struct wire_addr *addr)
 {
     const struct cmgr *m = arg;
     uint8_t mac[6];
-
     return neigh_lookup(m->device->neigh, NULL, addr, mac, m->now) < 0;
 }
 
@@ -54,7 +53,6 @@ static bool cmgr_silent(void *arg, const struct wire_addr *addr)
 static void cmgr_rx(struct gsi *g, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len)
 {
     struct cmgr *m = cmgr_at(g);
-
     cm_rx(m->cm, mad, len, &pkt->sip, &pkt->dip, pkt->sqpn, pkt->pkey, m->now);
     m->dirty = true;
 }
@@ -63,7 +61,6 @@ static void cmgr_comm_est(struct gsi *g, void *qp_arg)
 {
     struct cmgr *m = cmgr_at(g);
     const struct client_qp *qp = qp_arg;
-
     if (qp && qp->cm_id && qp->cm_id->conn) {
         cm_comm_est(m->cm, qp->cm_id->conn, m->now);
         m->dirty = true;
@@ -75,7 +72,6 @@ static void cmgr_comm_est(struct gsi *g, void *qp_arg)
 static bool cmgr_address(struct cmgr *m, struct mad_out *o, uint64_t now, bool *drop)
 {
     int rc = neigh_lookup(m->device->neigh, NULL, &o->out.dst, o->mac, now);
-
     *drop = rc < 0 && (rc != -EAGAIN || now >= o->give_up);
     return rc == 0;
 }
@@ -84,7 +80,6 @@ static bool cmgr_address(struct cmgr *m, struct mad_out *o, uint64_t now, bool *
 static void cmgr_retry(struct cmgr *m, uint64_t now)
 {
     unsigned kept = 0;
-
     for (unsigned i = 0; i < m->nwaiting; i++) {
         struct mad_out *o = &m->waiting[i];
         bool drop = false;
@@ -101,7 +96,6 @@ static void cmgr_drain(struct cmgr *m, uint64_t now)
 {
     struct mad_out o;
     bool drop;
-
     while (m->nready < CMGR_READY && cm_tx(m->cm, &o.out)) {
         o.give_up = now + CMGR_WAIT_NS;
         if (cmgr_address(m, &o, now, &drop))
@@ -119,14 +113,12 @@ static bool cmgr_tx_ready(const struct gsi *g)
 static bool cmgr_busy(const struct gsi *g)
 {
     const struct cmgr *m = cmgr_behind(g);
-
     return m->dirty || m->nready > 0;
 }
 
 static bool cmgr_tx(struct gsi *g, struct engine_slot *slot)
 {
     struct cmgr *m = cmgr_at(g);
-
     while (m->nready > 0) {
         const struct mad_out *o = &m->ready[m->first_ready];
         struct engine_av av = {
@@ -156,7 +148,6 @@ static unsigned cmgr_run(struct gsi *g, uint64_t now)
 {
     struct cmgr *m = cmgr_at(g);
     unsigned n = 0;
-
     m->now = now;
     if (cm_deadline(m->cm) <= now) {
         cm_expire(m->cm, now);
@@ -183,7 +174,6 @@ static uint64_t cmgr_deadline(const struct gsi *g)
 {
     const struct cmgr *m = cmgr_behind(g);
     uint64_t at = LIST_EMPTY(&m->displacing) ? cm_deadline(m->cm) : 0;
-
     return m->nwaiting > 0 && m->retry_at < at ? m->retry_at : at;
 }
 
@@ -198,7 +188,6 @@ static void cmgr_count(const struct gsi *g, struct stats_list *list)
 {
     const struct cmgr *m = cmgr_behind(g);
     const uint64_t *c = cm_counters(m->cm);
-
     for (unsigned i = 0; i < CM_COUNTER_MAX; i++)
         stats_add(list, cm_counter_names[i], c[i]);
     stats_add(list, "cm_live", cm_live(m->cm));
@@ -207,7 +196,6 @@ static void cmgr_count(const struct gsi *g, struct stats_list *list)
 static void cmgr_destroy(struct gsi *g)
 {
     struct cmgr *m = cmgr_at(g);
-
     cm_destroy(m->cm);
     free(m);
 }
@@ -236,7 +224,6 @@ struct cmgr *cmgr_create(struct device *d)
                           .left = cmgr_conn_left,
                           .silent = cmgr_silent,
                           .silent_arg = m};
-
     if (!m)
         return NULL;
     m->gsi.ops = &cmgr_ops;

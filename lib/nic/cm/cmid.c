@@ -33,7 +33,6 @@ static void cmid_object_free(struct client_object *o, uint64_t now)
 static void cmid_doubt(struct claim *c, uint64_t now)
 {
     struct cm_id *id = (struct cm_id *)(void *)((char *)c - offsetof(struct cm_id, claim));
-
     if (!id->conn)
         return;
     cmid_touch(id, now);
@@ -56,7 +55,6 @@ static int cmid_ask(struct cm_id *id, const struct cm_connect_params *p, uint64_
 {
     struct cm *cm = cmgr_of(id->device)->cm;
     int rc = share_take(id->client->of_device, SHARE_CONN, 1);
-
     if (rc < 0)
         return rc;
     if (id->ps == IPC_PS_UDP)
@@ -92,7 +90,6 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         .priv_len = req->param.private_len,
     };
     int rc;
-
     if (id->state != CM_ID_RESOLVED || req->param.starting_psn > WIRE_PSN_MASK ||
         req->sl > CLIENT_SL_MAX)
         return -EINVAL;
@@ -127,7 +124,6 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 static bool cmid_fits(const struct cm_id *id, const struct client_qp *qp)
 {
     struct cm_qp_attr asked;
-
     if (id->ps == IPC_PS_UDP)
         return qp->type == QP_UD;
     return cm_qp_attr(id->conn, &asked) == 0 &&
@@ -141,7 +137,6 @@ static int cmid_answer(const struct cm_id *id, const struct client_qp *qp,
                        const struct ipc_cm_conn *req, uint64_t now)
 {
     struct engine_qp_attr attr = {.qkey = req->param.qkey};
-
     if (!cmid_fits(id, qp))
         return -EPROTOTYPE;
     int rc = attr.qkey == 0 ? engine_qp_query(qp->qp, &attr, NULL) : 0;
@@ -153,7 +148,6 @@ static int cmid_answer(const struct cm_id *id, const struct client_qp *qp,
 int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 {
     struct cmgr *m = cmgr_of(id->device);
-
     if (id->state != CM_ID_CONN || !id->passive || !id->conn)
         return -EINVAL;
     struct client_qp *qp = client_qp_of_process(id->client, req->param.qpn);
@@ -214,7 +208,6 @@ int cmgr_establish(struct cm_id *id, uint64_t now)
 int cmgr_disconnect(struct cm_id *id, uint64_t now)
 {
     struct client_qp *qp = cmid_driven(id);
-
     if (id->state != CM_ID_CONN || !id->conn || id->ps == IPC_PS_UDP)
         return -EINVAL;
     if (qp)
@@ -227,7 +220,6 @@ int cmgr_disconnect(struct cm_id *id, uint64_t now)
 void cmgr_id_free(struct cm_id *id, uint64_t now)
 {
     struct cmgr *m = cmgr_of(id->device);
-
     if (id->resolving)
         neigh_cancel(id->device->neigh, &id->waiter);
     claim_drop(&id->claim);

@@ -28,14 +28,12 @@ static void cmid_simple(struct cm_id *id, enum ipc_cm_event_type type, int statu
         .src = id->src,
         .dst = id->dst,
     };
-
     cmid_event(id, &ev);
 }
 
 static bool sockaddr_any(const struct ipc_sockaddr *a)
 {
     static const uint8_t none[16];
-
     /* "any" is :: or, mapped, 0.0.0.0 */
     return memcmp(a->ip, none, 16) == 0 ||
            (memcmp(a->ip, "\0\0\0\0\0\0\0\0\0\0\xFF\xFF", 12) == 0 &&
@@ -48,7 +46,6 @@ static uint16_t cmid_port(const struct cm_id *id)
 {
     const unsigned ports = 65536u - CMID_PORT_FIRST;
     uint16_t r[2] = {0}, port;
-
     _Static_assert(((65536u - CMID_PORT_FIRST) & (65535u - CMID_PORT_FIRST)) == 0,
                    "an odd step reaches all of a power of two");
     (void)!getrandom(r, sizeof(r), 0);
@@ -63,7 +60,6 @@ static uint16_t cmid_port(const struct cm_id *id)
 int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src)
 {
     struct wire_addr a;
-
     if (id->state != CM_ID_IDLE)
         return -EINVAL;
     memcpy(a.b, src->ip, 16);
@@ -79,7 +75,6 @@ int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src)
 static void cmid_resolved(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now)
 {
     struct cm_id *id = (struct cm_id *)(void *)((char *)w - offsetof(struct cm_id, waiter));
-
     (void)now;
     id->resolving = false;
     if (status == 0) {
@@ -98,7 +93,6 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
     const struct ipc_sockaddr *dst = &req->dst;
     struct ipc_sockaddr src = sockaddr_any(&req->src) ? id->src : req->src;
     struct wire_addr remote, local;
-
     if ((id->state != CM_ID_IDLE && id->state != CM_ID_BOUND) || id->resolving)
         return -EINVAL;
     memcpy(remote.b, dst->ip, 16);
@@ -151,7 +145,6 @@ int cmgr_listen(struct cm_id *id, uint32_t backlog, uint32_t family)
     static const struct ipc_sockaddr any;
     struct wire_addr local = {0};
     int rc = id->state == CM_ID_IDLE ? cmgr_bind(id, &any) : 0;
-
     if (rc < 0)
         return rc;
     if (id->state != CM_ID_BOUND || (family != 0 && family != 4 && family != 6))

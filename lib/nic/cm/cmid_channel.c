@@ -27,7 +27,6 @@ struct cm_owed {
 static void channel_forget(struct cm_channel *ch)
 {
     struct cm_owed *o = ch->first;
-
     ch->first = o->next;
     share_give(o->share, SHARE_EVENT, 1);
     share_leave(o->share);
@@ -71,7 +70,6 @@ void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch)
 void cmgr_service(struct gsi *g)
 {
     struct cmgr *m = (struct cmgr *)g;
-
     for (struct cm_channel *ch = m->channels; ch && m->nfull > 0; ch = ch->next)
         channel_owed(ch);
 }
@@ -121,7 +119,6 @@ bool cmid_hears(const struct cm_id *id)
 bool cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
 {
     struct cm_channel *ch = id->channel;
-
     channel_owed(ch);
     if (!ch->first && channel_send(ch, ev)) {
         id->events++;

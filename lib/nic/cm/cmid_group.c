@@ -32,7 +32,6 @@ int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now)
     struct client_qp *qp = cmid_qp(id);
     struct ipc_cm_event ev = {.event = IPC_CM_MULTICAST_JOIN, .ref = id->ref, .id = id->handle};
     struct wire_addr g, local;
-
     memcpy(g.b, group->ip, sizeof(g.b));
     if (id->ps != IPC_PS_UDP || !qp || qp->type != QP_UD || !wire_addr_is_multicast(&g))
         return -EINVAL;
@@ -76,7 +75,6 @@ int cmgr_leave(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now)
 {
     struct client_qp *qp = cmid_qp(id);
     struct wire_addr g;
-
     memcpy(g.b, group->ip, sizeof(g.b));
     int i = cmid_group_find(id, &g);
     if (i < 0)
@@ -90,7 +88,6 @@ int cmgr_leave(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now)
 void cmid_leave_all(struct cm_id *id, uint64_t now)
 {
     struct client_qp *qp = cmid_qp(id);
-
     while (id->ngroups > 0) {
         id->ngroups--;
         if (qp)

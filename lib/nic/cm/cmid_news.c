@@ -60,7 +60,6 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
 {
     struct cm_id *listener = ev->arg;
     struct cm_id *id = listener ? cmid_for_request(listener) : NULL;
-
     if (!id) {
         if (ev->type == CM_EV_REQ) /* a question will come again, and an answer is kept (CM-31) */
             cm_reject(m->cm, ev->conn, CM_REJ_NO_RESOURCES, NULL, 0, now);
@@ -95,7 +94,6 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
 static void cmid_datagram_service(struct cm_id *id, const struct cm_event *ev)
 {
     struct ipc_cm_event out = {.ref = id->ref, .id = id->handle};
-
     cmid_from_cm(ev, &out);
     out.event = ev->reason == CM_SIDR_VALID ? IPC_CM_ESTABLISHED : IPC_CM_UNREACHABLE;
     out.status = (int)ev->reason;
@@ -116,7 +114,6 @@ static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_
                           uint64_t now)
 {
     int rc = cmid_qp_connected(id, qp, now);
-
     /* Refused where the peer's farewell came right behind its answer. */
     if (rc == 0 && cmgr_establish(id, now) < 0)
         rc = -ECONNABORTED;
@@ -134,7 +131,6 @@ static void cmid_own_peer(struct cm_id *id, uint64_t now)
 {
     struct device *d = id->device;
     struct cm_qp_attr a;
-
     if (cm_qp_attr(id->conn, &a) < 0)
         return;
     const struct claim_key key = {a.sgid, a.dgid, a.dest_qpn};
@@ -150,7 +146,6 @@ bool cmid_displace(struct cm_id *id, uint64_t now)
     struct device *d = id->device;
     struct client_qp *rival;
     unsigned left = budget_of[BUDGET_displace];
-
     while ((rival = claim_rival(&id->claim)) != NULL) {
         if (left-- == 0) {
             budget_over(d->stats.job, BUDGET_displace);
@@ -184,7 +179,6 @@ void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
         [CM_EV_DISCONNECTED] = IPC_CM_DISCONNECTED, [CM_EV_TIMEWAIT_EXIT] = IPC_CM_TIMEWAIT_EXIT,
     };
     struct cm_id *id = ev->arg;
-
     if (ev->type == CM_EV_REQ || ev->type == CM_EV_SIDR_REQ) {
         cmid_on_request(m, ev, now);
         return;

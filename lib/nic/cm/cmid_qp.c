@@ -18,7 +18,6 @@
 uint32_t cmid_psn(uint32_t wanted)
 {
     uint32_t psn = wanted;
-
     while (psn == 0) {
         (void)!getrandom(&psn, sizeof(psn), 0);
         psn &= WIRE_PSN_MASK;
@@ -31,14 +30,12 @@ uint32_t cmid_psn(uint32_t wanted)
 struct client_qp *cmid_qp(const struct cm_id *id)
 {
     struct client_qp *qp = client_qp_of_process(id->client, id->qpn);
-
     return qp && qp->cm_id == id ? qp : NULL;
 }
 
 void cmid_detach(struct cm_id *id)
 {
     struct client_qp *qp = cmid_qp(id);
-
     if (qp)
         qp->cm_id = NULL;
     id->qpn = 0;
@@ -52,7 +49,6 @@ static void cmid_qp_gone(struct client_qp *qp)
 void cmid_attach(struct cm_id *id, uint32_t qpn)
 {
     struct client_qp *qp = client_qp_of_process(id->client, qpn);
-
     cmid_detach(id);
     if (qp && qp->cm_id)
         qp->cm_id->qpn = 0;
@@ -67,7 +63,6 @@ void cmid_attach(struct cm_id *id, uint32_t qpn)
 static int cmid_av(const struct cm_id *id, const struct cm_qp_attr *cm, struct ipc_av *av)
 {
     int index = gid_find(&id->device->gids, &cm->sgid);
-
     if (index < 0)
         return -EADDRNOTAVAIL;
     memcpy(av->dgid, cm->dgid.b, 16);
@@ -92,7 +87,6 @@ int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
 {
     struct cm_qp_attr cm = {0};
     struct ipc_qp_attr *a = &out->attr;
-
     a->state = state;
     a->port = 1;
     if (state == QPS_INIT) {
@@ -151,7 +145,6 @@ static int cmid_move(struct cm_id *id, struct client_qp *qp, uint32_t state, uin
     struct ipc_qp_modify m = {0};
     struct engine_av av;
     int rc = cmgr_qp_attr(id, state, &m);
-
     if (rc == 0 && (m.mask & QPA_AV))
         rc = av_from_ipc(id->device, &m.attr.av, &av);
     return rc < 0 ? rc : client_qp_modify(id->client, qp, &m, &av, now);
@@ -160,7 +153,6 @@ static int cmid_move(struct cm_id *id, struct client_qp *qp, uint32_t state, uin
 int cmid_qp_connected(struct cm_id *id, struct client_qp *qp, uint64_t now)
 {
     int rc = cmid_move(id, qp, QPS_RTR, now);
-
     return rc < 0 ? rc : cmid_move(id, qp, QPS_RTS, now);
 }
 
@@ -176,7 +168,6 @@ int cmgr_take_qp(struct cm_id *id, struct client_qp *qp, uint64_t now)
                 (qp->type == QP_UD ? QPA_QKEY : QPA_ACCESS_FLAGS),
         .attr = {.state = QPS_INIT, .port = 1, .qkey = CMID_UD_QKEY},
     };
-
     if (!cmgr_takes_qp(id))
         return -EINVAL;
     m.attr.access_flags =

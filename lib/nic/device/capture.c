@@ -59,7 +59,6 @@ static uint64_t capture_drain(struct capture *c)
 {
     uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
     uint64_t head = atomic_load_explicit(&c->head, memory_order_acquire), begin = tail;
-
     while (tail != head) {
         uint64_t at = tail % CAPTURE_RING;
         struct record *r = (struct record *)(void *)(c->ring + at);
@@ -83,7 +82,6 @@ static int capture_begin(struct capture *c)
                                        .limit = c->params.limit,
                                        .snaplen = c->params.snaplen,
                                        .epoch = pcapng_epoch(clock_now())};
-
     int rc = pcapng_from_fd(c->params.fd, PCAPNG_DROPS, &opt, &c->file);
     if (rc == 0)
         rc = pcapng_interface(c->file, c->name, c->port, c->rate);
@@ -95,7 +93,6 @@ static int capture_begin(struct capture *c)
 static void capture_write(struct capture *c)
 {
     const struct timespec nap = {.tv_nsec = (long)CAPTURE_NAP};
-
     for (;;) {
         bool stop = atomic_load_explicit(&c->stop, memory_order_acquire);
         if (capture_drain(c) > 0)
@@ -112,7 +109,6 @@ static void capture_last(struct capture *c)
 {
     struct pollfd p = {.fd = c->params.fd, .events = POLLOUT};
     int rc;
-
     do {
         rc = pcapng_flush(c->file);
     } while (poll(&p, 1, CAPTURE_LAST) > 0 && rc == -EAGAIN);
@@ -122,7 +118,6 @@ static void capture_last(struct capture *c)
 static void capture_say(_Atomic bool *flag, int news)
 {
     const uint64_t one = 1;
-
     atomic_store_explicit(flag, true, memory_order_release);
     (void)!write(news, &one, sizeof(one));
 }
@@ -132,7 +127,6 @@ static void *capture_main(void *arg)
 {
     struct capture *c = arg;
     struct pcapng_stats st;
-
     c->status = capture_begin(c);
     if (c->status == 0) {
         capture_say(&c->begun, c->params.news);
@@ -152,7 +146,6 @@ static void *capture_main(void *arg)
 int capture_open(struct device *d, const struct capture_params *p, struct capture **out)
 {
     struct capture *c = aligned_alloc(64, (sizeof(*c) + 63) / 64 * 64);
-
     if (!c)
         return -ENOMEM;
     memset(c, 0, sizeof(*c));
@@ -218,7 +211,6 @@ void capture_attach(struct capture *c)
 void capture_detach(struct capture *c)
 {
     struct capture **p = &c->device->captures;
-
     while (*p && *p != c)
         p = &(*p)->next;
     if (*p)
@@ -233,7 +225,6 @@ static void capture_put(struct capture *c, const uint8_t *frame, uint32_t len, b
     uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
     uint64_t used = head - atomic_load_explicit(&c->tail, memory_order_acquire);
     uint64_t at = head % CAPTURE_RING, skip = CAPTURE_RING - at < size ? CAPTURE_RING - at : 0;
-
     if (used + skip + size > CAPTURE_RING) {
         c->lost++;
         return;
@@ -258,7 +249,6 @@ static void capture_put(struct capture *c, const uint8_t *frame, uint32_t len, b
 static bool capture_wants(const struct capture *c, const uint8_t *frame, uint32_t len)
 {
     struct wire_pkt pkt;
-
     if (c->params.qpn == 0)
         return true;
     return wire_parse(frame, len, WIRE_P_NO_ICRC | WIRE_P_IP_CSUM_OK, &pkt) == WIRE_OK &&

@@ -15,7 +15,6 @@ void claims_init(struct claims *t, uint64_t seed)
 static size_t claim_bucket(const struct claims *t, const struct claim_key *key)
 {
     uint64_t word[5] = {0}, h = t->seed;
-
     memcpy(word, key->local.b, 16);
     memcpy(word + 2, key->peer.b, 16);
     word[4] = key->qpn;
@@ -39,7 +38,6 @@ static struct claim *claim_of_others(const struct claims *t, const struct claim_
                                      bool connections, bool queue_pairs)
 {
     struct claim *c;
-
     LIST_FOREACH(c, &t->bucket[claim_bucket(t, key)], next)
     {
         if (claim_same(c, key) && c->uid != uid &&
@@ -58,7 +56,6 @@ void claim_set(struct claims *t, struct claim *c, const struct claim_key *key)
 {
     struct claim *first;
     size_t bucket = claim_bucket(t, key);
-
     if (c->in && claim_same(c, key))
         return;
     claim_drop(c);
@@ -106,6 +103,5 @@ bool claim_is_shared(const struct claim *c)
 struct client_qp *claim_rival(const struct claim *c)
 {
     const struct claim *other = c->in ? claim_of_others(c->in, &c->key, c->uid, false, true) : NULL;
-
     return other ? other->qp : NULL;
 }

@@ -65,7 +65,6 @@ static bool datapath_note_page(struct datapath *d, const uint8_t *at)
 {
     uintptr_t page = (uintptr_t)at >> 12, *seen = &d->lately[page % DATAPATH_PAGES];
     bool first = *seen != page;
-
     *seen = page;
     return first;
 }
@@ -126,7 +125,6 @@ static void datapath_made(struct device *d, const struct engine_copy *copy, int 
                           uint64_t orig)
 {
     struct datapath *c = d->path;
-
     if (status < 0)
         d->stats.copy_fault++;
     c->results[c->made++] = (struct engine_result){copy->token, orig, status};
@@ -143,7 +141,6 @@ static void datapath_write(struct device *d, const struct engine_copy *copies)
     struct remote_move moves[REMOTE_BATCH];
     struct datapath *c = d->path;
     unsigned n = c->waiting;
-
     copies += c->made;
     for (unsigned i = 0; i < n; i++)
         moves[i] = (struct remote_move){
@@ -163,7 +160,6 @@ static void datapath_write(struct device *d, const struct engine_copy *copies)
 static void datapath_mixed_copies(struct device *d, const struct engine_copy *copies, unsigned n)
 {
     struct datapath *c = d->path;
-
     while (c->made + c->waiting < n) {
         const struct engine_copy *next = &copies[c->made + c->waiting];
         if (datapath_is_far(next)) {
@@ -182,7 +178,6 @@ static void datapath_mixed_copies(struct device *d, const struct engine_copy *co
 static void datapath_copies(struct device *d, const struct engine_copy *copies, unsigned n)
 {
     struct datapath *c = d->path;
-
     if (__builtin_expect(d->remotes > 0, 0)) {
         datapath_mixed_copies(d, copies, n);
         return;
@@ -201,7 +196,6 @@ void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n
 {
     struct device *d = device;
     struct datapath_far next = {0};
-
     if (copies[n - 1].kind == ENGINE_PUT)
         next = datapath_far(d->path, &copies[n - 1].dst);
     datapath_fetch(&next, DATAPATH_FETCH, true);
@@ -215,7 +209,6 @@ static unsigned datapath_frames(struct device *d, const struct io_frame *in, uns
                                 struct engine_frame *out)
 {
     unsigned m = 0;
-
     for (unsigned i = 0; i < n; i++) {
         if (echo && in[i].len >= 12 && memcmp(in[i].data + 6, d->mac, 6) == 0) {
             d->stats.own_echo++;
@@ -238,7 +231,6 @@ static bool datapath_engine(struct device *d, struct engine_frame *frames, unsig
     struct datapath *c = d->path;
     unsigned done = 0;
     bool news = false;
-
     d->gsi_came = false;
     while (done < n) {
         unsigned ncopies = 0;
@@ -263,7 +255,6 @@ static bool datapath_slow_rx(struct device *d, const struct engine_frame *frames
                              uint64_t now)
 {
     bool any = false;
-
     for (unsigned i = 0; i < n; i++) {
         if (frames[i].disposition == ENGINE_SLOW_PATH) {
             d->stats.slow_path++;
@@ -277,7 +268,6 @@ static bool datapath_slow_rx(struct device *d, const struct engine_frame *frames
 unsigned device_peek(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
-
     p->nown = d->loop ? loop_peek(d->loop, p->own, IO_BURST_MAX) : 0;
     p->nport = d->io->ops->rx_peek(d->io, p->port, DATAPATH_RX_BURST, now);
     return p->nown + p->nport;
@@ -289,7 +279,6 @@ static bool datapath_port_rx(struct device *d, uint64_t now)
     struct engine_frame frames[DATAPATH_RX_BURST];
     unsigned m = datapath_frames(d, p->port, p->nport, d->io->caps.own_echo, frames);
     bool news = datapath_engine(d, frames, m, now);
-
     news |= datapath_slow_rx(d, frames, m, now);
     if (d->captures)
         capture_rx(d->captures, frames, m, now);
@@ -302,7 +291,6 @@ static bool datapath_loop_rx(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
     struct engine_frame frames[IO_BURST_MAX];
-
     datapath_frames(d, p->own, p->nown, false, frames);
     for (unsigned i = 0; i < p->nown; i++)
         frames[i].flags |= WIRE_P_NO_ICRC; /* it has left this memory for no moment */
@@ -315,7 +303,6 @@ static bool datapath_loop_rx(struct device *d, uint64_t now)
 bool device_take(struct device *d, uint64_t now)
 {
     bool news = d->path->nown > 0 && datapath_loop_rx(d, now);
-
     if (d->path->nport > 0)
         news |= datapath_port_rx(d, now);
     return news;
@@ -327,7 +314,6 @@ bool device_take(struct device *d, uint64_t now)
 static int datapath_gather(const struct engine_slot *s)
 {
     uint8_t *at = s->buf + s->payload_off;
-
     for (unsigned i = 0; i < s->npieces; i++) {
         int rc = memory_get(at, &s->pieces[i]);
         if (rc < 0)
@@ -369,7 +355,6 @@ static uint64_t datapath_far_gather(struct engine_slot *es, unsigned n)
 {
     struct datapath_reading r;
     uint64_t filled = 0;
-
     r.n = 0;
     for (unsigned i = 0; i < n; i++) {
         struct engine_slot *s = &es[i];
@@ -417,7 +402,6 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
 {
     unsigned m =
         turn == TURN_FIRST ? engine_tx_first(d->engine, es, now) : engine_tx(d->engine, es, n, now);
-
     if (m == 0)
         return 0;
     uint64_t filled = __builtin_expect(d->remotes > 0, 0) ? datapath_far_gather(es, m) : 0;
@@ -450,7 +434,6 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
 static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsigned n, uint64_t now)
 {
     unsigned m = 0;
-
     while (m < n) {
         es[m].len = neigh_tx(d->neigh, es[m].buf, es[m].cap, now);
         if (es[m].len == 0)
@@ -486,7 +469,6 @@ static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uin
     struct engine_slot *es = d->path->slots;
     struct io_slot slots[IO_BURST_MAX];
     unsigned want = turn == TURN_FIRST ? 1 : d->tx_want;
-
     if (d->loop && loop_room(d->loop) < want)
         want = loop_room(d->loop);
     if (want == 0)
@@ -527,7 +509,6 @@ static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uin
 unsigned device_tx(struct device *d, uint64_t now)
 {
     unsigned total = 0;
-
     for (unsigned i = 0; i < DATAPATH_TX_BURSTS; i++) {
         bool slow = neigh_tx_ready(d->neigh) || d->gsi->ops->tx_ready(d->gsi);
         if (!slow && !engine_tx_ready(d->engine))
@@ -565,7 +546,6 @@ void device_caught_up(struct device *d)
 unsigned device_timers(struct device *d, uint64_t now)
 {
     unsigned n = 0;
-
     if (engine_deadline(d->engine) <= now) {
         engine_expire(d->engine, now);
         n++;
@@ -580,7 +560,6 @@ unsigned device_timers(struct device *d, uint64_t now)
 uint64_t device_deadline(struct device *d, uint64_t now)
 {
     uint64_t at = engine_deadline(d->engine), other = d->gsi->ops->deadline(d->gsi);
-
     if ((d->loop && loop_waits(d->loop)) || device_qps_follow(d) || device_addr_follows(d))
         return now;
     /* No port tells when it has room again. */

@@ -32,7 +32,6 @@ static void device_make_mac(struct device *d)
 {
     const struct config_device *c = d->conf;
     uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
-
     if (c->naddr == 0) {
         (void)!getrandom(&h, sizeof(h), 0);
     } else {
@@ -64,7 +63,6 @@ static void device_choose_mac(struct device *d)
 static int device_choose_mtu(struct device *d, char *err)
 {
     uint32_t room = device_room(d);
-
     if (d->conf->mtu > room) {
         snprintf(
             err, CONFIG_ERR,
@@ -92,7 +90,6 @@ static void device_on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *
                           uint32_t len)
 {
     struct device *d = arg;
-
     d->gsi->ops->rx(d->gsi, pkt, payload, len);
     d->gsi_came = true;
 }
@@ -100,7 +97,6 @@ static void device_on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *
 static void device_on_comm_est(void *arg, void *qp_arg)
 {
     struct device *d = arg;
-
     d->gsi->ops->comm_est(d->gsi, qp_arg);
 }
 
@@ -108,7 +104,6 @@ static void device_on_guess(void *arg, const struct wire_addr *source, enum engi
 {
     const struct device *d = arg;
     char text[64];
-
     if (why == ENGINE_C_rp_cnp_unearned) {
         log_warn("cc",
                  "%s: more CNPs from %s than packets went there: somebody forges them, to slow "
@@ -164,7 +159,6 @@ static int device_make_engine(struct device *d, char *err)
         .nak_confirm = d->conf->nak_confirm,
         .rnr_on_rd_res = d->conf->rnr_on_rd_res,
     };
-
     memcpy(p.mac, d->mac, 6);
     uint64_t seed;
     if (getrandom(p.key, sizeof(p.key), 0) != (ssize_t)sizeof(p.key) ||
@@ -186,7 +180,6 @@ static int device_make_engine(struct device *d, char *err)
 static void device_find_interface(struct device *d)
 {
     char name[IF_NAMESIZE];
-
     d->ifindex = d->io->caps.ifindex;
     if (d->ifindex == 0 && settings_iface(d->conf, name, sizeof(name)))
         d->ifindex = if_nametoindex(name);
@@ -197,7 +190,6 @@ static int device_check_kernel_ip(const struct device *d, char *err)
 {
     const struct config_device *c = d->conf;
     const char *key = c->vlan ? "vlan" : c->ngw ? "gw" : c->kernel_if[0] ? "neigh" : NULL;
-
     if (!d->io->caps.kernel_ip || !key)
         return 0;
     snprintf(err, CONFIG_ERR,
@@ -238,7 +230,6 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
     struct device *d = calloc(1, sizeof(*d));
     struct io_open_params params = {.seed = seed, .vlan = conf->vlan};
     char why[CONFIG_ERR] = "";
-
     if (!d) {
         snprintf(err, CONFIG_ERR, "device %s: out of memory", conf->name);
         return -ENOMEM;
@@ -310,7 +301,6 @@ void device_close(struct device *d)
 static void device_look_at_link(struct device *d, uint64_t now)
 {
     struct io_link link;
-
     d->io->ops->link(d->io, &link);
     bool changed = link.changes != d->link.changes || link.up != d->link.up;
     if (link.why && strcmp(link.why, d->no_link) != 0 && !changed)
@@ -336,7 +326,6 @@ static void device_look_at_link(struct device *d, uint64_t now)
 static void device_tell(struct device *d)
 {
     char text[256];
-
     while (d->io->ops->news && d->io->ops->news(d->io, text, sizeof(text)))
         log_info("port", "%s: %s", d->name, text);
 }
@@ -364,7 +353,6 @@ uint32_t device_list(struct device *d, uint32_t at, bool (*fn)(void *arg, struct
 {
     uint64_t looks = engine_qp_looks(d->engine);
     uint32_t next = engine_qp_walk(d->engine, at, budget_of[BUDGET_list], fn, arg);
-
     looks = engine_qp_looks(d->engine) - looks;
     budget_spend(d->stats.job, BUDGET_list, looks);
     if (next && looks == budget_of[BUDGET_list])

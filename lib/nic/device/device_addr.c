@@ -36,7 +36,6 @@ static bool addr_follow(void *arg, struct qp *qp)
     struct device *d = p->device;
     struct engine_qp_params caps;
     struct engine_qp_attr a;
-
     budget_spend(d->stats.job, BUDGET_addr, 1);
     /* Datagrams name their source one by one. */
     if (engine_qp_query(qp, &a, &caps) < 0 || caps.type == QP_UD || a.state < QPS_RTR ||
@@ -54,7 +53,6 @@ static bool addr_follow(void *arg, struct qp *qp)
 static void addr_part(struct device *d, uint32_t at, uint64_t now)
 {
     struct addr_pass p = {.device = d, .now = now};
-
     d->addr_at = engine_qp_walk(d->engine, at, budget_of[BUDGET_addr], addr_follow, &p);
     if (d->addr_at)
         budget_over(d->stats.job, BUDGET_addr);
@@ -80,7 +78,6 @@ void device_claim(struct device *d)
 {
     struct io_addr addrs[GID_PAIRS];
     unsigned n = 0;
-
     if (!d->io->ops->claim)
         return;
     for (unsigned i = 0; i < GID_PAIRS; i++) {
@@ -93,7 +90,6 @@ void device_claim(struct device *d)
 int device_addr_add(struct device *d, const struct config_addr *a)
 {
     int index = gid_add(&d->gids, &a->ip);
-
     if (index < 0)
         return index;
     int rc = engine_addr_add(d->engine, &a->ip);
@@ -119,7 +115,6 @@ int device_addr_add(struct device *d, const struct config_addr *a)
 int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now)
 {
     int rc = gid_del(&d->gids, ip);
-
     if (rc < 0)
         return rc;
     engine_addr_del(d->engine, ip);
@@ -136,7 +131,6 @@ int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now)
 void device_addr_service(struct device *d, uint64_t now)
 {
     unsigned before = d->ngone;
-
     for (unsigned i = d->ngone; i-- > 0;) {
         if (now >= d->gone[i].until)
             addr_forget(d, &d->gone[i]);
@@ -148,7 +142,6 @@ void device_addr_service(struct device *d, uint64_t now)
 static void addr_tell(const struct device *d, const struct wire_addr *ip, const char *what)
 {
     char text[64];
-
     log_info("port", "%s: %s %s", d->name, wire_addr_str(ip, text, sizeof(text)), what);
 }
 
@@ -156,7 +149,6 @@ void device_addr_follow(struct device *d)
 {
     struct io_addr now[GID_PAIRS];
     unsigned n = d->io->ops->addrs(d->io, now, GID_PAIRS);
-
     for (unsigned i = 0; i < GID_PAIRS; i++) {
         const struct wire_addr ip = d->gids.pair[i].addr;
         bool here = !d->gids.pair[i].used;

@@ -20,7 +20,6 @@ struct mem_link *device_link(const struct device *d)
     char name[MEM_LINK_NAME];
     const char *spec = d->conf->port;
     size_t len;
-
     if (strncmp(spec, "mem:", 4) != 0)
         return NULL;
     len = strcspn(spec + 4, ",");
@@ -35,7 +34,6 @@ void device_watch(struct device *d)
 {
     int fd = d->io->caps.rx_fd;
     int rc = fd < 0 ? 0 : watch_add(&d->worker->watch, fd, false);
-
     d->rx_fd = fd;
     d->rx_deaf = false;
     if (rc < 0 && rc != -EEXIST)
@@ -46,7 +44,6 @@ void device_watch(struct device *d)
 uint32_t device_room(const struct device *d)
 {
     uint32_t frame = d->io->caps.frame_max;
-
     return frame > DEVICE_HDR ? frame - DEVICE_HDR : 0;
 }
 
@@ -56,7 +53,6 @@ static void tell_mtu(struct device *d)
     unsigned larger = engine_larger_mtu(d->engine), before = d->mtu_before;
     bool fits = wire_mtu_for_ip(d->ip_mtu) != 0;
     char more[96] = "";
-
     d->mtu_before = 0;
     if (larger > 0)
         snprintf(more, sizeof(more),
@@ -87,7 +83,6 @@ void device_qps_run(struct device *d, uint64_t now)
 static void follow_mtu(struct device *d)
 {
     uint32_t room = device_room(d), mtu = d->conf->mtu;
-
     if (mtu == 0 || mtu > room)
         mtu = room;
     if (mtu == d->ip_mtu)
@@ -110,7 +105,6 @@ static void follow_mac(struct device *d, uint64_t now)
 {
     static const uint8_t none[6];
     const uint8_t *m = d->io->caps.mac, *old = d->mac;
-
     if (memcmp(m, d->mac, 6) == 0 || memcmp(m, none, 6) == 0 || memcmp(d->conf->mac, none, 6) != 0)
         return;
     log_info("port",

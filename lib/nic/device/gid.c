@@ -19,7 +19,6 @@ static bool addr_equal(const struct wire_addr *a, const struct wire_addr *b)
 void gid_init(struct gid_table *t, const uint8_t mac[6])
 {
     struct gid_entry *e = &t->pair[GID_PAIR_LINK_LOCAL];
-
     memset(t, 0, sizeof(*t));
     t->own_local = true;
     e->addr.b[0] = 0xFE;
@@ -57,7 +56,6 @@ static int gid_pair(const struct gid_table *t, const struct wire_addr *addr)
 int gid_add(struct gid_table *t, const struct wire_addr *addr)
 {
     unsigned i = wire_addr_is_v4(addr) ? GID_PAIR_IPV4 : GID_PAIR_OTHERS;
-
     if (gid_pair(t, addr) >= 0)
         return -EEXIST;
     if (!t->pair[GID_PAIR_LINK_LOCAL].used && is_link_local(addr))
@@ -73,7 +71,6 @@ int gid_add(struct gid_table *t, const struct wire_addr *addr)
 int gid_del(struct gid_table *t, const struct wire_addr *addr)
 {
     int i = gid_pair(t, addr);
-
     if (i < 0)
         return i;
     if (i == (int)GID_PAIR_LINK_LOCAL && t->own_local)
@@ -92,6 +89,5 @@ const struct gid_entry *gid_at(const struct gid_table *t, unsigned index)
 int gid_find(const struct gid_table *t, const struct wire_addr *addr)
 {
     int i = gid_pair(t, addr);
-
     return i < 0 ? i : 2 * i + 1;
 }

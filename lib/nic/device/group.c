@@ -20,7 +20,6 @@ static struct group_user **group_find(struct group_user **list, const struct sha
 int group_join(struct group_user **list, struct share *s, const struct wire_addr *group)
 {
     struct group_user *u = *group_find(list, s, group);
-
     if (!u) {
         int rc = share_take(s, SHARE_GROUP, 1);
         if (rc < 0)
@@ -40,7 +39,6 @@ int group_join(struct group_user **list, struct share *s, const struct wire_addr
 void group_leave(struct group_user **list, struct share *s, const struct wire_addr *group)
 {
     struct group_user **p = group_find(list, s, group), *u = *p;
-
     if (!u || --u->n > 0)
         return;
     *p = u->next;

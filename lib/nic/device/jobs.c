@@ -24,7 +24,6 @@ void job_wait(struct job *job)
 {
     struct pace pace;
     uint64_t now = clock_now();
-
     pace_init(&pace, PACE_CALL_NS, 0);
     pace.worked_at = now;
     while (pace_next(&pace, &(struct pace_seen){.due = UINT64_MAX}, now).how != PACE_BLOCK) {
@@ -45,7 +44,6 @@ unsigned jobs_run(struct jobs *l, uint64_t now)
 {
     struct job *job = NULL, *next;
     unsigned n = 0;
-
     if (!jobs_any(l))
         return 0;
     /* The first one in is the first one out. */

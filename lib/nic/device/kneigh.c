@@ -44,7 +44,6 @@ int kneigh_ask_addresses(const struct kneigh *k)
                .nlmsg_type = RTM_GETADDR,
                .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
     };
-
     return send(k->fd, &m, sizeof(m), 0) < 0 ? -errno : 0;
 }
 
@@ -59,7 +58,6 @@ static void kneigh_request(const struct kneigh *k, uint16_t type, uint16_t flags
     } m;
     bool v4 = wire_addr_is_v4(addr);
     unsigned len = v4 ? 4 : 16;
-
     memset(&m, 0, sizeof(m));
     m.nh.nlmsg_len = (uint32_t)(offsetof(__typeof__(m), addr) + len);
     m.nh.nlmsg_type = type;
@@ -88,7 +86,6 @@ void kneigh_ask(struct kneigh *k, const struct wire_addr *addr)
 static struct wire_addr kneigh_addr(unsigned family, struct rtattr *a)
 {
     struct wire_addr addr = {0};
-
     if (family == AF_INET && RTA_PAYLOAD(a) == 4) {
         addr.b[10] = addr.b[11] = 0xFF;
         memcpy(addr.b + 12, RTA_DATA(a), 4);
@@ -105,7 +102,6 @@ static void kneigh_neighbour(const struct kneigh *k, struct nlmsghdr *nh, struct
     int len = (int)nh->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*nd));
     struct wire_addr addr = {0};
     const uint8_t *mac = NULL;
-
     if (len < 0 || nd->ndm_ifindex != (int)k->ifindex)
         return;
     struct rtattr *a = (struct rtattr *)(void *)((uint8_t *)nd + NLMSG_ALIGN(sizeof(*nd)));
@@ -127,7 +123,6 @@ static void kneigh_address(const struct kneigh *k, struct nlmsghdr *nh, struct n
     int len = (int)nh->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*ifa));
     struct wire_addr addr = {0};
     bool local = false;
-
     if (len < 0 || ifa->ifa_index != k->ifindex)
         return;
     struct rtattr *a = (struct rtattr *)(void *)((uint8_t *)ifa + NLMSG_ALIGN(sizeof(*ifa)));
@@ -145,7 +140,6 @@ static void kneigh_link(struct kneigh *k, struct nlmsghdr *nh)
     struct ifinfomsg *ifi = NLMSG_DATA(nh);
     unsigned left = IFLA_PAYLOAD(nh), index = (unsigned)ifi->ifi_index;
     const char *name = NULL;
-
     if (nh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) || ifi->ifi_family != AF_UNSPEC)
         return;
     for (struct rtattr *a = IFLA_RTA(ifi); RTA_OK(a, left); a = RTA_NEXT(a, left))
@@ -167,7 +161,6 @@ static void kneigh_link(struct kneigh *k, struct nlmsghdr *nh)
 static void kneigh_refused(struct kneigh *k, struct nlmsghdr *nh)
 {
     const struct nlmsgerr *e = NLMSG_DATA(nh);
-
     if (nh->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) || e->error != -EPERM || k->complained)
         return;
     k->complained = true;
@@ -180,7 +173,6 @@ static void kneigh_refused(struct kneigh *k, struct nlmsghdr *nh)
 void kneigh_poll(struct kneigh *k, struct net_port *port, uint64_t now)
 {
     _Alignas(struct nlmsghdr) uint8_t buf[8192];
-
     for (unsigned i = 0; i < KNEIGH_BATCH; i++) {
         ssize_t n = recv(k->fd, buf, sizeof(buf), MSG_DONTWAIT);
         if (n < 0 && errno == ENOBUFS) {
@@ -215,7 +207,6 @@ static int kneigh_sink(void)
     struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(WIRE_UDP_PORT)};
     const int off = 0;
     int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
     if (fd < 0)
         return -1;
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -233,7 +224,6 @@ int kneigh_open(struct kneigh **out, const char *ifname, char *err)
                                           RTMGRP_IPV6_IFADDR};
     unsigned ifindex = if_nametoindex(ifname);
     struct kneigh *k = calloc(1, sizeof(*k));
-
     if (!k || ifindex == 0) {
         snprintf(err, CONFIG_ERR, "neigh=kernel: interface %s: %s", ifname,
                  k ? "there is none of this name" : "out of memory");

@@ -51,7 +51,6 @@ unsigned loop_room(const struct loop *l)
 static void loop_put(struct loop *l, const struct io_slot *s)
 {
     uint32_t i = (l->first + l->count) % LOOP_FRAMES;
-
     if (l->count == LOOP_FRAMES || s->len > l->stride)
         return; /* the sender keeps to loop_room and to what the port takes */
     memcpy(l->frames + (size_t)i * l->stride, s->data, s->len);
@@ -64,7 +63,6 @@ static bool loop_group(const struct device *d, const struct io_slot *s)
 {
     struct wire_addr g;
     struct wire_pkt p;
-
     if (wire_parse(s->data, s->len, WIRE_P_NO_ICRC | WIRE_P_LOOPBACK, &p) != WIRE_OK)
         return false;
     for (unsigned i = 0; engine_mcast_get(d->engine, i, &g); i++) {
@@ -92,7 +90,6 @@ void loop_take(struct device *d, struct io_slot *slots, unsigned n)
 unsigned loop_peek(const struct loop *l, struct io_frame *out, unsigned max)
 {
     unsigned n = l->count < max ? l->count : max;
-
     for (unsigned i = 0; i < n; i++) {
         uint32_t at = (l->first + i) % LOOP_FRAMES;
         out[i] = (struct io_frame){.data = l->frames + (size_t)at * l->stride, .len = l->len[at]};

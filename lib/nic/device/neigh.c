@@ -74,7 +74,6 @@ struct neigh *neigh_create(struct device *d, char *err)
                               .mtu = (uint16_t)d->ip_mtu,
                               .quiet = d->conf->kernel_if[0] != '\0' || d->io->caps.kernel_ip,
                               .neighbours = LIMIT_NEIGH + LIMIT_NEIGH_RESERVE};
-
     snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
     if (!n)
         return NULL;
@@ -110,7 +109,6 @@ void neigh_destroy(struct neigh *n)
 static void neigh_poll(struct neigh *n, uint64_t now)
 {
     struct wire_addr addr;
-
     while (net_next_request(n->port, &addr))
         kneigh_ask(n->kernel, &addr);
     kneigh_poll(n->kernel, n->port, now);
@@ -171,7 +169,6 @@ void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now)
     bool room = n->count < NEIGH_REPLIES; /* else *r is the oldest one, which still waits */
     uint64_t too_big = net_counter(n->port, NET_RX_TOO_BIG);
     size_t answer = net_rx(n->port, frame, len, now, r->frame, room ? sizeof(r->frame) : 0);
-
     if (room && answer > 0) {
         r->len = (uint32_t)answer;
         n->count++;
@@ -227,7 +224,6 @@ int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire
 static bool neigh_is_new(const struct neigh *n, const struct wire_addr *dst)
 {
     struct wire_addr addr;
-
     return !wire_addr_is_multicast(dst) && net_next_hop(n->port, dst, &addr) == 0 &&
            net_neigh_state(n->port, &addr) == NET_NONE;
 }
@@ -236,7 +232,6 @@ int neigh_lookup(struct neigh *n, struct share *s, const struct wire_addr *dst, 
                  uint64_t now)
 {
     struct device *d = n->device;
-
     if (gid_find(&d->gids, dst) >= 0) {
         memcpy(mac, d->mac, 6);
         return loop_start(d);
@@ -284,7 +279,6 @@ static void neigh_try(struct neigh *n, struct neigh_waiter *w, uint64_t now)
     struct neigh_hop *hop = w->hop;
     struct share *s = w->share;
     int rc = neigh_lookup(n, NULL, &w->dst, mac, now);
-
     if (rc == -EAGAIN && now < w->deadline) {
         neigh_keep(n, w);
         return;
@@ -296,7 +290,6 @@ static void neigh_try(struct neigh *n, struct neigh_waiter *w, uint64_t now)
 int neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now)
 {
     int rc = neigh_hold(n, w->share, &w->dst, &w->hop);
-
     if (rc < 0)
         return rc;
     w->deadline = now + timeout_ns;
@@ -317,7 +310,6 @@ static void neigh_waiters(struct neigh *n, bool news, uint64_t now)
 {
     struct budget_stats *job = n->device->stats.job;
     unsigned left = budget_of[BUDGET_waiter];
-
     if (news) {
         n->to_try = n->nwaiters;
         n->give_up_next = UINT64_MAX;
@@ -341,7 +333,6 @@ static void neigh_waiters(struct neigh *n, bool news, uint64_t now)
 static bool neigh_attached(const struct neigh *n, const struct wire_addr *group)
 {
     struct wire_addr g;
-
     for (unsigned i = 0; engine_mcast_get(n->device->engine, i, &g); i++) {
         if (memcmp(g.b, group->b, sizeof(g.b)) == 0)
             return true;
@@ -356,7 +347,6 @@ static int neigh_kernel_groups(struct neigh *n)
     struct wire_addr g;
     unsigned m = 0;
     int rc = 0;
-
     for (unsigned i = 0; engine_mcast_get(n->device->engine, i, &g); i++) {
         if (m == NET_GROUPS_MAX)
             rc = -ENOSPC;
@@ -372,7 +362,6 @@ int neigh_groups(struct neigh *n, uint64_t now)
     struct wire_addr g;
     bool member;
     int rc = 0;
-
     if (kernel_ip(n))
         return neigh_kernel_groups(n);
     for (unsigned i = 0; net_group_get(n->port, i, &g, &member); i++) {
@@ -395,7 +384,6 @@ static struct neigh_hop *neigh_hop_find(const struct neigh *n, const struct wire
 {
     uint32_t h = 2166136261u;
     struct neigh_hop *hop;
-
     for (unsigned i = 0; i < sizeof(addr->b); i++)
         h = (h ^ addr->b[i]) * 16777619u;
     *bucket = (h ^ h >> 16) % NEIGH_BUCKETS;
@@ -411,7 +399,6 @@ static struct neigh_hop *neigh_hop_get(struct neigh *n, const struct wire_addr *
 {
     unsigned bucket;
     struct neigh_hop *hop = neigh_hop_find(n, addr, &bucket);
-
     if (hop)
         return hop;
     hop = calloc(1, sizeof(*hop));
@@ -434,7 +421,6 @@ static void neigh_hop_free(struct neigh *n, struct neigh_hop *hop)
 static struct neigh_user *neigh_user_find(const struct neigh_hop *hop, const struct share *s)
 {
     struct neigh_user *u;
-
     LIST_FOREACH(u, &hop->users, next)
     {
         if (u->share == s)
@@ -447,7 +433,6 @@ static struct neigh_user *neigh_user_find(const struct neigh_hop *hop, const str
 static int neigh_user_new(struct neigh_hop *hop, struct share *s, struct neigh_user **out)
 {
     int rc = share_take(s, SHARE_NEIGH, 1);
-
     if (rc < 0)
         return rc;
     *out = calloc(1, sizeof(**out));
@@ -464,7 +449,6 @@ int neigh_hold(struct neigh *n, struct share *s, const struct wire_addr *dst,
                struct neigh_hop **hop)
 {
     struct wire_addr addr;
-
     *hop = NULL;
     if (kernel_ip(n) || gid_find(&n->device->gids, dst) >= 0)
         return 0; /* our own address: no neighbour to ask */
@@ -488,7 +472,6 @@ int neigh_hold(struct neigh *n, struct share *s, const struct wire_addr *dst,
 void neigh_let_go(struct neigh *n, struct share *s, struct neigh_hop *hop)
 {
     struct neigh_user *u = hop ? neigh_user_find(hop, s) : NULL;
-
     if (!u || --u->holds > 0)
         return;
     LIST_REMOVE(u, next);
@@ -520,7 +503,6 @@ void neigh_watch(struct neigh *n, struct share *s, struct neigh_watcher *w, stru
 void neigh_unwatch(struct neigh *n, struct share *s, struct neigh_watcher *w)
 {
     struct neigh_hop *hop = w->hop;
-
     if (!hop)
         return;
     net_unwatch(n->port, &hop->addr);
@@ -534,7 +516,6 @@ static void neigh_moved(struct neigh *n, const struct net_change *c)
 {
     unsigned bucket;
     struct neigh_hop *hop = neigh_hop_find(n, &c->addr, &bucket);
-
     if (!hop)
         return;
     memcpy(hop->mac, c->mac, 6);
@@ -548,7 +529,6 @@ static void neigh_moved(struct neigh *n, const struct net_change *c)
 static void neigh_tell(struct neigh *n)
 {
     struct budget_stats *job = n->device->stats.job;
-
     for (unsigned left = budget_of[BUDGET_neigh]; !TAILQ_EMPTY(&n->due);) {
         struct neigh_hop *hop = TAILQ_FIRST(&n->due);
         struct neigh_watcher *w = TAILQ_FIRST(&hop->watchers);
@@ -573,7 +553,6 @@ static void neigh_changes(struct neigh *n)
 {
     struct net_change c;
     char text[64];
-
     while (net_next_change(n->port, &c)) {
         log_debug("neigh", "%s: %s is at %02x:%02x:%02x:%02x:%02x:%02x%s", n->device->name,
                   wire_addr_str(&c.addr, text, sizeof(text)), c.mac[0], c.mac[1], c.mac[2],
@@ -589,7 +568,6 @@ static void neigh_conflicts(struct neigh *n)
 {
     struct net_conflict c;
     char text[64];
-
     while (net_next_conflict(n->port, &c))
         log_warn("neigh",
                  "%s: another host, %02x:%02x:%02x:%02x:%02x:%02x, uses our address %s%s: give one "
@@ -606,7 +584,6 @@ unsigned neigh_run(struct neigh *n, uint64_t now)
     bool due = net_deadline(n->port) <= now;
     bool look = n->kernel && (n->dirty || (n->nwaiters > 0 && now >= n->poll_at));
     bool late = n->nwaiters > 0 && now >= n->give_up_at;
-
     if (due)
         net_expire(n->port, now);
     if (look || (due && n->kernel))

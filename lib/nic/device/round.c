@@ -31,7 +31,6 @@ static void worker_service(struct worker *w, uint64_t now)
 static unsigned worker_rx(struct worker *w, struct device *d, uint64_t now)
 {
     unsigned n = device_peek(d, now);
-
     if (n == 0)
         return 0;
     /* A receive that was posted before one of these was sent has to be there for it (UC-05, UD-06).
@@ -46,7 +45,6 @@ static unsigned worker_rx_all(struct worker *w, struct device *d, uint64_t now)
 {
     unsigned n = 0, got = DATAPATH_RX_BURST;
     bool late = device_is_late(d, now);
-
     for (unsigned i = 0; i < DATAPATH_CATCH_UP && got >= DATAPATH_RX_BURST; i++) {
         got = worker_rx(w, d, now);
         n += got;
@@ -60,7 +58,6 @@ static unsigned worker_rx_all(struct worker *w, struct device *d, uint64_t now)
 uint64_t worker_yield(struct worker *w)
 {
     uint64_t before = clock_now(), after;
-
     sched_yield();
     after = clock_now();
     pace_yielded(&w->pace, before, after);
@@ -71,7 +68,6 @@ uint64_t worker_yield(struct worker *w)
 bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg)
 {
     uint64_t now = clock_now(), before;
-
     if (w->pace.never || w->pace.keeps || now < w->let_in_from)
         return false;
     for (unsigned i = 0; i < ROUND_LET_IN && pace_may_yield(&w->pace, now); i++) {
@@ -111,7 +107,6 @@ static unsigned worker_catch_up(struct worker *w, uint64_t now)
 {
     unsigned n = 0;
     bool late = false;
-
     for (unsigned i = 0; i < w->ndevice; i++)
         late |= device_is_late(w->device[i], now);
     if (!late)
@@ -169,7 +164,6 @@ unsigned worker_round(struct worker *w, uint64_t now)
 uint64_t worker_deadline(struct worker *w, uint64_t now)
 {
     uint64_t at = now + ROUND_NAP_MAX_NS;
-
     for (unsigned i = 0; i < w->ndevice; i++) {
         uint64_t d = device_deadline(w->device[i], now);
         if (d < at)

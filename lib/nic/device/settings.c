@@ -9,7 +9,6 @@
 bool settings_iface(const struct config_device *d, char *name, size_t size)
 {
     const char *iface = strstr(d->port, "iface=");
-
     if (!iface || iface == d->port || !strchr(",:", iface[-1]))
         return false;
     iface += strlen("iface=");

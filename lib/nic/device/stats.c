@@ -25,7 +25,6 @@ static void stats_engine(struct stats_list *l, struct device *d)
     const uint64_t *c = engine_counters(d->engine);
     struct engine_usage u;
     struct mem_usage m;
-
     for (unsigned i = 1; i < ENGINE_COUNTER_MAX; i++)
         stats_add(l, engine_counter_names[i], c[i]);
     engine_usage(d->engine, &u);
@@ -42,7 +41,6 @@ static void stats_engine(struct stats_list *l, struct device *d)
 static void stats_port(struct stats_list *l, struct device *d)
 {
     struct io_stats s = {0};
-
     d->io->ops->stats(d->io, &s);
     stats_add(l, "port_rx_frames", s.rx_frames);
     stats_add(l, "port_rx_bytes", s.rx_bytes);
@@ -80,7 +78,6 @@ static void stats_port(struct stats_list *l, struct device *d)
 static void stats_worker(struct stats_list *l, struct device *d)
 {
     struct worker *w = d->worker;
-
     stats_add(l, "contexts", w->context_ops->count(d));
     stats_add(l, "async_events_lost", d->stats.async_lost);
     stats_add(l, "cm_events_lost", d->stats.cm_lost);
@@ -97,7 +94,6 @@ static void stats_link(struct stats_list *l, struct device *d)
 {
     struct mem_link *link = device_link(d);
     struct mem_link_stats s;
-
     if (!link)
         return;
     mem_link_stats(link, mem_link_index(d->io), clock_now(), &s);
@@ -115,7 +111,6 @@ unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX])
 {
     struct stats_list l = {.e = out};
     struct neigh_counter net[NET_COUNTERS];
-
     stats_engine(&l, d);
     d->gsi->ops->counters(d->gsi, &l);
     neigh_counters(d->neigh, net);

@@ -29,7 +29,6 @@ static int worker_page(struct worker *w)
 {
     const size_t size = WORKER_PAGE_SIZE;
     int fd = memfd_create("urnic-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
     if (fd < 0)
         return -errno;
     if (ftruncate(fd, (off_t)size) < 0)
@@ -56,7 +55,6 @@ fail:;
 int worker_cpu_check(int cpu)
 {
     cpu_set_t before, wanted;
-
     if (cpu < 0 || sched_getaffinity(0, sizeof(before), &before) < 0)
         return 0;
     CPU_ZERO(&wanted);
@@ -70,7 +68,6 @@ int worker_cpu_check(int cpu)
 static uint64_t worker_call_ns(void)
 {
     uint64_t least = UINT64_MAX;
-
     for (unsigned i = 0; i < WORKER_CALLS; i++) {
         uint64_t before = clock_now();
         syscall(SYS_gettid);
@@ -117,7 +114,6 @@ void worker_fini(struct worker *w)
 static void worker_kick(struct worker *w)
 {
     const uint64_t one = 1;
-
     ipc_fence();
     if (atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0)
         (void)!write(w->eventfd, &one, sizeof(one));
@@ -138,7 +134,6 @@ static void worker_arm(struct worker *w, bool on)
 static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
 {
     uint64_t now = clock_now();
-
     worker_arm(w, false); /* empty looks at armed ports cost system calls */
     w->pace.keeps = true; /* this thread yields to nobody */
     w->now = now;
@@ -156,7 +151,6 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
 {
     bool free_now = false;
-
     if (!w->started) {
         fn(arg, clock_now());
         return;
@@ -175,7 +169,6 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
 static void worker_wait(struct worker *w, uint64_t ns)
 {
     struct epoll_event ev[WATCH_EVENTS];
-
     atomic_store_explicit(&w->taken, false, memory_order_release);
     int n = watch_sleep(&w->watch, ev, ns);
     while (atomic_exchange_explicit(&w->taken, true, memory_order_acquire))
@@ -227,7 +220,6 @@ static void worker_block(struct worker *w, uint64_t until)
 static void worker_nap(uint64_t now, uint64_t until)
 {
     struct timespec nap = {.tv_nsec = (long)(until - now)}; /* far less than a second */
-
     nanosleep(&nap, NULL);
 }
 
@@ -235,7 +227,6 @@ static void worker_nap(uint64_t now, uint64_t until)
 static void worker_idle(struct worker *w, uint64_t now)
 {
     struct pace_seen seen = {.due = UINT64_MAX};
-
     if (!pace_lingers(&w->pace, now)) {
         now = clock_now();
         seen.due = worker_deadline(w, now);
@@ -253,7 +244,6 @@ static void worker_idle(struct worker *w, uint64_t now)
 static void *worker_main(void *arg)
 {
     struct worker *w = arg;
-
     /* The kernel may otherwise wake us 50 us late, which a paced queue pair can't make up for. */
     prctl(PR_SET_TIMERSLACK, 1ul);
     life_begin(&w->life, (struct ipc_life *)(void *)(w->shared + 1));
@@ -285,7 +275,6 @@ int worker_start(struct worker *w)
     pthread_attr_t attr;
     cpu_set_t cpus;
     char name[16];
-
     pthread_attr_init(&attr);
     if (w->cpu >= 0) {
         CPU_ZERO(&cpus);

@@ -284,7 +284,7 @@ static const struct record_scenario scenarios[] = {
      .qp = NORMAL,
      .run = record_cm_udp},
 };
-#define SCENARIOS (sizeof scenarios / sizeof scenarios[0])
+#define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 
 /* ---- helpers ---- */
 
@@ -294,7 +294,7 @@ int record_fail(struct record *r, const char *fmt, ...)
     if (r->why[0])
         return -1;
     va_start(ap, fmt);
-    vsnprintf(r->why, sizeof r->why, fmt, ap);
+    vsnprintf(r->why, sizeof(r->why), fmt, ap);
     va_end(ap);
     return -1;
 }
@@ -393,7 +393,7 @@ static int world(struct record *r, uint64_t seed, struct tap tap[RECORD_HOSTS])
     const struct record_scenario *s = r->s;
     unsigned taps = s->taps ? s->taps : 1, hosts = s->run == record_multicast ? 3 : 2;
     char keys[256];
-    snprintf(keys, sizeof keys, LINK "%s", s->link ? s->link : "");
+    snprintf(keys, sizeof(keys), LINK "%s", s->link ? s->link : "");
     r->net = vnet_new(hosts, keys, seed);
     if (!r->net)
         return record_fail(r, "no network");
@@ -414,7 +414,7 @@ static int world(struct record *r, uint64_t seed, struct tap tap[RECORD_HOSTS])
             }
         }
         struct cc_conf conf;
-        if (cc_conf_parse(&conf, s->cc ? s->cc : "none", r->why, sizeof r->why) ||
+        if (cc_conf_parse(&conf, s->cc ? s->cc : "none", r->why, sizeof(r->why)) ||
             engine_set_cc(h->engine, &conf, 0))
             return -1;
         if (!(taps >> i & 1))
@@ -474,9 +474,9 @@ static int record_one(const char *dir, const struct record_scenario *s, uint64_t
     struct tap tap[RECORD_HOSTS];
     char path[1024];
     int rc = -1;
-    snprintf(path, sizeof path, "%s/own-%s.txt", dir, s->name);
+    snprintf(path, sizeof(path), "%s/own-%s.txt", dir, s->name);
     r.log = fopen(path, "w");
-    snprintf(path, sizeof path, "%s/own-%s.pcapng", dir, s->name);
+    snprintf(path, sizeof(path), "%s/own-%s.pcapng", dir, s->name);
     if (!r.log ||
         pcapng_create(path, PCAPNG_DROPS, &(struct pcapng_options){.epoch = EPOCH}, &r.out) < 0) {
         perror(path);

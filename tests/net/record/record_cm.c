@@ -240,7 +240,7 @@ static int talk(struct side side[2], struct record *r)
 {
     static const uint8_t verbs[] = {WR_SEND, WR_RDMA_WRITE, WR_RDMA_READ, WR_SEND};
     uint64_t now;
-    unsigned n = sizeof verbs;
+    unsigned n = sizeof(verbs);
     for (unsigned i = 0; i < n; i++) {
         struct engine_sge sge;
         struct engine_send_wr wr = record_wr(r, 0, verbs[i], i, 1500, &sge);
