@@ -150,7 +150,7 @@ END_TEST
 START_TEST(states)
 {
     static const struct field init[] = {F(ipc_qp_modify, qp, 8), F(ipc_qp_modify, attr.state, 8),
-                                        F(ipc_qp_modify, attr.access_flags, 8),
+                                        F(ipc_qp_modify, attr.access_flags, 16),
                                         F(ipc_qp_modify, attr.pkey_index, 8)};
     static const struct field rtr[] = {
         F(ipc_qp_modify, attr.state, 8), F(ipc_qp_modify, attr.dest_qpn, 24),

@@ -501,7 +501,7 @@ static const struct {
     {"net_af_packet0,iface=v0", true, "CAP_NET_RAW"},
     {"net_af_xdp0,iface=v0", true, "CAP_SYS_ADMIN"},
     {"net_tap0,iface=t0", true, "CAP_NET_ADMIN"},
-    {"net_nosuch0", false, "name of a DPDK driver"},
+    {"net_nosuch0", false, "DPDK has no driver of that name"},
     {"ffff:01:00.0", false, "no PCI device ffff:01:00.0"},
     {"net_af_packet0,iface=v0,urnic_mtu=x", false, "urnic_mtu=x"},
 };

@@ -4,6 +4,7 @@
  * queues, each event once, of the right object, and none besides: COMM_EST, QP_REQ_ERR,
  * QP_ACCESS_ERR, QP_FATAL, CQ_ERR, SQ_DRAINED, SRQ_LIMIT_REACHED, QP_LAST_WQE_REACHED. */
 #include "vt.h"
+#include <sched.h>
 
 /* The next event of this side, within `ms`; acknowledged. False: there is none. */
 static bool next(int side, struct ibv_async_event *ev, int ms)
@@ -76,8 +77,12 @@ static void sq_drained(void)
 {
     struct vt_end a, b;
     vt_pair(&a, &b, NULL);
+    a.buf[0] = 1;
     OK0(vt_post(&a, IBV_WR_RDMA_WRITE, 1, a.buf, 60000, IBV_SEND_SIGNALED, (uintptr_t)b.buf,
                 b.mr->rkey, 0));
+    /* It has begun, so SQD waits for its end. A request that has not begun would wait for RTS. */
+    while (!*(volatile char *)b.buf)
+        sched_yield();
     struct ibv_qp_attr q = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
     OK0(ibv_modify_qp(a.qp, &q, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY));
     want(0, "SQ_DRAINED", IBV_EVENT_SQ_DRAINED, a.qp);
