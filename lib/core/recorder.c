@@ -60,7 +60,9 @@ uint32_t recorder_rule(const char *why)
         RULE_AREAS(X)
 #undef X
     };
-    size_t len = why ? strcspn(why, "-") : 0;
+    if (!why)
+        return 0;
+    size_t len = strcspn(why, "-");
     unsigned number = 0;
     for (const char *p = why + len; len && *p && *++p >= '0' && *p <= '9';)
         number = number * 10 + (unsigned)(*p - '0');
