@@ -31,6 +31,7 @@ class Row:
     status: int = 0           # of the client; None: any
     server_ends: bool = True  # by itself, with status 0
     ready: float = 0.4        # seconds from the server's start to the client's
+    listens: bool = False     # ... and the client waits until the server listens at TCP port {port}
     env: dict = dataclasses.field(default_factory=dict)
     check: object = None      # a function of (rig, result) that returns what is wrong, or ""
     prepare: object = None    # a function of (rig) called first; what it returns joins the names
@@ -133,6 +134,19 @@ def kill_row(rig, row):
     return Result(row, rig.topology, wrong, time.monotonic() - began, texts["client"], texts["server"])
 
 
+def wait_listening(process, port):
+    """Until the process, or one beside it in its network namespace, listens at this TCP port: ten seconds at most."""
+    for _ in range(200):
+        for table in ("tcp", "tcp6"):
+            try:
+                with open(f"/proc/{process.pid}/net/{table}", encoding="ascii") as f:
+                    if any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in f):
+                        return
+            except OSError:
+                return
+        time.sleep(0.05)
+
+
 def run_row(rig, row):
     if row.kill:
         return kill_row(rig, row)
@@ -146,6 +160,8 @@ def run_row(rig, row):
     if row.server:
         server = rig.server.start(fill(row.server, known), env=env)
         time.sleep(row.ready)
+        if row.listens:
+            wait_listening(server, int(known["port"]))
     client = rig.client.start(fill(row.client, known), env=env)
     try:
         out = client.communicate(timeout=row.seconds)[0]

@@ -43,7 +43,8 @@ def perftest(program, extra, name=None, octets=1, **more):
     common = ["-F", "-p", "{port}", *extra]
     name = f"{program} {name if name is not None else ' '.join(extra)}".strip()
     return Row(name, [program, "-d", "{cdev}", *common, host], [program, "-d", "{sdev}", *common],
-               expect=r"#bytes\s+#iterations", refuse=r"Completion with error|Failed|Couldn't", octets=octets, **more)
+               expect=r"#bytes\s+#iterations", refuse=r"Completion with error|Failed|Couldn't", octets=octets,
+               listens="-R" not in extra, **more)
 
 
 def perftests():
