@@ -56,7 +56,7 @@ struct io_slot {
 };
 
 /* What the port is and can do; constant after open, but that a dpdk port follows its interface:
- * rate_bps when a link comes up, frame_max when somebody sets another MTU, mac and ifindex when
+ * rate_bps when a link comes up, frame_max when the MTU is changed, mac and ifindex when
  * they change or another interface takes its place, rx_fd when the interface goes (-1) and comes
  * back or its rings are made anew. */
 struct io_caps {

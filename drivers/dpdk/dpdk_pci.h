@@ -29,8 +29,8 @@ bool dpdk_pci_is_there(const struct dpdk_spec *spec, const struct dpdk_machine *
 int dpdk_pci_lock(const struct dpdk_spec *spec, const struct dpdk_machine *m, int *fd, char *err,
                   size_t err_size);
 
-/* The command that gives the device to user space on this machine; with an IOMMU by vfio-pci, else
- * by what there is. */
+/* The command that gives the device to user space on this machine; by vfio-pci where there is an
+ * IOMMU, else by a uio driver that this kernel has. */
 void dpdk_pci_advise(const struct dpdk_spec *spec, const struct dpdk_machine *m, char *out,
                      size_t size);
 

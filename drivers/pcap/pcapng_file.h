@@ -2,8 +2,8 @@
  *
  * Captures of lib/capture's writer in files and pipes.
  *
- * A file or pipe is never waited for longer than one write(2): a pipe is written without blocking,
- * and packets are dropped while nobody reads it; unless the caller says that it has time.
+ * The writer never waits longer than one write(2). A pipe is written without blocking: while its
+ * reader takes nothing, packets are dropped. A caller that has time can ask the writer to wait.
  *
  * Threads: one at a time per writer.
  */

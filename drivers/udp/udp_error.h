@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What ICMP says about datagrams of ours (IP_RECVERR). Anybody can forge it, and on a socket that
- * many peers share it would make the next send fail, whoever that is for: so it is read, told, and
- * nothing more.
+ * ICMP errors about sent datagrams (IP_RECVERR). Any host can forge them. On a socket that many
+ * peers share, an unread error makes the next send fail, to whichever peer it goes. So the port
+ * reads and reports each error, and does nothing else about it.
  */
 #ifndef URNIC_UDP_ERROR_H
 #define URNIC_UDP_ERROR_H

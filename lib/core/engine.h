@@ -98,7 +98,7 @@ struct engine_copy {
     uint8_t kind;
 };
 
-/* What an atomic puts in place of `old`: for callers whose memory nobody else changes. */
+/* What an atomic puts in place of `old`: for callers that alone change the memory. */
 static inline uint64_t engine_copy_value(const struct engine_copy *c, uint64_t old)
 {
     return c->kind == ENGINE_FADD  ? old + c->a

@@ -24,7 +24,7 @@ struct rx {
     unsigned ncopies, cap;
     uint32_t qpn, slot; /* of the frame before, which most often came for the same queue pair */
     unsigned worker;
-    struct qp *last; /* took the frame before; NULL: nobody did */
+    struct qp *last; /* took the previous frame; NULL: none did */
     unsigned states; /* a bit for each in which it takes one like that (VAL-04) */
     /* of a message that isn't over, on each side; see rx_shared */
     struct record *share[2];

@@ -383,8 +383,8 @@ static enum refusal atomic_write_request(struct rx *rx, struct qp *qp)
     return REFUSE_NONE;
 }
 
-/* ATM-13: it is answered when what came before it has been copied, which whoever copies makes
- * visible to all. More there is not to do. */
+/* ATM-13: a FLUSH is answered once the requests before it have been copied. The copies are then
+ * visible to all, so the responder has nothing else to do. */
 static enum refusal flush_request(struct rx *rx, struct qp *qp)
 {
     const struct wire_pkt *p = &rx->pkt;

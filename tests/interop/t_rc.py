@@ -146,7 +146,7 @@ def flush(t):
                 rkey=far.rkey)
         got = near.poll()
         if not got or STATUS.get(got[0].status) == "RETRY_EXC_ERR":
-            t.deviates("ATM-13", "drops every FLUSH: it computes the iCRC as if the headers were payload, too")
+            t.deviates("ATM-13", "drops every FLUSH")
             return "rxe drops it"
         t.equal((got[0].id, STATUS.get(got[0].status), got[0].opcode), (2 * i + 1, "success", 8), f"FLUSH {feth:#x}")
         t.equal(far.bad(TARGET, 3000, seed=i + 1), -1, "data differ at")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # test_apart.sh URNICD URNIC: two devices of a daemon without a link between them. rdma_cm asks each for an address that
-# the other one has, then that one itself: within a second, though nobody answers.
+# the other one has, then that one itself: within a second, though no host answers.
 set -eu
 urnicd=$1 urnic=$2
 command -v rping >/dev/null || { echo "SKIP: rping is not installed"; exit 77; }

@@ -971,7 +971,7 @@ START_TEST(watch_in_vain)
         ck_assert_int_eq(judged(&w, false, 1000), -1);
     ck_assert_int_eq(judged(&w, false, 1000), end[0]);
     struct epoll_event ev[WATCH_EVENTS];
-    ck_assert_int_eq(watch_sleep(&w, ev, 1000), 0); /* it wakes nobody any more */
+    ck_assert_int_eq(watch_sleep(&w, ev, 1000), 0); /* the descriptor was taken out */
     watch_fini(&w);
     close(end[0]);
     close(end[1]);

@@ -150,7 +150,7 @@ int main(int argc, char **argv)
     vt_want(a.scq, "FLUSH of nothing", 6, IBV_WC_SUCCESS, WC_FLUSH);
     do_flush(x, 7, rk, 0, 0, GLOBAL, WHOLE);
     vt_want(a.scq, "FLUSH of the region", 7, IBV_WC_SUCCESS, WC_FLUSH);
-    /* memory that a FLUSH could make last is not here: nobody may register as if it were */
+    /* memory that a FLUSH could make last is not here: no program may register it so */
     if (!(caps & DEVICE_FLUSH_PERSISTENT)) {
         struct ibv_mr *mr = ibv_reg_mr(b.pd, b.buf, 4096, VT_ACCESS | ACCESS_FLUSH_PERSISTENT);
         WANT(!mr && errno == EOPNOTSUPP, "FLUSH_PERSISTENT: %p, errno %d, expected EOPNOTSUPP",

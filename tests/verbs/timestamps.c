@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     WANT(last[0].device < device + 250000000u && last[0].day < day + 250000000u,
          "completed %llu ns after it was posted, and polled after 300 ms",
          (unsigned long long)(last[0].device - device));
-    /* what nobody knows */
+    /* unknown flags */
     struct ibv_cq_init_attr_ex ia = {.cqe = 16, .wc_flags = 1ull << 40};
     WANT(!ibv_create_cq_ex(vt.ctx[0], &ia) && errno == EOPNOTSUPP, "an unknown flag: errno %d",
          errno);
