@@ -1,44 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pair numbers as a four-round Feistel network over 12 + 12 bits. Rules: SEC-08, QP-14,
+ * Queue pair numbers as a four-round Feistel network over two halves, of 12 bits
+ * each if all bits are permuted. Rules: SEC-08, QP-14,
  * HDR-07.
  */
 #include "qpn.h"
 
-#include "wire.h"
+#include <stdbool.h>
 
-#define HALF_BITS 12
-#define HALF_MASK 0xFFFu
-#define QPN_BITS  24
+#include "wire.h"
 
 static uint32_t round_fn(uint32_t half, uint32_t key)
 {
     uint32_t x = (half ^ key) * 0x9E3779B1u;
     x ^= x >> 15;
     x *= 0x85EBCA77u;
-    return (x >> 17) & HALF_MASK;
+    return x >> 17;
 }
 
-static uint32_t permute(const struct qpn_map *m, uint32_t v)
+/* Both halves take turns; an odd number of bits leaves the upper half one bit shorter. */
+static uint32_t permute(const struct qpn_map *m, uint32_t v, bool back)
 {
-    uint32_t l = v >> HALF_BITS, r = v & HALF_MASK;
-    for (int i = 0; i < 4; i++) {
-        uint32_t t = l ^ round_fn(r, m->round_key[i]);
-        l = r;
-        r = t;
+    const unsigned low = (m->free_bits + 1u) / 2;
+    const uint32_t low_mask = (1u << low) - 1, high_mask = (1u << (m->free_bits - low)) - 1;
+    uint32_t h = v >> low, l = v & low_mask;
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned turn = back ? 3 - i : i;
+        if (turn % 2 == 0)
+            h ^= round_fn(l, m->round_key[turn]) & high_mask;
+        else
+            l ^= round_fn(h, m->round_key[turn]) & low_mask;
     }
-    return l << HALF_BITS | r;
-}
-
-static uint32_t unpermute(const struct qpn_map *m, uint32_t v)
-{
-    uint32_t l = v >> HALF_BITS, r = v & HALF_MASK;
-    for (int i = 3; i >= 0; i--) {
-        uint32_t t = r ^ round_fn(l, m->round_key[i]);
-        r = l;
-        l = t;
-    }
-    return l << HALF_BITS | r;
+    return h << low | l;
 }
 
 void qpn_map_init(struct qpn_map *m, const uint64_t key[2], unsigned worker, unsigned worker_bits,
@@ -50,28 +43,29 @@ void qpn_map_init(struct qpn_map *m, const uint64_t key[2], unsigned worker, uns
     m->round_key[3] = (uint32_t)(key[1] >> 32);
     m->worker = (uint8_t)worker;
     m->worker_bits = (uint8_t)worker_bits;
+    m->free_bits = (uint8_t)(worker_bits ? QPN_BITS - 1 - worker_bits : QPN_BITS);
     m->slot_bits = 1;
-    while (m->slot_bits < QPN_BITS - worker_bits && (1u << m->slot_bits) < max_slots)
+    while (m->slot_bits < m->free_bits && (1u << m->slot_bits) < max_slots)
         m->slot_bits++;
 }
 
 uint32_t qpn_lives(const struct qpn_map *m)
 {
-    return 1u << (QPN_BITS - m->worker_bits - m->slot_bits);
+    return 1u << (m->free_bits - m->slot_bits);
 }
 
 uint32_t qpn_make(const struct qpn_map *m, uint32_t slot, uint32_t life)
 {
     uint32_t dense = (life & (qpn_lives(m) - 1)) << m->slot_bits | slot;
+    uint32_t qpn = permute(m, dense, false);
     if (m->worker_bits)
-        dense |= (uint32_t)m->worker << (QPN_BITS - m->worker_bits);
-    uint32_t qpn = permute(m, dense);
+        qpn |= (uint32_t)m->worker << m->free_bits;
     return qpn <= WIRE_QPN_GSI || qpn == WIRE_QPN_MULTICAST ? 0 : qpn;
 }
 
 uint32_t qpn_slot(const struct qpn_map *m, uint32_t qpn, unsigned *worker)
 {
-    uint32_t dense = unpermute(m, qpn & WIRE_QPN_MASK);
-    *worker = m->worker_bits ? dense >> (QPN_BITS - m->worker_bits) : m->worker;
+    uint32_t dense = permute(m, qpn & ((1u << m->free_bits) - 1), true);
+    *worker = m->worker_bits ? qpn_worker(qpn, m->worker_bits) : m->worker;
     return dense & ((1u << m->slot_bits) - 1);
 }

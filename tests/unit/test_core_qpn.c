@@ -15,20 +15,42 @@ START_TEST(sec_08_a_permutation)
     for (unsigned worker = 0; worker < 4; worker++) {
         struct qpn_map m;
         qpn_map_init(&m, key, worker, 2, 1000);
-        ck_assert_uint_eq(qpn_lives(&m), 1u << 12);
+        ck_assert_uint_eq(qpn_lives(&m), 1u << 11);
         for (uint32_t life = 0; life < qpn_lives(&m); life += 5) {
             for (uint32_t slot = 0; slot < 1024; slot++) {
                 uint32_t q = qpn_make(&m, slot, life);
                 if (!q)
                     continue;
                 unsigned w, back = qpn_slot(&m, q, &w);
-                wrong += q <= 1 || q >= 0xFFFFFF || seen[q] || back != slot || w != worker;
+                wrong += q <= 1 || q >= 0xFFFFFF || seen[q] || back != slot || w != worker ||
+                         q >> 21 != worker || qpn_worker(q, 2) != worker;
                 seen[q] = 1;
             }
         }
     }
     ck_assert_uint_eq(wrong, 0);
     free(seen);
+}
+END_TEST
+
+/* Every number that is made leads back, with each number of worker bits and each parity of what
+ * they leave. */
+START_TEST(sec_08_widths)
+{
+    for (unsigned bits = 0; bits <= 4; bits++) {
+        const unsigned last = (1u << bits) - 1;
+        struct qpn_map m;
+        unsigned wrong = 0, w;
+        qpn_map_init(&m, key, last, bits, 65536);
+        for (uint32_t slot = 0; slot < 65536; slot++) {
+            uint32_t q = qpn_make(&m, slot, slot % qpn_lives(&m));
+            wrong += q && (qpn_slot(&m, q, &w) != slot || w != last || (bits && q >> 23));
+        }
+        ck_assert_uint_eq(wrong, 0);
+        /* A number with the first bit belongs to no engine of the daemon. */
+        if (bits)
+            ck_assert_uint_gt(qpn_worker(0x800001u, bits), last);
+    }
 }
 END_TEST
 
@@ -55,6 +77,7 @@ int main(void)
     TCase *c = tcase_create("qpn");
     tcase_set_timeout(c, 20);
     tcase_add_test(c, sec_08_a_permutation);
+    tcase_add_test(c, sec_08_widths);
     tcase_add_test(c, sec_08_keyed);
     suite_add_tcase(s, c);
     return unit_run(s);
