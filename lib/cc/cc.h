@@ -4,10 +4,9 @@
  * all of them (cc_types). State lives in the queue pair (struct cc), parameters in a struct cc_conf
  * that many queue pairs share, time and packets come in as arguments.
  *
- * Nothing here has a timer. An algorithm keeps the time of its next event in cc->due, and whoever
- * is about to look at cc->rate calls cc_run first: events are carried out in order, each with the
- * time at which it was due, so the outcome doesn't depend on when somebody looks. A queue pair
- * that has nothing to send costs nothing.
+ * Nothing here has a timer. An algorithm keeps the time of its next event in cc->due. A caller that
+ * reads cc->rate calls cc_run first, which runs the events in order, each at the time at which it
+ * was due. So the outcome doesn't depend on when it is read, and an idle queue pair costs nothing.
  *
  * Rules: CC-09, CC-13, CC-18, CC-24.
  */

@@ -38,13 +38,12 @@ struct cm_params {
     uint8_t max_rd_atomic;   /* limit of what cm_accept and cm_connect offer; 0 = 16 */
     bool lenient_addr;       /* accept a REQ whose IP header is not its packet's source (CM-04) */
     uint64_t timewait_ns;    /* least time in TIMEWAIT; 0 = 1 s (CM-26) */
-    /* A connection of this account (cm_conn_set_account) has left the table: it doesn't count for
-     * max_conns any more. Not by cm_destroy. It must not call back; NULL = nobody keeps accounts.
-     */
+    /* A connection of this account (cm_conn_set_account) has left the table and no longer counts
+     * for max_conns. cm_destroy does not call this. It must not call back; NULL = no accounts. */
     void (*left)(void *account);
-    /* Does no host answer at this address, as far as the consumer knows? Asked once of the host
-     * behind a request, CM_LOOK_NS after it came: if so, the request or our answer to it is given
-     * up (SEC-20). It must not call back; NULL = every host is believed to be there. */
+    /* Is this host silent, as far as the consumer knows? Asked once for each request, CM_LOOK_NS
+     * after it came. True: the request, or our answer to it, is given up (SEC-20). It must not call
+     * back; NULL = no host is silent. */
     bool (*silent)(void *arg, const struct wire_addr *addr);
     void *silent_arg;
 };
@@ -65,13 +64,13 @@ struct cm_path {
 };
 
 enum cm_event_type {
-    CM_EV_REQ,          /* passive: somebody wants to connect: cm_accept or cm_reject */
-    CM_EV_REP,          /* active: accepted: set up the queue pair, then cm_rtu */
-    CM_EV_ESTABLISHED,  /* passive: RTU or the first request arrived; active: after cm_rtu */
-    CM_EV_REJECTED,     /* reason, private data */
-    CM_EV_UNREACHABLE,  /* no answer; passive: the peer has stopped waiting for ours, or its host is
-                           silent (SEC-20) */
-    CM_EV_DISCONNECTED, /* the peer, or our own cm_disconnect, has ended it: QP to ERR */
+    CM_EV_REQ,           /* passive: a peer asks to connect: cm_accept or cm_reject */
+    CM_EV_REP,           /* active: accepted: set up the queue pair, then cm_rtu */
+    CM_EV_ESTABLISHED,   /* passive: RTU or the first request arrived; active: after cm_rtu */
+    CM_EV_REJECTED,      /* reason, private data */
+    CM_EV_UNREACHABLE,   /* no answer; passive: the peer has given up, or its host is silent
+                            (SEC-20) */
+    CM_EV_DISCONNECTED,  /* the peer, or our own cm_disconnect, has ended it: QP to ERR */
     CM_EV_TIMEWAIT_EXIT, /* the QPN may be used again (CM-26) */
     CM_EV_SIDR_REP,      /* active: status, QPN, Q_Key of a datagram service */
     CM_EV_SIDR_REQ,      /* passive: answer with cm_sidr_reply */
@@ -91,7 +90,7 @@ struct cm_event {
     uint32_t qpn, qkey;                            /* the peer's */
     uint8_t retry_count, rnr_retry_count;          /* CM_EV_REQ, CM_EV_REP: for our queue pair */
     bool srq, flow_control;
-    bool hung_up;      /* CM_EV_UNREACHABLE: the peer had accepted, which was lost, and has gone */
+    bool hung_up;      /* CM_EV_UNREACHABLE: the peer's REP was lost, and the peer has gone */
     uint16_t priv_len; /* the whole field: no length is carried (CM-33) */
     uint8_t priv[CM_PRIVATE_MAX];
 };
@@ -105,7 +104,7 @@ int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t
  * as above. A listener of the other family may be beside it. */
 int cm_listen_family(struct cm *cm, unsigned ps, unsigned family, uint16_t port, unsigned backlog,
                      void *arg, struct cm_listener **out);
-/* Does anybody listen at this port, whatever the address? */
+/* Is there a listener at this port, at any address? */
 bool cm_listens(const struct cm *cm, unsigned ps, uint16_t port);
 /* Stop listening; requests not yet answered are rejected. `l` is dead then. */
 void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now);
@@ -131,8 +130,8 @@ int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint
 /* Active side, after CM_EV_REP, with the queue pair in RTS (CM-17). -EINVAL wrong state. */
 int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
 
-/* Passive side, before cm_accept: how many READs and atomics it shall grant at most, for
- * cm_qp_attr. Without it, what the device can and the peer asks for. */
+/* Passive side, before cm_accept: limit the READs and atomics granted, for cm_qp_attr. Without this
+ * call the limit is what the device can do and the peer asks for. */
 void cm_grant(struct cm *cm, struct cm_conn *c, uint8_t responder_resources,
               uint8_t initiator_depth);
 
@@ -144,8 +143,8 @@ struct cm_accept_params {
     const void *priv;
     uint16_t priv_len; /* <= CM_REP_USER_MAX */
 };
-/* Does a request wait here for an answer? 0, -EINVAL: none does, or -ECONNABORTED: it is over, its
- * peer has given up or its listener is gone. */
+/* Does a request wait for our answer? 0 = yes, -EINVAL = no, -ECONNABORTED = no longer: its peer
+ * has given up or its listener is gone. */
 int cm_may_accept(const struct cm_conn *c);
 /* Passive side, after CM_EV_REQ, with the queue pair in RTR or RTS (CM-17). `arg` comes back in the
  * events from then on. As cm_may_accept, or -EINVAL (a value out of range): nothing has changed. */
@@ -160,8 +159,8 @@ int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t 
 /* Hang up: DREQ; CM_EV_DISCONNECTED follows. 0 when it is under way or over already; a REP is
  * refused. -EINVAL before there is an answer, or for private data that doesn't fit. */
 int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
-/* The consumer hears of another use of the queue pair of c's peer: ask the peer whether it has lost
- * c, as for a REQ that names it (CM-21). */
+/* The consumer has learnt that c's peer uses its queue pair for another connection: ask the peer
+ * whether it has lost c, as for a REQ that names the queue pair (CM-21). */
 void cm_doubt(struct cm *cm, struct cm_conn *c, uint64_t now);
 /* The first request packet arrived on the passive queue pair (CM-23). */
 void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
@@ -195,7 +194,7 @@ int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out);
 
 /* What comes back in the connection's events from now on. */
 void cm_conn_set_arg(struct cm_conn *c, void *arg);
-/* Who is charged for its place in the table, until cm_params.left: its after-life included. */
+/* The account that pays for its place in the table, TIMEWAIT included, until cm_params.left. */
 void cm_conn_set_account(struct cm_conn *c, void *account);
 /* "REQ_SENT" ..., the names of CM-16. */
 const char *cm_conn_state_name(const struct cm_conn *c);
@@ -255,7 +254,7 @@ const uint64_t *cm_counters(const struct cm *cm);
 /* The largest path MTU accepted, and asked for, from now on (cm_params.max_mtu). */
 void cm_set_mtu(struct cm *cm, uint8_t max_mtu);
 
-/* Connections in being, timewait included; for leak tests. */
+/* Connections in the table, TIMEWAIT included; for leak tests. */
 uint32_t cm_live(const struct cm *cm);
 
 #endif

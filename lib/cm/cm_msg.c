@@ -301,7 +301,7 @@ const char *cm_rej_name(unsigned reason)
         [5] = "unsupported request",
         [6] = "invalid communication id",
         [7] = "invalid communication instance",
-        [8] = "invalid service id (nobody listens)",
+        [8] = "invalid service id (no listener)",
         [9] = "invalid transport service type",
         [10] = "stale connection",
         [11] = "RDC does not exist",

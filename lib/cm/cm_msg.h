@@ -76,8 +76,8 @@ enum cm_rej_reason {
     CM_REJ_LAST = CM_REJ_VENDOR_OPTION,
 };
 
-/* The fields of all messages but those that nobody here needs: they go out as 0 and are not read
- * (most of an alternate path, RDC, SAP). Those that an attribute lacks are 0. */
+/* The fields of all messages, except unused ones (most of an alternate path, RDC, SAP): these are
+ * sent as 0 and not read. Fields that an attribute lacks are 0. */
 struct cm_msg {
     uint16_t attr; /* enum cm_attr */
     uint64_t tid;

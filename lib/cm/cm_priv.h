@@ -48,8 +48,8 @@ struct cm_conn {
     uint32_t local_id, remote_id;
     uint64_t tid, peer_guid;
     void *arg;
-    void *account;                /* NULL = nobody's */
-    struct cm_listener *listener; /* whose answer it waits for, among others */
+    void *account;                /* NULL = none */
+    struct cm_listener *listener; /* the one that must answer it */
     struct cm_conn *wait_prev, *wait_next;
 
     struct cm_path path;
@@ -131,7 +131,7 @@ struct cm {
 
 /* Keyed with the secret of cm_params. */
 uint64_t cm_hash(const struct cm *cm, const void *data, size_t len);
-/* The next number that nobody can guess. */
+/* The next unpredictable number. */
 uint64_t cm_random(struct cm *cm);
 /* A connection with a local id; NULL = out of memory, or max_conns. */
 struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg);
@@ -211,7 +211,7 @@ void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *
 
 /* cm_listen.c */
 
-/* Who listens to the service at this address, NULL = at any; NULL = nobody. */
+/* The listener of the service at this address (NULL = any); NULL = none. */
 struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
                                      const struct wire_addr *addr);
 /* Free them all; no connection waits for any. */

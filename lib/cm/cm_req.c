@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A peer's request to connect: who listens, whether it is good, whether there is room for one more.
+ * A peer's request to connect: find the listener, check the request, look for room.
  * CM-01..CM-12, CM-20, CM-21, CM-34, SEC-20.
  */
 #include <string.h>
@@ -70,7 +70,7 @@ static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
     }
 }
 
-/* Why a REQ is rejected, whoever else asks; 0 = it isn't: *l and *ip are set. */
+/* The reason to reject a REQ, whatever the table holds; 0 = none: *l and *ip are set. */
 static unsigned refusal(const struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
                         struct cm_listener **l, struct cm_ip_hdr *ip)
 {
@@ -123,8 +123,8 @@ static void take_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg)
 void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
                const struct wire_addr *dst, uint16_t pkey, uint64_t now)
 {
-    /* A REQ names the address it was sent to only inside the MAD, which nobody checks: the packet's
-     * own destination is what we answer from, and on the P_Key that it came with (CM-06). */
+    /* The address inside the MAD is not checked. We answer from the packet's own destination, on
+     * the packet's P_Key (CM-06). */
     struct cm_path path = {
         .local = *dst,
         .remote = *src,

@@ -63,7 +63,7 @@ static void disconnected(struct cm *cm, struct cm_conn *c, const struct cm_msg *
 /* A DREQ with the ids of the connection and the number of a queue pair that it doesn't have: a peer
  * that has the connection ignores it (CM-24); a peer that doesn't know the ids answers with a DREP.
  * So the answer proves the loss, as the RST does that answers a challenge ACK of TCP (RFC 5961),
- * and a forger, who gets neither the ids nor the TID, can't send it. */
+ * and a forger, which sees neither the ids nor the TID, can't send it. */
 static void send_challenge(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
     struct cm_msg dreq = {
@@ -100,8 +100,7 @@ void cm_doubt(struct cm *cm, struct cm_conn *c, uint64_t now)
     cm_challenge(cm, c, now);
 }
 
-/* Nobody has answered: the peer still has the connection, or the challenge or its answer is lost.
- */
+/* No answer: the peer still has the connection, or the challenge or its answer is lost. */
 static void challenge_unanswered(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
     cm_timer_set(cm, c, UINT64_MAX);

@@ -75,7 +75,7 @@ void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, enum c
         .reason = reason,
         .priv_len = (uint16_t)len,
     };
-    if (reason == CM_REJ_TIMEOUT) { /* CM-28: our GUID tells who we are */
+    if (reason == CM_REJ_TIMEOUT) { /* CM-28: our GUID */
         rej.ari_len = CM_GUID_LEN;
         for (unsigned i = 0; i < CM_GUID_LEN; i++)
             rej.ari[i] = (uint8_t)(cm->params.ca_guid >> (56 - 8 * i));

@@ -93,7 +93,7 @@ void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_a
     bool good = cm_ip_hdr_unpack(&ip, msg->priv) == 0 &&
                 (cm->params.lenient_addr || cm_addr_eq(&ip.src, src));
     struct cm_listener *l = good ? cm_find_listener(cm, msg->service_id, &ip.dst) : NULL;
-    if (!l) { /* nothing is kept of it: anybody can ask for anything (SEC-20) */
+    if (!l) { /* any host can send any request: keep no state (SEC-20) */
         struct cm_msg rep = {
             .attr = CM_SIDR_REP,
             .tid = msg->tid,

@@ -33,7 +33,7 @@ static struct cnp_peer *peer(struct cnp_state *c, const struct wire_addr *ip)
     return p;
 }
 
-/* CC-05: whose interval it is: when the last one of those was made. */
+/* CC-05: when the last CNP of this scope (queue pair, address, port) was made. */
 static uint64_t *last_made(struct rx *rx, struct qp *qp, unsigned scope)
 {
     struct cnp_state *c = rx->e->cnp;
@@ -94,7 +94,7 @@ bool cnp_make(struct rx *rx, struct qp *qp)
     struct cnp_state *c = rx->e->cnp;
     const uint64_t *v = qp->cc_conf->conf.v;
     if (!v[CC_P_np] || !(v[CC_P_prios] >> (qp->attr.av.sl & 7) & 1) ||
-        wire_addr_is_multicast(&rx->pkt.dip)) /* whose address would be its source? */
+        wire_addr_is_multicast(&rx->pkt.dip)) /* a CNP can't come from a group's address */
         return false;
     uint64_t *last = last_made(rx, qp, (unsigned)v[CC_P_cnp_scope]);
     if (c->tail - c->head == CNP_QUEUE || !due(*last, v[CC_P_cnp_interval], rx->now) ||

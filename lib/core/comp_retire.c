@@ -32,7 +32,7 @@ static unsigned opcode_of(const struct swqe *w)
     return w->opcode < WR_OPCODE_MAX ? wc_opcode[w->opcode] : 0;
 }
 
-/* Who was told that the send queue is full hears that it has room. */
+/* Tell the poster that found the send queue full that there is room again. */
 static void tell_room(struct engine *e, struct qp *qp)
 {
     if (qp->req.full) {

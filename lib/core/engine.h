@@ -21,10 +21,10 @@
  *         n slots already reserved from the port, so a frame that was produced can't be "unsent".
  *         The engine writes headers into the slot and names the payload pieces.
  *     engine_sent(e, slots, m, now)
- *         After the caller has gathered the payload of each slot and before it commits: slots
- *         whose gather failed (status < 0) are voided (len = 0), with the rest of that queue pair's
- *         slots, and become the error that the rules ask for. Starts ACK timers. The caller seals
- *         (wire_icrc_seal) before or after this; a voided slot's seal is never seen.
+ *         After the caller has gathered the payload of each slot and before it commits. Starts ACK
+ *         timers. A slot that could not be gathered (status < 0) becomes void (len = 0), together
+ *         with the later slots of its queue pair, which gets the error that the rules ask for. The
+ *         caller seals (wire_icrc_seal) before or after this; a void slot's seal is never seen.
  *     engine_deadline(e), engine_expire(e, now)
  *         The next time-out, UINT64_MAX = none; run what is due.
  *
@@ -143,22 +143,22 @@ struct engine_slot {
 /* Fill up to n slots (n <= ENGINE_BURST). Returns how many were filled, always the first ones. A
  * slot must hold the largest frame of the path MTU (engine_params.mtu): `cap` isn't looked at. */
 unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
-/* Fill one slot with a WRITE that would otherwise go out behind an ACK: for who knows that somebody
- * waits for it. Nothing else gets in between; the ACK is the next engine_tx's. No message that
- * completes a receive goes first: programs see to it that an answer has been sent, and then look
- * for the next message, so its ACK should not come behind that. Returns 1, or 0: what there is to
- * send goes in engine_tx's order. */
+/* Fill one slot with a WRITE ahead of the pending ACK, for callers that know the peer is waiting
+ * for the WRITE. The ACK is the first packet of the next engine_tx. Only WRITEs without immediate
+ * go first: a program that sends a message waits for its completion before it looks for the next
+ * message, so that message must not overtake the ACK. Returns 1, or 0 = engine_tx decides the
+ * order. */
 unsigned engine_tx_first(struct engine *e, struct engine_slot *slot, uint64_t now);
 /* The outcome of gathering for the slots of the last engine_tx, as the contract above says. */
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 
-/* A hint: a packet of qp, or NULL, will be received or sent soon. Have what that reads come into
- * the near caches, in three steps: 0, 1, 2, each of which reads what the one before has fetched. */
+/* A hint: a packet of qp (NULL = none) will be received or sent soon. Fetches its state into the
+ * near caches in three steps, 0, 1, 2: each step reads what the step before has fetched. */
 void engine_prefetch(const struct engine *e, const struct qp *qp, unsigned step);
-/* Is there anything that engine_tx would send now? Cheap. */
+/* Would engine_tx send a packet now? Cheap. */
 bool engine_tx_ready(const struct engine *e);
-/* Is there nothing that engine_tx would send now but acknowledgements of one queue pair at most?
- * They may wait for what their receiver's owner answers, within ACK-04. Cheap. */
+/* Would engine_tx send nothing but acknowledgements of at most one queue pair? They may wait for
+ * the program's answer, within ACK-04, and leave with it. Cheap. */
 bool engine_tx_only_ack(const struct engine *e);
 
 /* Not later than the next time-out of any queue pair; UINT64_MAX = none. */
@@ -197,7 +197,7 @@ struct engine_wc {
 struct engine_hooks {
     /* Store a completion. false = no room: the CQ is in error from now on (CQ-05). */
     bool (*cq_push)(void *arg, void *cq_arg, const struct engine_wc *wc);
-    /* An asynchronous event about the object whose creation argument is obj_arg. */
+    /* An asynchronous event about an object; obj_arg is the argument that created it. */
     void (*event)(void *arg, enum ib_event ev, void *obj_arg);
     /* A datagram for QP1: the 256-octet MAD (GSI-02 is checked by the receiver). */
     void (*gsi_rx)(void *arg, const struct wire_pkt *pkt, const uint8_t *payload, uint32_t len);
@@ -205,16 +205,16 @@ struct engine_hooks {
     void (*comm_est)(void *arg, void *qp_arg);
     /* A send queue has room again after engine_post_send said -EAGAIN. May be NULL. */
     void (*sq_room)(void *arg, void *qp_arg);
-    /* A message has come, and no receive is posted: post some of those that the owner has queued,
-     * to the shared queue of srq_arg, or (NULL) to the queue pair's own. False: there was none.
-     * May be NULL. */
+    /* A message has come and no receive is posted. The caller posts receives that the program has
+     * queued, to the shared queue of srq_arg or (NULL) to the queue pair's own. False: there were
+     * none. May be NULL. */
     bool (*recv_wanted)(void *arg, void *qp_arg, void *srq_arg);
     /* A region deregistered with copies pending is free now. May be NULL. */
     void (*mr_freed)(void *arg, void *mr_owner);
-    /* engine_rx has listed copies: n of them by now, the last from the frame just validated. The
-     * caller may make them at once, while their octets are still in its nearest cache, rather than
-     * after engine_rx: they stay listed, nothing takes one back, and results go to engine_copied as
-     * ever. May be NULL. */
+    /* engine_rx has listed n copies so far, the last of them from the frame just validated. The
+     * caller may do them now, while their octets are in its nearest cache, instead of after
+     * engine_rx. They stay listed, none is withdrawn, and engine_copied takes the results as usual.
+     * May be NULL. */
     void (*copies)(void *arg, const struct engine_copy *copies, unsigned n);
     /* SEC-09, once each time it begins: packets in this address's name are cut off, for a second,
      * because so many were dropped as `why`. SEC-17, once a second: so many CNPs in its name can't
@@ -271,7 +271,7 @@ int engine_mcast_attach(struct engine *e, struct qp *qp, const struct wire_addr 
 int engine_mcast_detach(struct engine *e, struct qp *qp, const struct wire_addr *group);
 /* In how many groups it is. */
 unsigned engine_mcast_count(const struct engine *e, const struct qp *qp);
-/* The i-th group that somebody is attached to; false behind the last. */
+/* The i-th group with an attached queue pair; false after the last. */
 bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *group);
 
 /* ---- completion queues, shared receive queues ---- */
@@ -285,8 +285,8 @@ struct engine_srq_params {
     void *arg;
     uint32_t pd;
     uint32_t max_wr, max_sge, limit;
-    /* Of XRC (XRC-02): the domain, a protection domain like any other, whose queue pairs may name
-     * this queue by its number, and where its receives complete. NULL = of no domain. */
+    /* XRC (XRC-02): receives complete on `cq`, and the queue pairs of the domain `xrcd`, a
+     * protection domain like any other, may name this queue by its number. cq NULL = no XRC. */
     struct cq *cq;
     uint32_t xrcd;
 };
@@ -381,22 +381,22 @@ void engine_set_mac(struct engine *e, const uint8_t mac[6]);
 /* The port's largest path MTU is another one, enum 1..5 (WIRE-36): for queue pairs that are given
  * theirs, or made, from now on. A pass of engine_follow counts those with a larger one. */
 void engine_set_mtu(struct engine *e, unsigned mtu);
-/* Queue pairs follow what the three calls of this section change (MAC, MTU, congestion control) in
- * passes over all of them, since no call may take longer the more there are (SHM-12): each of the
- * three begins a pass anew and goes through the first ENGINE_FOLLOW slots itself. */
+/* Queue pairs follow a change of MAC, MTU or congestion control in passes over all of them, because
+ * no call may take longer the more queue pairs there are (SHM-12). Each of these three calls starts
+ * the pass again and does the first ENGINE_FOLLOW slots itself. */
 #define ENGINE_FOLLOW 256u
-/* Is there more of the pass to do? */
+/* Is the pass unfinished? */
 bool engine_follows(const struct engine *e);
 /* Go on with it for `budget` slots. True: there is more. */
 bool engine_follow(struct engine *e, unsigned budget, uint64_t now);
-/* How many slots all these passes have looked at, also those that a call goes through itself. */
+/* Slots that all passes have looked at so far, those of the calls themselves included. */
 uint64_t engine_follow_looks(const struct engine *e);
-/* How many queue pairs have a larger path MTU than the port: of the last pass that has ended. */
+/* How many queue pairs had a larger path MTU than the port in the last complete pass. */
 unsigned engine_larger_mtu(const struct engine *e);
 /* The neighbour's MAC changed (WIRE-07). */
 void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
-/* Its local address has gone, or is back (GID-04): a muted queue pair sends nothing and its timers
- * stand still, whatever happens to it but a move to RESET, or to another address (QPA_AV). */
+/* The queue pair's local address has gone, or is back (GID-04). A muted queue pair sends nothing
+ * and its timers stand still until it moves to RESET or gets another address (QPA_AV). */
 void engine_qp_mute(struct engine *e, struct qp *qp, bool mute);
 bool engine_qp_is_mute(const struct qp *qp);
 /* To ERR with QP_FATAL (QP-10); `why` begins with the rule's id. */
@@ -404,10 +404,11 @@ void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t n
 /* Choose the congestion control of a queue pair (CC-24); NULL = the device's. *conf is copied. At
  * any time: a live queue pair begins anew, at line rate. 0, -ENOMEM (nothing changes). */
 int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf, uint64_t now);
-/* Choose that of the device: all queue pairs without one of their own follow (CC-25), by
- * engine_follow. One that finds no memory for it keeps what it has. 0; -ENOMEM: nothing changes. */
+/* Choose the device's congestion control. All queue pairs without their own follow (CC-25), by
+ * engine_follow; a queue pair that gets no memory keeps what it has. 0, -ENOMEM (nothing changes).
+ */
 int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now);
-/* The device's; valid until it is changed. */
+/* The device's congestion control; valid until it is changed. */
 const struct cc_conf *engine_cc(const struct engine *e);
 
 /* ---- work requests ---- */

@@ -42,7 +42,7 @@
     X(dup_rd_atomic_miss, "RD-09")                                                                 \
     X(rx_mcast_no_group, "UD-11")                                                                  \
     X(rx_q_full, "RSP-29")                                                                         \
-    X(rx_rate_limited, "SEC-09") /* of somebody who may be guessing */                             \
+    X(rx_rate_limited, "SEC-09") /* the sender may be guessing */                                  \
     X(rx_copy_pending, "RSP-29") /* record pool empty: treated as loss */                          \
     X(uc_drop_msg, "UC-04")                                                                        \
     X(ud_drop_no_wqe, "UD-06")                                                                     \
@@ -73,7 +73,7 @@
     X(tx_nak_rem_access, "RSP-14")                                                                 \
     X(tx_nak_rem_op, "RSP-13")                                                                     \
     X(tx_ack, "ACK-03")                                                                            \
-    X(guess_limit, "SEC-09") /* times that somebody's guesses were cut off for a second */         \
+    X(guess_limit, "SEC-09") /* times that a sender was cut off for a second */                    \
     X(rx_nak_forged, "SEC-06")                                                                     \
     X(tx_retransmit, "RTX-01")                                                                     \
     X(retry_exceeded_err, "TMR-05")                                                                \

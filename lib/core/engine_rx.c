@@ -47,7 +47,7 @@ static bool my_addr(struct engine *e, const struct wire_pkt *p)
     return wire_addr_is_multicast(&p->dip) && (!group || !memcmp(p->dmac, mac, sizeof(mac)));
 }
 
-/* VAL-01: is it for somebody else, and is that known before what else is wrong with it? */
+/* VAL-01: is it for another host, and is that known before any other fault of it? */
 static bool not_for_us(struct engine *e, const struct wire_pkt *p, enum wire_verdict v)
 {
     if (!p->ip_off) /* not even a link header */
@@ -199,7 +199,7 @@ static bool was_here(const struct engine *e, uint32_t slot, uint32_t qpn)
                                     qpn_make(&e->qpns, slot, e->life[slot] - 2) == qpn);
 }
 
-/* The queue pair that a good packet is for, NULL when it was dropped, or is somebody else's. */
+/* The queue pair that a good packet is for. NULL = dropped, or for another worker. */
 static struct qp *rx_find_qp(struct rx *rx)
 {
     struct engine *e = rx->e;
@@ -231,7 +231,8 @@ static bool rx_goes_on(const struct rx *rx)
     return rx->for_us && rx->last && rx->flow->next && state_takes(rx, rx->last);
 }
 
-/* The queue pair of a packet that doesn't go on; NULL: somebody else's, or dropped. */
+/* The queue pair of a packet that doesn't continue a run. NULL = for another host or worker, or
+ * dropped. */
 static struct qp *rx_begins(struct rx *rx, enum wire_verdict v)
 {
     rx->for_us = rx->for_us && rx->flow->same;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sending: whose turn it is, and what its parts fill slots with.
+ * Sending: which queue pair's turn it is, and how its parts fill slots.
  */
 #ifndef URNIC_ENGINE_TX_H
 #define URNIC_ENGINE_TX_H
@@ -32,7 +32,7 @@ struct slot_run {
     uint32_t qpn;
 };
 
-/* Begin a run of packets that are like `v`, whose opcode has no extension headers. */
+/* Begin a run of packets that are like `v`. Its opcode has no extension headers. */
 void engine_run_begin(const struct qp *qp, struct slot_run *run, struct wire_var *v);
 /* Fill a slot with the next one: what engine_slot_emit fills, and the piece it is gathered from. */
 void engine_run_next(struct qp *qp, const struct slot_run *run, struct engine_slot *slot, psn_t psn,

@@ -10,7 +10,7 @@
 #include "engine_priv.h"
 #include "engine_rx.h"
 
-/* Keyed: nobody can aim at somebody else's place. */
+/* Keyed: a sender can't aim at another sender's entry. */
 static uint64_t hash(const struct guess *g, const struct wire_addr *ip, uint32_t qpn,
                      enum guess_kind kind)
 {
@@ -109,7 +109,7 @@ void guess_drop_datagram(struct rx *rx, enum engine_counter counter)
     rx->e->guess->watch = rx->now + GUESS_WATCH;
     remember_wrong(rx);
     enum engine_counter why = charge(rx, rx->pkt.sqpn, GUESS_SENDER, counter);
-    if (why == counter) /* who is closed can't close its host */
+    if (why == counter) /* a sender that is cut off can't cut off its host */
         charge(rx, 0, GUESS_HOST_KEY, counter);
     rx_drop(rx, why);
 }

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Limits on guessing: who sends many packets that can't be right may be looking for one that is.
- * Each failure takes a token, of which there are 1000 at once and 100 more a second; without one
- * left, that kind of failure closes for a second. Rule: SEC-09.
+ * Limits on guessing: a sender of many wrong packets may be looking for a right one. Each failure
+ * takes a token. A budget holds 1000 tokens and gets 100 more a second. When it is empty, that kind
+ * of failure is closed for a second. Rule: SEC-09.
  *
- *   A source address is charged for packets to queue pairs that don't have it as their peer. What
- *   it guesses right of QP numbers alone harms nobody. MADs have limits of their own (CM-34,
- * SEC-20). For the keys of datagrams the sending queue pair is charged: a host has many users.
- * While it is closed, none of its datagrams is taken, right guesses included. As a forger can name
- * any sender, the address is charged as well, but has eight times as much; while it is closed, only
- * senders are heard that had a key right before, or none wrong: one user of a host
- * costs another nothing, and a forger that makes up senders has some 2,000 guesses a second. A
- * connected queue pair is charged for what comes in its peer's name, which anybody may have forged.
- * So the peer isn't locked out: only what fails is dropped, and, while RESP is closed, the fatal
- * NAKs for which a right guess would end the queue pair. A peer that meant one falls silent, and
- * the ACK timer ends the request.
+ * Four budgets:
+ *
+ *   - A source address pays for packets to queue pairs that have another peer. A right guess of a
+ *     QP number alone does no harm. MADs have limits of their own (CM-34, SEC-20).
+ *   - A sending queue pair pays for wrong keys of datagrams, because a host has many users.
+ *     While it is closed, all its datagrams are dropped, right guesses included.
+ *   - Its address pays as well, from a budget eight times as large, because a forger can invent
+ *     senders. While the address is closed, only senders are heard that had a key right before, or
+ *     none wrong. So one user of a host costs another user nothing, and a forger that invents
+ *     senders has some 2,000 guesses a second.
+ *   - A connected queue pair pays for packets in its peer's name, which may be forged. The peer is
+ *     not locked out: only failing packets are dropped, and, while RESP is closed, fatal NAKs, for
+ *     which a right guess would end the queue pair. If a dropped NAK was real, the peer falls
+ *     silent and the ACK timer ends the request.
  */
 #ifndef URNIC_GUESS_H
 #define URNIC_GUESS_H
@@ -34,7 +37,7 @@ struct rx;
 #define GUESS_TABLE  256u          /* pairs of guesser and kind that are remembered */
 #define GUESS_HOSTS  64u   /* ... and hosts, in places of their own: a host has many senders */
 #define GUESS_HOST   8u    /* a host has so many times what a sender of it has */
-#define GUESS_GOOD   1024u /* senders that had a key right, while somebody guesses */
+#define GUESS_GOOD   1024u /* senders that had a key right, kept while another guesses */
 #define GUESS_WATCH  60000000000ull /* ns: so long after a wrong key */
 #define GUESS_WRONG  (1u << 17)     /* senders that had one wrong: bits that they share */
 #define GUESS_FORGET 60000000000ull /* ns: so long are they remembered */
@@ -71,7 +74,7 @@ struct guess {
 };
 
 /* Drop the packet as `counter` says, or as rx_rate_limited when that kind is closed. `qp` = the
- * queue pair whose peer the packet claims to be from, NULL = of none. */
+ * queue pair in whose peer's name the packet comes, NULL = none. */
 void guess_drop(struct rx *rx, const struct qp *qp, enum guess_kind kind,
                 enum engine_counter counter);
 /* A datagram has a wrong key. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Multicast groups: who is attached, and a datagram for all of them. Rules: UD-10, UD-11, SEC-28.
+ * Multicast groups: attached queue pairs, and one datagram for all of them. Rules: UD-10, UD-11,
+ * SEC-28.
  */
 #include "mcast.h"
 

@@ -57,7 +57,7 @@ static void apply(struct engine *e, struct qp *qp)
     qp->access = (uint8_t)a->access_flags;
     qp->pkey = engine_pkey(e, a->pkey_index);
     qp->qkey = a->qkey;
-    /* TMR-01; 31 is longer than anybody waits, and still fits. */
+    /* TMR-01; 31, over two hours, still fits. */
     qp->t_ack = a->timeout ? 4096ull << a->timeout : 0;
     if (qp_connected(qp)) {
         if (a->path_mtu)
@@ -108,8 +108,8 @@ void qp_to_error(struct engine *e, struct qp *qp, bool by_consumer, int ev, uint
     resp_error(qp, by_consumer);
     if (ev >= 0)
         engine_event(e, (enum ib_event)ev, qp->arg);
-    /* A work request whose copy is under way is flushed only when that copy is over: its owner may
-     * use the memory again as soon as it sees the completion. */
+    /* A work request with a copy under way is flushed only after that copy: the program may use the
+     * memory again as soon as it sees the completion. */
     if (!qp->req.recs.head)
         qp_side_idle(e, qp, REC_COMP, now);
     if (!qp->resp.recs.head)

@@ -376,7 +376,7 @@ static bool reads_ok(struct look *l)
     return true;
 }
 
-/* Who owes an answer will send it. */
+/* A responder that owes an answer is on its way to send it. */
 static bool answers_sent_ok(struct look *l)
 {
     const struct qp *qp = l->qp;

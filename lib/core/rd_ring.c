@@ -171,7 +171,7 @@ bool rd_dup_token(struct qp *qp, uint64_t now)
     return true;
 }
 
-/* The entry whose PSNs include p; *index is its index. NULL = too old, or never here. */
+/* The entry that covers PSN p; *index is its index. NULL = too old, or never here. */
 static struct rd_res *find(struct rd_ring *ring, psn_t p, uint32_t *index)
 {
     for (uint32_t i = 1; i <= ring->live; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Records: packets that were accepted but whose copies are not all done.
+ * Records: accepted packets with copies still to be done.
  *
  * Validation runs ahead of memory: a packet is judged against a speculative frontier (the
  * responder's epsn, the requester's una), and what it does becomes a record at the tail of the FIFO

@@ -76,7 +76,8 @@ static inline struct note_event *recorder_next(struct recorder *rec)
 void recorder_note(struct engine *e, struct qp *qp, enum note what, psn_t psn, uint32_t v);
 /* The rate has just changed for this reason; qp has a limiter. */
 void recorder_rate(struct engine *e, struct qp *qp, enum note what);
-/* The rule whose id a reason begins with, as vendor_err has it; 0: with none, or `why` is NULL. */
+/* The rule's id at the start of `why`, as vendor_err has it; 0 = there is none, or `why` is NULL.
+ */
 uint32_t recorder_rule(const char *why);
 /* Why the queue pair goes to ERR: the first reason stays. printf-like; begins with the rule's
  * id. */

@@ -32,8 +32,8 @@ static bool credit(const struct qp *qp, const struct swqe *w, uint32_t pkt)
     return ahead <= 0 || (ahead == 1 && (pkt == 0 || psn_diff(qp->req.una, w->first) > 0));
 }
 
-/* Is there a packet that may be sent now? Starts the next work request if it is its turn, so that
- * whoever sends the packet before knows whether it must ask for an answer (REQ-10). */
+/* Is there a packet that may be sent now? Starts the next work request when its turn has come: the
+ * packet before it must know whether to ask for an answer (REQ-10). */
 static bool more(struct engine *e, struct qp *qp)
 {
     struct req *r = &qp->req;
@@ -326,8 +326,8 @@ static unsigned emit_middles(struct engine *e, struct qp *qp, struct engine_slot
     return i;
 }
 
-/* Sending has stopped. If what is outstanding doesn't oblige the peer to answer, and nothing that
- * will be sent can, ask now: otherwise nobody would ever hear of it. */
+/* Sending has stopped. If no packet in flight obliges the peer to answer, and no packet still to be
+ * sent can, ask for an acknowledgement now. Otherwise these requests would never complete. */
 static void settle(struct engine *e, struct qp *qp)
 {
     struct req *r = &qp->req;

@@ -4,10 +4,9 @@
  *
  * The timers of a queue pair's sender, all of them:
  *
- *     ack_at     runs while something that obliges the peer to answer is outstanding (TMR-02).
- *                Started by req_sent, when the packet is with the NIC (TMR-09); restarted by
- *                progress; stopped when all that obliges is answered, by going back, and while
- *                waiting for rnr_at.
+ *     ack_at     runs while a packet in flight obliges the peer to answer (TMR-02). req_sent starts
+ *                it, when the packet is with the NIC (TMR-09); progress restarts it. It stops when
+ *                the last such packet is acknowledged, on going back, and while rnr_at runs.
  *     rnr_at     runs after an RNR NAK (RNR-05); nothing is sent meanwhile.
  *     probe_at   runs beside ack_at when probes are on (LR-12).
  *
@@ -33,7 +32,7 @@
 #define STREAM_STEP        4u       /* ... with so many PSNs from one to the next at most */
 #define STREAM_NEAR        16       /* PSNs that may be missing within a stream */
 
-/* The last started work request whose first PSN isn't after p. */
+/* The last started work request that begins at or before PSN p. */
 static uint32_t find_wqe(const struct qp *qp, psn_t p)
 {
     const struct req *r = &qp->req;
@@ -88,8 +87,8 @@ uint64_t rtx_round_trip(const struct qp *qp)
     return qp->t_ack ? qp->t_ack / 8 : ROUND_TRIP_UNKNOWN;
 }
 
-/* Go-back-N sends everything in flight again for each loss: what the path loses much of, it gets
- * little of at a time, if that was asked for (LR-16). */
+/* Go-back-N retransmits everything in flight for each loss. With cc parameter `shrink`, a path that
+ * loses much gets a small window (LR-16). */
 static void shrink_window(struct qp *qp)
 {
     struct req *r = &qp->req;
@@ -178,11 +177,13 @@ void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     retry(e, qp, p, false, "ACK-06 sequence error", now);
 }
 
-/* A peer answers one request after the other, the old one to its end when a READ is asked for again
- * meanwhile, so `seen` follows one stream of READ responses, and an answer to the later request is
- * a stream that begins near the gap anew (TMR-07). One response that stands elsewhere is late, or a
- * copy, and says nothing; a few that follow each other are a stream. Is the response that is due
- * lost, now that the one with PSN p comes, and hasn't been asked for again since? */
+/* Did READ response p show that the response due at una is lost, and was that one not requested
+ * again since?
+ *
+ * A peer answers requests one after the other. When we repeat a READ request, it first finishes the
+ * old answer, then starts the new one near the gap (TMR-07). So `seen` follows one stream of
+ * responses. A single response elsewhere is late or a duplicate and proves nothing; STREAM_RUN
+ * responses in a row are a new stream. */
 static bool stream_lost_it(struct req *r, psn_t p)
 {
     int32_t known = psn_diff(r->seen, r->una), step = psn_diff(p, r->seen);
@@ -204,10 +205,12 @@ static bool stream_lost_it(struct req *r, psn_t p)
     return fresh || step < 0;
 }
 
-/* What was under way when the round began keeps coming in, for as long as the queues on the path
- * are deep, and all of it stands behind the gap: it says nothing new (TMR-07). What the round
- * brings begins at the gap again. So an answer near the gap is new, and so is one that has come
- * before, a round trip later; READ responses may just be out of order then. */
+/* Did answer p show that an answer before it is lost?
+ *
+ * Answers to the packets that were in flight when the round started keep arriving, as long as the
+ * path's queues are deep. They are all past the gap and prove nothing new (TMR-07). Answers to the
+ * round itself start at the gap. So an answer near the gap is new. An ACK that was seen before is
+ * new one round trip later; READ responses may just be out of order then. */
 static bool answer_lost_it(struct qp *qp, psn_t p, bool ack, uint64_t now)
 {
     struct req *r = &qp->req;
@@ -216,10 +219,12 @@ static bool answer_lost_it(struct qp *qp, psn_t p, bool ack, uint64_t now)
            (ack && at <= known && now - r->rtx_at >= rtx_round_trip(qp));
 }
 
-/* Duplicates are answered with the PSN of what was executed last (RSP-20), which may stand behind a
- * READ whose answer is on its way. So answers to what went again look like implied NAKs for as long
- * as they come: the second one costs a retry when a round trip has passed since the first, and each
- * one more takes twice the time (TMR-07). */
+/* Does this implied NAK cost a retry?
+ *
+ * The responder answers a duplicate with the PSN it executed last (RSP-20). That PSN may be past a
+ * READ whose responses are still on their way, so answers to retransmissions look like implied NAKs
+ * while they last. The second implied NAK costs a retry only after a round trip, and each further
+ * one after twice the time before (TMR-07). */
 static bool implied_costs(struct qp *qp, uint64_t now)
 {
     struct req *r = &qp->req;
@@ -244,7 +249,7 @@ void rtx_old_answer(struct qp *qp, uint64_t now)
 void rtx_implied(struct engine *e, struct qp *qp, psn_t p, enum rtx_answer kind, uint64_t now)
 {
     struct req *r = &qp->req;
-    /* Nothing is new that comes sooner than an answer can. */
+    /* Sooner than an answer to the round can come: not new. */
     bool early = r->rtx && psn_eq(r->rtx_psn, r->una) && now - r->rtx_at < r->srtt / 2, lost;
     if (kind == RTX_READ_ON) {
         lost = stream_lost_it(r, p) && !early;
@@ -279,7 +284,7 @@ void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t n
         }
         r->rnr_left--;
     }
-    r->retry_left = qp->attr.retry_cnt; /* it answers: losses between two of these don't add up */
+    r->retry_left = qp->attr.retry_cnt; /* losses between two RNR NAKs don't add up */
     r->rtx = 0;
     r->rnr_wait = 1;
     r->rnr_psn = p;
@@ -364,7 +369,7 @@ uint64_t rtx_adaptive(const struct qp *qp)
     return r->srtt && rto < qp->t_ack ? rto : qp->t_ack;
 }
 
-/* LR-10: one more time-out without progress. */
+/* LR-10: count one more time-out without progress. */
 static void count_adaptive(struct engine *e, struct qp *qp)
 {
     struct req *r = &qp->req;
@@ -389,8 +394,8 @@ void rtx_probe_arm(struct engine *e, struct qp *qp, bool progress, uint64_t now)
     qp_rearm(e, qp);
 }
 
-/* LR-12: the last packet again, if repeating it is cheap. It asks for an answer, and costs no
- * retry: the ACK timer goes on. */
+/* LR-12: send the last packet again, if repeating it is cheap. It asks for an answer and costs no
+ * retry; the ACK timer runs on. */
 static void probe(struct engine *e, struct qp *qp)
 {
     struct req *r = &qp->req;

@@ -289,7 +289,7 @@ static void run_local(struct engine *e, struct qp *qp, struct swqe *w)
     }
     const struct swqe_bind *b = (const struct swqe_bind *)(const void *)swqe_body(qp, w);
     uint32_t rkey;
-    /* A key that we chose ourselves nobody could be told. */
+    /* The program must choose the key: there is no way to tell it one that we chose. */
     if (!b->new_rkey || mem_mw_bind(e->mem, qp->pd, qp->qpn, b->rkey, b->new_rkey, b->lkey, b->va,
                                     b->len, b->access, &rkey))
         w->error = WC_MW_BIND_ERR;

@@ -81,7 +81,7 @@ struct sr {
     uint8_t selective;               /* ... there is one */
     uint8_t recovering;
     uint8_t backoff; /* time-outs since the last progress */
-    uint32_t sends;  /* messages with a receive work request that have begun */
+    uint32_t sends;  /* started messages with a receive work request */
     uint64_t since;  /* when a time-out last cost a retry, or progress was made */
 
     /* requester of READs */

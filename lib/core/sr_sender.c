@@ -14,7 +14,7 @@
 #include "retransmit.h"
 #include "sr.h"
 
-#define GAP_UNKNOWN 2u  /* sent again more than once, or nobody knows when */
+#define GAP_UNKNOWN 2u  /* retransmitted more than once, or at an unknown time */
 #define BACKOFF_MAX 16u /* doublings of the time-out */
 #define DOUBTS      4u  /* packets that were probably late make one that was */
 

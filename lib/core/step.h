@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine's phases as one call a direction, for callers whose memory is at hand at once: the
- * simulator, packet scripts, replays, tests. The daemon has its own (batches, copies that finish
- * later). Thread: the engine's.
+ * The engine's phases as one call per direction, for callers that can copy at once: the simulator,
+ * packet scripts, replays, tests. The daemon calls the phases itself: it works on batches, and its
+ * copies may finish later. Thread: the engine's.
  */
 #ifndef URNIC_STEP_H
 #define URNIC_STEP_H
@@ -21,9 +21,9 @@ typedef uint8_t *step_at_fn(void *arg, const struct mem_piece *piece);
 
 /* A frame comes in: engine_rx, its copies by `copy`, engine_copied. *f as engine_rx leaves it. */
 void step_rx(struct engine *e, struct engine_frame *f, uint64_t now, step_copy_fn *copy, void *arg);
-/* Frames go out into up to n <= ENGINE_BURST slots, whose buf and cap are set: engine_tx, `gather`
- * for each slot, engine_sent, the iCRC. gather NULL: neither payload nor iCRC are made. Returns how
- * many slots the engine has filled; one whose len is 0 is void. */
+/* Frames go out into up to n <= ENGINE_BURST slots; the caller sets buf and cap. Runs engine_tx,
+ * `gather` for each slot, engine_sent, the iCRC. With gather NULL, frames have neither payload nor
+ * iCRC. Returns how many slots the engine has filled; a slot of len 0 is void. */
 unsigned step_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now,
                  step_gather_fn *gather, void *arg);
 

@@ -39,7 +39,7 @@ static inline bool timer_armed(const struct timer *t)
 /* Not later than the earliest deadline armed; TIMER_NEVER when none is. It may be an earlier time
  * at which timers only move to a finer wheel. */
 uint64_t timer_next(const struct timer_wheel *w);
-/* One timer whose deadline is <= now, disarmed; NULL when none is left. */
+/* Disarm and return one timer with a deadline <= now; NULL when none is left. */
 struct timer *timer_pop(struct timer_wheel *w, uint64_t now);
 
 /* Invariants. Does the timer, which is armed, lie where the wheel looks for it? */

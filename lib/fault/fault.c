@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A frame meets the rules: it is parsed once, then each rule in turn looks whether it is meant, and
- * acts. A drop ends it; all else adds up.
+ * Apply the rules to a frame. It is parsed once; then each rule that selects it acts. A drop ends
+ * this; all other actions add up.
  */
 #include "fault.h"
 
@@ -98,7 +98,7 @@ static bool has_psn(const struct fault_match *m, const struct fault_view *v)
     return ((v->p.psn - m->psn.lo) & WIRE_PSN_MASK) <= ((m->psn.hi - m->psn.lo) & WIRE_PSN_MASK);
 }
 
-/* What only a RoCE packet can fit. */
+/* The selectors that only a RoCE packet can match. */
 static bool fits_roce(const struct fault_match *m, const struct fault_view *v)
 {
     const uint32_t says = m->says;
@@ -131,7 +131,7 @@ static bool fits(const struct fault_match *m, const struct fault_view *v, uint32
            (!(says & FAULT_S_UNTIL) || t < m->until) && (!(says & ROCE_ONLY) || fits_roce(m, v));
 }
 
-/* Of the frames that fit: is it this one's turn? */
+/* Among the frames that match: is it this one's turn? */
 static bool turn(struct fault_rule *r)
 {
     const struct fault_match *m = &r->m;
@@ -215,7 +215,7 @@ void fault_seed(struct fault *f, uint64_t seed)
     }
 }
 
-/* Does a rule ask for what only the table of connections knows? */
+/* Does a rule need the table of connections? */
 static bool tracks(const struct fault_rule *r)
 {
     if (r->m.says & (FAULT_S_CONN | FAULT_S_TX) || (r->m.says & FAULT_S_PSN && r->m.psn_relative))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Faults by rules: what shall happen to which frame, in the one language that the emulated link,
- * the simulator and the bump in the wire share (doc/faults.md).
+ * Fault rules: which frames to drop, delay, change or copy. The emulated link, the simulator and
+ * the bump in the wire share one rule language (doc/faults.md).
  *
  *     drop conn 2 psn +4 first-tx
  *     mark and delay 5us..20us  data a->b every 10
  *
- * A `struct fault` is a list of rules with their dice, their counters and a table of the
- * connections that went by. Whoever moves frames shows it each one, in the order in which they
- * pass, and does what comes back. Pure code: no I/O, no clock but the caller's `now`, no allocation
- * after fault_parse. The same rules, seed, frames and times give the same faults again.
+ * A `struct fault` holds the rules with their dice and counters, and a table of the connections it
+ * has seen. The caller shows it each frame, in order, and does what fault_apply returns. Pure code:
+ * no I/O, no clock but the caller's `now`, no allocation after fault_parse. The same rules, seed,
+ * frames and times give the same faults.
  *
  * Threads: one at a time per struct fault; several are independent.
  */
@@ -22,9 +22,9 @@
 
 #define FAULT_RULES_MAX  1024u
 #define FAULT_TEXT_MAX   (1u << 20) /* octets of a rule text */
-#define FAULT_CONNS      4096u      /* connections known at a time; the idlest makes room */
+#define FAULT_CONNS      4096u      /* connections in the table; a new one evicts the idlest */
 #define FAULT_COPIES_MAX 64u
-#define FAULT_INJECTS    8u   /* frames that one frame can call forth */
+#define FAULT_INJECTS    8u   /* frames injected for one frame, at most */
 #define FAULT_INJECT_LEN 128u /* the longest of them */
 
 /* A frame's direction through the place where the rules act; the caller says which is which. */
@@ -37,13 +37,13 @@ struct fault_error {
     char text[200];        /* "expected a number, found 'x'" */
 };
 
-/* Read a rule text[0..len), which need not end in NUL. `seed` starts the dice; each rule has its
- * own, so that one rule more doesn't change what the others do. Returns NULL and *err if the text
- * is wrong or memory is short. The text isn't needed afterwards. */
+/* Read a rule text[0..len); it need not end in NUL. `seed` starts the dice. Each rule has its own
+ * dice, so adding a rule doesn't change the others' faults. Returns NULL and *err if the text is
+ * wrong or memory is short. The text isn't needed afterwards. */
 struct fault *fault_parse(const char *text, size_t len, uint64_t seed, struct fault_error *err);
 void fault_free(struct fault *f); /* NULL is fine */
 
-/* Other dice, from their start; all else stays. */
+/* Start the dice again from another seed; counters and connections stay. */
 void fault_seed(struct fault *f, uint64_t seed);
 
 /* Time 0 of `after` and `until`; without this it is the first frame's `now`. */
@@ -52,8 +52,8 @@ void fault_start(struct fault *f, uint64_t now);
 /* ---- one frame ---- */
 
 /* What to do with the frame. 0 = send it on as it is. */
-#define FAULT_DROP    0x01u /* don't send it on; goes with nothing but FAULT_INJECT */
-#define FAULT_CHANGED 0x02u /* its octets or its length are other ones: out->len */
+#define FAULT_DROP    0x01u /* don't send it on; combines with FAULT_INJECT only */
+#define FAULT_CHANGED 0x02u /* its octets or its length changed: out->len */
 #define FAULT_DAMAGED 0x04u /* ... and its iCRC is meant to be wrong now */
 #define FAULT_COPY    0x08u /* send out->copies more of it, at the same time */
 #define FAULT_HOLD    0x10u /* later: out->delay, out->gap (fault_hold.h does the keeping) */
@@ -68,23 +68,23 @@ struct fault_inject {
 struct fault_out {
     uint32_t len; /* of the frame, always set; never more than before */
     uint32_t copies;
-    uint64_t delay; /* ns that it and its copies are held; with gap = 0 all that matters */
-    uint32_t gap;   /* > 0: held until so many frames of the same direction and flow have gone by */
-    uint64_t within; /* ns: ... or for so long (on top of `delay`) if they don't come */
-    uint64_t flow;   /* which flow that is: equal for frames that count for each other's gap. Set
-                      * for every frame when a rule has `reorder`, else 0 */
+    uint64_t delay;  /* ns to hold it and its copies */
+    uint32_t gap;    /* > 0: hold it until so many frames of its direction and flow have passed */
+    uint64_t within; /* ns: longest wait for that gap, on top of `delay` */
+    uint64_t flow;   /* the flow that counts for the gap; set for every frame when a rule has
+                      * `reorder`, else 0 */
     uint32_t ninject;
     struct fault_inject inject[FAULT_INJECTS];
 };
 
-/* Show it one frame[0..len) (from the Ethernet header on, without FCS), which it may change in
- * place. Frames that fault_apply has injected or delayed must not be shown again. `now` in ns must
- * not run backwards. Returns FAULT_* bits and fills *out as far as the bits say. */
+/* Judge one frame[0..len), from the Ethernet header on, without FCS; may change it in place. Don't
+ * show it frames again that it has injected or delayed. `now` is in ns and must not run backwards.
+ * Returns FAULT_* bits and fills the members of *out that these bits name. */
 unsigned fault_apply(struct fault *f, enum fault_dir dir, uint8_t *frame, uint32_t len,
                      uint64_t now, struct fault_out *out);
 
-/* The same for a frame of `len` octets of which only the first `have` are there: what would change
- * others is not done, but FAULT_DAMAGED says that it would have damaged them. */
+/* The same for a frame of `len` octets of which only the first `have` are there. Octets that are
+ * missing are not changed; FAULT_DAMAGED then says that they would have been damaged. */
 unsigned fault_apply_cut(struct fault *f, enum fault_dir dir, uint8_t *frame, uint32_t have,
                          uint32_t len, uint64_t now, struct fault_out *out);
 
@@ -94,13 +94,13 @@ struct fault_rule_stats {
     unsigned line;    /* of the rule text */
     uint64_t matched; /* frames that all selectors fit, before nth, prob and count */
     uint64_t done;    /* frames that it acted on */
-    uint64_t failed;  /* of these, actions that couldn't be: the frame has no such field, nobody has
-                       * shown yet to which queue pair a CNP must go */
+    uint64_t failed;  /* of these, actions that were impossible: the frame has no such field, or the
+                       * queue pair for a CNP is not known yet */
 };
 
 struct fault_stats {
     uint64_t frames, roce;
-    bool knows;       /* connections: a rule needs them told apart; else they are 0 */
+    bool knows;       /* a rule needs connections; if not, conns and evicted are 0 */
     uint64_t conns;   /* seen; also the number of the latest */
     uint64_t evicted; /* connections forgotten for want of room */
 };
@@ -109,10 +109,9 @@ struct fault_stats {
 unsigned fault_rules(const struct fault *f);
 /* What one rule has done. */
 void fault_rule_stats(const struct fault *f, unsigned rule, struct fault_rule_stats *out);
-/* What went by. */
+/* Totals of all frames. */
 void fault_stats(const struct fault *f, struct fault_stats *out);
-/* A rule as it was written, one blank between words, without comment: for reports. Lives as long
- * as f. */
+/* The rule's text for reports: one blank between words, no comment. Valid as long as f. */
 const char *fault_describe(const struct fault *f, unsigned rule);
 
 #endif

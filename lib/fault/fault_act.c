@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What rules do to frames: damage, fields with another value, mended checksums, and frames that
- * somebody else seems to have sent.
+ * Actions on frames: damage, set fields, correct checksums, and make frames in a peer's or a
+ * switch's name.
  */
 #include <stdio.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static unsigned header(const struct fault_view *v, enum fault_base base)
     return at ? v->p.bth_off + at : 0;
 }
 
-/* ---- mending ---- */
+/* ---- checksums ---- */
 
 static void mend_icrc(struct fault_view *v)
 {
@@ -123,7 +123,7 @@ static void mend_icrc(struct fault_view *v)
         wire_put32le(v->frame + v->p.icrc_off, wire_icrc(v->frame, end, v->p.ip_off, v->p.bth_off));
 }
 
-/* Octets under the iCRC, and under a UDP checksum if there is one, have changed. */
+/* Correct the iCRC, and the UDP checksum if there is one, after a change. */
 static void changed(struct fault_view *v, bool repair, unsigned *bits)
 {
     *bits |= FAULT_CHANGED;
@@ -235,7 +235,7 @@ static bool trim(const struct fault_action *a, struct fault_view *v, unsigned *b
 
 /* ---- injected frames ---- */
 
-/* A packet with the addresses of the frame's own direction, or of the other. */
+/* A packet with the frame's addresses, or with these swapped. */
 static struct wire_pkt headers(const struct fault_view *v, bool forth)
 {
     const struct wire_pkt *p = &v->p;
@@ -265,7 +265,7 @@ static uint32_t build(struct fault_inject *in, struct wire_pkt *q)
     return (uint32_t)len;
 }
 
-/* The sender's queue pair: named by the packet, or known from the other direction; 0 = it isn't. */
+/* The sender's QPN, from the packet or from the other direction; 0 = not known. */
 static uint32_t sender_qpn(const struct fault_view *v)
 {
     if (v->op->headers & WIRE_H_DETH)
@@ -338,7 +338,7 @@ static bool inject(const struct fault_action *a, struct fault_view *v, struct fa
     return true;
 }
 
-/* ---- any of them ---- */
+/* ---- dispatch ---- */
 
 bool fault_act(struct fault_rule *r, const struct fault_action *a, struct fault_view *v,
                struct fault_out *out, unsigned *bits)

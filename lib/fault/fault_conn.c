@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The connections that go by. A packet of a connected queue pair names only where it goes, so the
- * table is of halves: addresses and destination QPN. Two halves make a connection when CM messages
- * have said so, when both use the same UDP source port (WIRE-20 derives it from both QPNs), or when
- * a response carries a PSN that only one waiting half can have asked with.
+ * The table of connections. A packet of a connected queue pair names only its destination QPN, so
+ * the table holds halves: addresses and destination QPN. Two halves make a connection when CM
+ * messages say so, when both use one UDP source port (WIRE-20 derives it from both QPNs), or when a
+ * response has a PSN that only one waiting half can have requested.
  *
- * Each half counts its requests' PSNs from the first: announced by CM, else the first one seen.
- * What comes again, or from before what has been seen, is a retransmission.
+ * Each half counts PSNs of requests from its first PSN: from the CM message, else the first one
+ * seen. A PSN that was seen, or lies before all seen, is a retransmission.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool same(const struct wire_addr *a, const struct wire_addr *b)
     return !memcmp(a, b, sizeof(*a));
 }
 
-/* What was damaged on its way here may name a queue pair or a PSN that is none. */
+/* A damaged packet may name a wrong queue pair or PSN. */
 static bool intact(const struct fault_view *v)
 {
     size_t len = v->p.icrc_off + WIRE_ICRC_LEN;
@@ -121,7 +121,7 @@ static void conn_free(struct fault_table *t, uint32_t n)
     t->free_conn = n;
 }
 
-/* A free connection; when there is none, that of which nothing has been heard for longest. */
+/* A free connection; when there is none, the one idle for longest. */
 static uint32_t conn_new(struct fault_table *t)
 {
     uint32_t n = t->free_conn;
@@ -160,7 +160,7 @@ static uint32_t half_new(struct fault_table *t, uint32_t n, unsigned side,
 
 /* ---- which halves belong together ---- */
 
-/* The half i, alone so far, joins the connection of half `to`. */
+/* Half i, which has no connection, joins the connection of half `to`. */
 static void join(struct fault_table *t, uint32_t to, uint32_t i)
 {
     uint32_t keep = t->half[to].conn, gone = t->half[i].conn;
@@ -182,8 +182,8 @@ static bool reverse(const struct fault_half *h, const struct wire_pkt *p)
     return same(&h->src, &p->dip) && same(&h->dst, &p->sip);
 }
 
-/* Can this half have asked for a response with that PSN? READs may reach further than is known, and
- * what a NAK misses may have been lost before it came by here. */
+/* Can this half have requested a response with that PSN? A READ may take more PSNs than we know,
+ * and the packet that a NAK asks for may have been lost before this place. */
 static bool asked(const struct fault_half *h, const struct wire_pkt *p)
 {
     bool ack = wire_opcodes[p->opcode].flags & WIRE_F_ACK;
@@ -194,7 +194,7 @@ static bool asked(const struct fault_half *h, const struct wire_pkt *p)
     return h->requests && ((p->psn - first) & WIRE_PSN_MASK) < ((end - first) & WIRE_PSN_MASK);
 }
 
-/* The waiting half that leads back from where packet p comes; 0 = none, or several. */
+/* The waiting half that is the other direction of packet p; 0 = none, or several. */
 static uint32_t find_back(const struct fault_table *t, const struct wire_pkt *p, bool response,
                           uint32_t self)
 {
@@ -215,7 +215,7 @@ static uint32_t find_back(const struct fault_table *t, const struct wire_pkt *p,
     return response && n[0] == 1 ? found[0] : 0;
 }
 
-/* The half of a packet, made if need be. */
+/* The half of a packet; a new one if there is none. */
 static uint32_t half_of(struct fault_table *t, const struct fault_view *v)
 {
     const struct wire_pkt *p = &v->p;
@@ -250,7 +250,7 @@ static uint32_t read_span(uint32_t len, uint32_t mtu)
     return mtu && len ? (len - 1) / mtu + 1 : 1;
 }
 
-/* The MTU is known now: so is how far an open READ reaches. */
+/* The MTU is known now, and with it the last PSN of an open READ. */
 static void mtu_learned(struct fault_table *t, struct fault_conn *c, uint32_t mtu)
 {
     c->mtu = mtu;
@@ -288,7 +288,7 @@ static void see_request(struct fault_half *h, const struct fault_view *v, uint32
     h->next = (p->psn + (read ? read_span(p->dma_len, mtu) : 1)) & WIRE_PSN_MASK;
 }
 
-/* Responses of one kind: have we had this PSN? */
+/* Responses of one kind: was this PSN seen? */
 static bool again(bool *any, uint32_t *next, uint32_t psn)
 {
     bool had = *any && before(psn, *next);
@@ -352,8 +352,8 @@ static uint32_t announce(struct fault_table *t, uint32_t n, unsigned side,
     return i;
 }
 
-/* Both queue pairs are known now: a new connection, even if an old one was called the same. Each
- * message names the PSN from which its sender wants to be sent to (CM-08). */
+/* Both queue pairs are known now: make a new connection, also when an old one had the same numbers.
+ * Each message names the first PSN that its sender expects (CM-08). */
 static void cm_reply(struct fault_table *t, const struct wire_pkt *p, const struct cm_msg *m)
 {
     struct fault_cm *e = NULL;

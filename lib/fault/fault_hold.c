@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The waiting room: a heap by time for frames that wait for nothing else, and a short list of those
- * that wait to be overtaken. Equal times come out in the order in which they went in.
+ * Delayed frames are in a heap by time; frames that wait to be overtaken are in a short list.
+ * Frames with equal times leave in the order in which they came.
  */
 #include "fault_hold.h"
 
@@ -91,7 +91,7 @@ bool fault_hold_add(struct fault_hold *h, void *frame, enum fault_dir dir,
     return true;
 }
 
-/* The i-th of those that wait to be overtaken goes to the others, with the time `at`. */
+/* Move the i-th frame of the list to the heap, with the time `at`. */
 static void release(struct fault_hold *h, unsigned i, uint64_t at)
 {
     struct held x = h->gap[i].held;

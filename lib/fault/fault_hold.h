@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The waiting room for frames that a rule delays or reorders: FAULT_HOLD goes in, and comes out
- * when its time has come or enough others have gone by. Frames are only pointers here. One thread
- * at a time.
+ * Keeps the frames that a rule delays or reorders (FAULT_HOLD) until their time has come, or enough
+ * other frames have passed. Frames are only pointers here. One thread at a time.
  *
  *     bits = fault_apply(f, dir, frame, len, now, &out);
  *     if (bits & FAULT_HOLD && fault_hold_add(h, frame, dir, &out, now))
@@ -24,9 +23,9 @@
 
 struct fault_hold;
 
-/* A room for `slots` frames. NULL = no memory. */
+/* Room for `slots` frames. NULL = no memory. */
 struct fault_hold *fault_hold_new(unsigned slots);
-/* The frames still in it are the caller's: take them with now = UINT64_MAX before. */
+/* Take the remaining frames first, with now = UINT64_MAX: they are the caller's. */
 void fault_hold_free(struct fault_hold *h);
 
 /* Keep `frame` as out says. False: no room, send it at once. */
@@ -34,7 +33,7 @@ bool fault_hold_add(struct fault_hold *h, void *frame, enum fault_dir dir,
                     const struct fault_out *out, uint64_t now);
 /* A frame of this direction and flow has gone on. */
 void fault_hold_passed(struct fault_hold *h, enum fault_dir dir, uint64_t flow, uint64_t now);
-/* The next frame whose time has come, and its direction (dir may be NULL); NULL = none yet. */
+/* The next frame that is due, and its direction (dir may be NULL); NULL = none yet. */
 void *fault_hold_take(struct fault_hold *h, uint64_t now, enum fault_dir *dir);
 /* When fault_hold_take has something next; UINT64_MAX = it is empty. */
 uint64_t fault_hold_deadline(const struct fault_hold *h);

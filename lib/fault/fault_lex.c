@@ -132,8 +132,8 @@ static bool digits(const char *s, size_t len, uint64_t base, uint64_t *out)
     return len > 0;
 }
 
-/* A number of units. Times may have a decimal point: their units are powers of ten, and what is
- * less than a ns is cut off. */
+/* A number of units. Times may have a decimal point: their units are powers of ten. Fractions of a
+ * ns are cut off. */
 static bool scaled(enum fault_kind kind, const char *s, size_t len, uint64_t factor, uint64_t *out)
 {
     const char *dot = kind == FAULT_TIME ? memchr(s, '.', len) : NULL;

@@ -92,7 +92,7 @@ static bool part(struct fault_word *rest, struct fault_word *out)
     return true;
 }
 
-/* Nothing before or behind a |: there is a blank, or the name is missing. */
+/* The name before or after a | is missing, or a blank is in its place. */
 static bool lone_bar(struct fault_parser *p, struct fault_word w)
 {
     return fault_lex_error(&p->lx, w, "'|' stands between two names, without blanks");
@@ -287,7 +287,7 @@ static bool read_selector(struct fault_parser *p)
     return true;
 }
 
-/* One PSN is in a request and in the responses to it; without a class the request is meant. */
+/* A request and its responses share PSNs; without a class, `psn` selects the request. */
 static void complete(struct fault_match *m)
 {
     if (m->says & FAULT_S_CLASS)

@@ -41,7 +41,7 @@ static bool read_reorder(struct fault_parser *p)
            fault_lex_value(&p->lx, FAULT_TIME, 1, LONGEST, &p->a->value);
 }
 
-/* ... and whether the iCRC is mended afterwards. */
+/* ... and whether to correct the iCRC afterwards. */
 static void read_repair(struct fault_parser *p, bool otherwise)
 {
     p->a->repair = otherwise;
@@ -187,7 +187,7 @@ static const struct fault_keyword actions[] = {
     {NULL, 0, NULL},
 };
 
-/* ---- all of them ---- */
+/* ---- the table ---- */
 
 const struct fault_keyword *fault_keyword_find(const struct fault_keyword *table,
                                                struct fault_word w)

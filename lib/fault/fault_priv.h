@@ -142,15 +142,15 @@ struct fault_rule {
 struct fault_half {
     struct wire_addr src, dst;
     uint32_t dqpn, conn, chain;
-    uint32_t waits_next, waits_prev; /* list of those whose other direction isn't known */
+    uint32_t waits_next, waits_prev; /* list of halves without a known other direction */
     uint16_t sport;
-    uint16_t tries; /* responses that didn't tell which that is */
+    uint16_t tries; /* responses that didn't show which that is */
     bool requests;  /* first and next are valid */
     bool responses, acks, naks;
     uint32_t first, next;                   /* PSN of requests: the first, and what comes next */
     uint32_t resp_next, ack_next, nak_next; /* PSNs of responses */
     uint32_t msn;                           /* of the latest acknowledgement */
-    uint32_t ends;                          /* messages whose last request has gone by */
+    uint32_t ends;                          /* messages complete: their last request was seen */
     uint32_t read_psn, read_len;            /* the latest READ; read_len 0 = none */
 };
 
@@ -175,7 +175,7 @@ struct fault_table {
     uint32_t bucket[FAULT_BUCKETS];
     uint32_t conns, halves; /* used so far */
     uint32_t free_conn, free_half;
-    uint32_t waits; /* the latest half whose other direction isn't known */
+    uint32_t waits; /* the latest half without a known other direction */
     struct fault_cm cm[FAULT_CMS];
     uint32_t cms;
     uint64_t clock;

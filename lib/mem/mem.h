@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Protection domains, memory regions, memory windows, keys: who may touch which octets.
+ * Protection domains, memory regions, memory windows and keys: checks of access to memory.
  *
- * lib/mem never touches the memory itself. A region is a list of segments; a segment names a
- * backing object that only the caller understands, and a range inside it. A check turns (key,
- * address, length) into pieces of such objects; whoever does the copy resolves them.
+ * lib/mem never touches the memory itself. A region is a list of segments. A segment names a range
+ * of a backing object, which only the caller understands. A check turns (key, address, length) into
+ * pieces of such objects; the caller resolves them when it copies.
  *
  * One struct mem belongs to one engine (one device on one worker) and is used by one thread.
  * Rules: MR, MW, SEC-12, SEC-13, RSP-14, RSP-17.
@@ -100,9 +100,9 @@ int mem_mr_rereg(struct mem *m, uint32_t lkey, uint32_t pd, unsigned access, uin
 /* A fast-register region (MR-08) of up to max_segs segments: Free until mem_fr_reg, and again after
  * mem_invalidate. -EINVAL (domain, max_segs 0), -ENOSPC (max_mr), -ENOMEM. */
 int mem_fr_alloc(struct mem *m, uint32_t pd, uint32_t max_segs, uint32_t *lkey, uint32_t *rkey);
-/* One whose segments all lie in `within`, which outlives the region: those of mem_fr_reg have
- * offsets from within->off, and their objects are ignored. So whoever names the segments need not
- * be trusted, nor be there any more when they are looked at. max_segs: at most MEM_WITHIN_SEGS. */
+/* The same for segments that all lie in `within`, which outlives the region. Offsets in mem_fr_reg
+ * count from within->off, and its objects are ignored. So the program that names the segments need
+ * not be trusted, and may have ended when they are used. max_segs: at most MEM_WITHIN_SEGS. */
 int mem_fr_alloc_in(struct mem *m, uint32_t pd, uint32_t max_segs, const struct mem_seg *within,
                     uint32_t *lkey, uint32_t *rkey);
 /* Make it Valid, as the work request says. The low octet of `key` is the consumer's choice and

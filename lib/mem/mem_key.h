@@ -17,7 +17,7 @@ struct mem_keys {
     uint64_t drawn; /* random numbers given out so far */
 };
 
-/* A keyed hash (SipHash-2-4 of one word): unpredictable to who doesn't know the seed. */
+/* A keyed hash (SipHash-2-4 of one word): unpredictable without the seed. */
 uint64_t mem_key_hash(const uint64_t seed[2], uint64_t word);
 
 /* `seed` is the secret; the same one gives the same keys again. */

@@ -156,7 +156,7 @@ int mem_mr_dereg(struct mem *m, uint32_t lkey)
         return -EBUSY;
     set_invalid(m, s);
     if (s->holds) {
-        s->key = 0; /* nobody finds it any more */
+        s->key = 0; /* not found any more */
         s->dead = true;
         return -EINPROGRESS;
     }

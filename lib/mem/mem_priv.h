@@ -12,7 +12,7 @@
 #include "mem.h"
 #include "mem_key.h"
 
-/* Rights that a peer can use: who has none of them has no R_Key. */
+/* Rights that a peer can use. A region without any of them has no R_Key. */
 #define MEM_BY_PEER (MEM_REMOTE_ANY | MEM_FLUSH_ANY)
 
 enum mem_kind {
@@ -38,7 +38,7 @@ struct mem_slot {
     uint64_t off;   /* several: where the object begins within the region's octets */
     uint32_t nsegs; /* of the region (a window: of the region beneath) */
     uint32_t mr;    /* slot of the region: itself, or the one beneath a window */
-    uint32_t qpn;   /* type 2 window: whom it is for */
+    uint32_t qpn;   /* type 2 window: its queue pair */
     uint32_t holds; /* region: copies under way */
 };
 _Static_assert(sizeof(struct mem_slot) == 64, "one cache line");
@@ -82,7 +82,7 @@ static inline struct mem_slot *mem_slot_find(const struct mem *m, uint32_t key)
     return slot < m->cap ? &m->slots[slot] : NULL;
 }
 
-/* An object's slot by the index part of its key: for the local owner, whose variant octet may be
+/* An object's slot by the index part of its key. For local calls: the owner's variant octet may be
  * older or newer than ours. NULL = not an object of kind a or b. */
 static inline struct mem_slot *mem_slot_find_kind(const struct mem *m, uint32_t key,
                                                   enum mem_kind a, enum mem_kind b)
