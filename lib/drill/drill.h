@@ -3,7 +3,7 @@
  * Packet scripts: parse one, run it. doc/drill.md is the language's manual.
  *
  * Pure: text in, verdict out. A script runs against an engine and a connection manager of its own
- * on virtual time (drill_run), or against a device that somebody else moves packets to and from
+ * on virtual time (drill_run), or against another device; then the caller moves the packets
  * (drill_run_on). Scripts share nothing; one thread at a time per script.
  */
 #ifndef URNIC_DRILL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Private to lib/drill: the vocabulary. Which statements there are, which operands and fields each
- * has, which words each field knows. The parser reads these tables, and so do those who build and
- * compare packets: a field is added by a line here.
+ * Private to lib/drill: the vocabulary. Tables of statements, of their operands and fields, and of
+ * the words for a field's values. The parser, the packet builder and the comparison all read them:
+ * one line here adds a field.
  */
 #ifndef URNIC_DRILL_FIELD_H
 #define URNIC_DRILL_FIELD_H

@@ -21,7 +21,7 @@ bool drill_pd_of(struct drill_run *run, const struct drill_stmt *st, int id, uin
 
 /* ---- memory ---- */
 
-/* Every region begins with octets of its own: a stream whose number is its name's. */
+/* Each region starts with its own octets: a random stream seeded by its name. */
 static void first_content(struct drill_object *mr)
 {
     uint64_t x = 0xCBF29CE484222325ull;

@@ -122,7 +122,7 @@ struct drill_run {
     const struct drill_stmt *ignores[16];
     unsigned nignores;
 
-    struct drill_frame *frames, **frames_tail; /* that came out and nobody took */
+    struct drill_frame *frames, **frames_tail; /* sent by the engine, not expected yet */
     uint32_t frame_order;                      /* frames in and out so far */
     struct drill_completion *completions, **completions_tail;
     struct drill_happening *events, **events_tail;

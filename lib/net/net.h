@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a port says besides RoCE: ARP, IPv6 neighbour discovery, echo, and the choice of the next
+ * A port's protocols besides RoCE: ARP, IPv6 neighbour discovery, echo, and the choice of the next
  * hop.
  *
  * No I/O and no clock: frames and time come in as arguments (ns, any monotonic origin).
@@ -14,8 +14,8 @@
  * After every other call there may be something for net_tx to send and for net_next_change to tell.
  *
  * Memory is bounded: addresses and neighbours live in tables of fixed size. Neighbours are created
- * for addresses that we ask for, and for those who ask for ours; the latter can use no more than a
- * quarter of the table, so that a flood can't push out the neighbours in use.
+ * for addresses that we ask for, and for hosts that ask for ours. The latter get at most a quarter
+ * of the table, so a flood can't push out neighbours in use.
  *
  * A port is used by one thread at a time. Addresses are 16 octets, IPv4 mapped (struct wire_addr).
  */
@@ -38,9 +38,9 @@
 #define NET_NS_PER_MS     UINT64_C(1000000)
 #define NET_RETRY_NS      (250u * NET_NS_PER_MS) /* first wait for an answer; doubles each time */
 #define NET_TRIES         4u /* broadcast requests before a neighbour is FAILED */
-#define NET_PROBES        3u /* unicast requests before asking everybody again */
-#define NET_CLAIM_NS      (100u * NET_NS_PER_MS) /* between them, if another MAC has been claimed */
-#define NET_REACHABLE_NS  (30000u * NET_NS_PER_MS) /* a confirmation is good for this long */
+#define NET_PROBES        3u /* unicast requests before the next broadcast */
+#define NET_CLAIM_NS      (100u * NET_NS_PER_MS)   /* between these, while another MAC is claimed */
+#define NET_REACHABLE_NS  (30000u * NET_NS_PER_MS) /* how long a confirmation is good */
 #define NET_LOCK_NS       (1000u * NET_NS_PER_MS)  /* one ARP answer is good against others */
 #define NET_FAILED_NS     (5000u * NET_NS_PER_MS)  /* FAILED: no new request before this */
 #define NET_ANNOUNCE_NS   (2000u * NET_NS_PER_MS)  /* between the announcements of an address, */
@@ -94,7 +94,7 @@ int net_gateway_set(struct net_port *port, const struct wire_addr *gateway);
 /* The neighbour that a packet for `dst` goes to: `dst` itself when a prefix covers it, else the
  * gateway. 0 or -ENETUNREACH. Multicast groups are their own next hop. */
 int net_next_hop(const struct net_port *port, const struct wire_addr *dst, struct wire_addr *hop);
-/* The own address to send from to `dst` when nobody chose one: the longest prefix that covers the
+/* The default source address for `dst`: the own address with the longest prefix that covers the
  * next hop (WIRE-28). 0 or -ENETUNREACH. */
 int net_source(const struct net_port *port, const struct wire_addr *dst, struct wire_addr *src);
 
@@ -136,8 +136,8 @@ void net_unwatch(struct net_port *port, const struct wire_addr *hop);
 
 /* On a quiet port: the next neighbour that the other stack is to be asked for. False = none. */
 bool net_next_request(struct net_port *port, struct wire_addr *addr);
-/* What the other stack says of a neighbour; mac NULL: it doesn't answer. Nothing happens when
- * nobody asked for it. */
+/* The other stack's answer about a neighbour; mac NULL = it is silent. Does nothing for a neighbour
+ * that was not asked for. */
 void net_neigh_told(struct net_port *port, const struct wire_addr *addr, const uint8_t *mac,
                     uint64_t now);
 
@@ -145,7 +145,7 @@ enum net_state {
     NET_NONE,       /* not in the table */
     NET_INCOMPLETE, /* asked for, no MAC yet */
     NET_REACHABLE,
-    NET_STALE, /* a MAC that nobody confirmed lately; good to use, confirmed when used */
+    NET_STALE, /* a MAC not confirmed lately; good to use, confirmed when used */
     NET_PROBE, /* being confirmed by unicast requests */
     NET_FAILED,
 };
@@ -200,7 +200,7 @@ enum net_counter {
     NET_RX_GROUP, /* IGMP and MLD */
     NET_TX_GROUP,
     NET_ECHO_LIMITED,  /* echo requests over NET_ECHO_RATE */
-    NET_ADDR_CONFLICT, /* somebody else claims one of our addresses */
+    NET_ADDR_CONFLICT, /* another host claims one of our addresses */
     NET_ADDR_DEFENDED, /* ... and was answered by an announcement */
     NET_NEIGH_CHANGED, /* a known neighbour has another MAC */
     NET_NEIGH_CLAIMED, /* another MAC was claimed for a neighbour in use: the one known is asked */

@@ -2,8 +2,7 @@
  *
  * Membership in multicast groups, so that switches and routers send us their datagrams (UD-11):
  * IGMPv3 (RFC 3376) and MLDv2 (RFC 3810), and their predecessors while an older querier is on the
- * link (IGMPv2, RFC 2236; MLDv1, RFC 2710). We take every sender, so a record says "exclude
- * nobody".
+ * link (IGMPv2, RFC 2236; MLDv1, RFC 2710). We take every sender, so a record excludes none.
  *
  * Timers: a change is reported NET_GROUP_REPORTS times; a query is answered once, at a moment
  * within the time that it grants which depends on our MAC and the group, so that hosts don't answer
@@ -40,8 +39,8 @@ static struct net_group *find(struct net_port *p, const struct wire_addr *addr)
     return NULL;
 }
 
-/* Groups that never leave the link or the host are nobody's to report: 224.0.0.1, ff02::1 and what
- * has scope 0 or 1. */
+/* Is the group reported? Not if it never leaves the host or is known to all: 224.0.0.1, ff02::1,
+ * scope 0 or 1. */
 static bool is_reported(const struct wire_addr *a)
 {
     if (wire_addr_is_v4(a))

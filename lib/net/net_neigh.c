@@ -109,8 +109,8 @@ static void forget(struct net_port *p, struct neigh *n)
     TAILQ_INSERT_HEAD(&p->free, n, use);
 }
 
-/* Make room: those who only asked for us go first, then the least recently used that nobody
- * watches. */
+/* Make room: neighbours that only asked for us go first, then the least recently used one that is
+ * not watched. */
 static bool evict(struct net_port *p)
 {
     struct neigh *n = TAILQ_FIRST(&p->learned);
@@ -144,7 +144,7 @@ static struct neigh *create(struct net_port *p, const struct wire_addr *addr, bo
     return n;
 }
 
-/* Ask everybody, from the first try. */
+/* Ask by broadcast, from the first try. */
 static void start_request(struct net_port *p, struct neigh *n, uint64_t now)
 {
     n->tries = 1;
@@ -166,8 +166,8 @@ static void start_probe(struct net_port *p, struct neigh *n, uint64_t now)
     want_tx(p, n);
 }
 
-/* WIRE-35: queue pairs send to this neighbour, and somebody says that it has another MAC now. The
- * one we know is asked first, once a second at most. */
+/* WIRE-35: queue pairs send to this neighbour, and a message gives it another MAC. Ask at the known
+ * MAC first, at most once a second. */
 static void claim(struct net_port *p, struct neigh *n, const uint8_t mac[6], uint64_t now)
 {
     p->counters[NET_NEIGH_CLAIMED]++;
@@ -330,7 +330,7 @@ static void heard(struct net_port *p, struct neigh *n, const uint8_t mac[6], boo
         drop_tx(p, n);
         set_state(p, n, NET_REACHABLE, now + NET_REACHABLE_NS);
     } else if (!had_mac || other) {
-        /* Unasked news are good enough to send to, and worth a check when somebody sends. */
+        /* An unsolicited MAC is good enough to send to; check it when a queue pair does. */
         drop_tx(p, n);
         if (n->watchers)
             start_probe(p, n, now);

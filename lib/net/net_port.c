@@ -111,7 +111,7 @@ static size_t take(struct net_port *port, const uint8_t *frame, size_t len, uint
         port->counters[NET_RX_WRONG_VLAN]++;
         return 0;
     }
-    /* Somebody else's frame, one of our own that came back, or nonsense. */
+    /* For another host, or one of our own frames that came back, or nonsense. */
     if ((!in.to_us && !(frame[0] & 1)) || memcmp(in.smac, port->config.mac, 6) == 0 ||
         (in.smac[0] & 1)) {
         port->counters[NET_RX_OTHER]++;

@@ -25,9 +25,9 @@ struct net_own {
     bool announce_now;
     bool foreign;          /* another stack answers for it */
     bool defend_now;       /* announce it once, besides the announcements */
-    bool conflict;         /* a claim on it is to be told */
-    uint8_t rival[6];      /* who claimed it last */
-    uint64_t contested;    /* until when a claim on it is no new one */
+    bool conflict;         /* report the claim on it */
+    uint8_t rival[6];      /* MAC of its last claimant */
+    uint64_t contested;    /* a claim before this time is not a new one */
     uint64_t announce_due; /* of the next one, unless announce_now */
 };
 
@@ -90,13 +90,13 @@ struct net_in {
 
 /* Is `addr` ours to answer for? */
 bool net_answers(const struct net_port *p, const struct wire_addr *addr);
-/* Somebody at `mac` says that he has our address `addr`. */
+/* The host at `mac` claims our address `addr`. */
 void net_contested(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
                    uint64_t now);
 /* The own address with the longest prefix that covers `addr`; NULL = not on-link. */
 const struct net_own *net_covering(const struct net_port *p, const struct wire_addr *addr);
-/* The own address to ask for the neighbour `addr` from: the one whose prefix covers it, or, for a
- * gateway that no prefix covers, the first of its family. NULL = not on-link. */
+/* The own address from which to ask for the neighbour `addr`: the one with a prefix that covers it.
+ * For a gateway outside all prefixes, the first of its family. NULL = not on-link. */
 const struct net_own *net_reaching(const struct net_port *p, const struct wire_addr *addr);
 /* The first own address of a family that is, or isn't, link-local; NULL = none. */
 const struct net_own *net_first_own(const struct net_port *p, bool v4, bool local);
@@ -117,14 +117,14 @@ int neigh_table_init(struct net_port *p);
 struct neigh *neigh_find(const struct net_port *p, const struct wire_addr *addr);
 /* `addr` at `mac` asked for us. */
 void neigh_learn(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6]);
-/* Somebody said that `addr` is at `mac`: `solicited` = in answer to us, `override` = may replace
- * another MAC. Nothing happens when we don't know `addr`. */
+/* A message says that `addr` is at `mac`. `solicited`: it answers us. `override`: it may replace
+ * another MAC. Does nothing for an unknown `addr`. */
 void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
                  bool solicited, bool override, uint64_t now);
 /* Is this the MAC that we have of `addr`? */
 bool neigh_is_at(const struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6]);
-/* Did we hear lately that `addr` is somewhere else than at `mac`? Then who says this doesn't count
- * (WIRE-07): of several answers it is the first one that does. */
+/* Did another answer lately place `addr` at another MAC than `mac`? Then this one doesn't count
+ * (WIRE-07): the first of several answers does. */
 bool neigh_locked(const struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
                   uint64_t now);
 /* Forget those that no prefix covers any more. */
@@ -135,17 +135,17 @@ void neigh_expire(struct net_port *p, uint64_t now);
 /* net_arp.c and net_nd.c. Each returns the length of a frame that is to be sent, 0 = none; its
  * buffer has room for NET_TX_MAX octets. */
 
-/* ARP, or a neighbour's solicitation or advertisement, has come: learn what it says (WIRE-07), and
- * answer who asks for one of our addresses. */
+/* ARP, or a neighbour solicitation or advertisement, has come: learn from it (WIRE-07), and answer
+ * a request for one of our addresses. */
 size_t arp_rx(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t *reply);
 size_t nd_rx(struct net_port *p, const struct net_in *in, size_t icmp_len, uint64_t now,
              uint8_t *reply);
-/* Ask who has `target`, from our address `src`: whoever has `dmac`, or with NULL everybody. */
+/* Ask for the MAC of `target` from our address `src`: the host at `dmac`, or (NULL) all hosts. */
 size_t arp_request(const struct net_port *p, uint8_t *buf, const struct wire_addr *src,
                    const struct wire_addr *target, const uint8_t *dmac);
 size_t nd_solicit(const struct net_port *p, uint8_t *buf, const struct wire_addr *src,
                   const struct wire_addr *target, const uint8_t *dmac);
-/* Unsolicited: tell everybody where `addr` is. */
+/* Unsolicited: announce `addr` to all hosts. */
 size_t nd_advertise(const struct net_port *p, uint8_t *buf, const struct wire_addr *addr);
 
 /* net_icmp.c: an IPv4 or IPv6 packet that isn't RoCE. Each returns the length of a reply, 0 = none.

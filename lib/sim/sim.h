@@ -11,7 +11,7 @@
 #include "sim_flow.h"
 #include "sim_scenario.h"
 
-#define SIM_SERIES_FLOWS 64u /* flows whose rate is sampled one by one */
+#define SIM_SERIES_FLOWS 64u /* flows with a series of their own */
 
 struct sim_point {
     uint64_t t; /* ns */

@@ -26,7 +26,7 @@ struct sim_fault {
     struct sim_world *w;
     struct sim_port *port; /* all, by id */
     uint32_t nhosts, nports;
-    uint32_t *places; /* by port: bit per place whose rules its wire has */
+    uint32_t *places; /* by port: a bit per place with rules on its wire */
     uint32_t *from_b; /* ... and bit per place at which its frames go b->a */
     struct place place[SIM_RULES];
     unsigned nplaces;
@@ -77,7 +77,7 @@ static bool hold(struct place *pl, struct sim_port *to, struct sim_pkt *p, enum 
 {
     if (!fault_hold_add(pl->hold, p, dir, out, now))
         return false;
-    p->in = to->id; /* until it arrives nobody else says there where it came from */
+    p->in = to->id; /* remembers the port until the frame arrives */
     wake(pl);
     return true;
 }
@@ -102,7 +102,7 @@ static void copies(struct place *pl, struct sim_port *to, const struct sim_pkt *
     }
 }
 
-/* New octets: the fields that the network reads follow them. False: nobody can carry it now. */
+/* The octets changed: update the fields that the network reads. False: no longer a frame. */
 static bool changed(struct sim_fault *sf, struct sim_pkt *p, unsigned bits, uint32_t len)
 {
     p->len = len;

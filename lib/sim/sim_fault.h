@@ -13,7 +13,7 @@
 
 struct sim_fault;
 
-/* The rules of a scenario whose plan was checked; *out is NULL if it has none. 0, -ENOMEM, or
+/* The rules of a checked scenario; *out is NULL if it has none. 0, -ENOMEM, or
  * -EINVAL and *err. */
 int sim_fault_new(struct sim_fault **out, struct sim_world *w, const struct sim_scenario *s,
                   const struct sim_net *net, struct sim_error *err);

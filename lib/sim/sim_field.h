@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The fields NAME=VALUE of a scenario's statements: tables of what there is, its unit, bounds and
- * place in a structure. The reader goes by them, and so does whoever states what is in force.
+ * The fields NAME=VALUE of a scenario's statements: tables with their names, units, bounds and
+ * places in structures. The parser uses them, and so do the reports of the values in force.
  */
 #ifndef URNIC_SIM_FIELD_H
 #define URNIC_SIM_FIELD_H

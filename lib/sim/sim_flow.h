@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Flows: so many octets from one host to another over a queue pair of their own, as WRITEs; and
- * the ring all-reduce, whose steps wait for each other.
+ * the ring all-reduce with steps that wait for each other.
  */
 #ifndef URNIC_SIM_FLOW_H
 #define URNIC_SIM_FLOW_H

@@ -17,7 +17,7 @@
 
 _Static_assert(sizeof(((struct wire_tmpl *)0)->hdr) <= SIM_DATA_MIN &&
                    WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + 28u <= SIM_DATA_MIN,
-               "what sending writes stays within a packet whose payload is skipped");
+               "sending writes only to the headers when payload is skipped");
 
 static struct sim_host *host_of(struct sim_node *n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The network: hosts 0..nhosts-1 and switches behind them, cables between, shortest paths. A plan
- * (who is connected to whom) becomes nodes, ports and routes.
+ * The network: hosts 0..nhosts-1, then switches; cables between them; shortest paths. A plan of
+ * cables becomes nodes, ports and routes.
  */
 #ifndef URNIC_SIM_NET_H
 #define URNIC_SIM_NET_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Random numbers of the simulation: the dice of lib/fault, whose state is one word, so that every
+ * Random numbers of the simulation: the dice of lib/fault. Their state is one word, so that every
  * object may have a stream of its own.
  */
 #ifndef URNIC_SIM_RNG_H

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FRAME_MARGIN 4096u /* a frame that has just begun */
-#define REACT_MARGIN 1024u /* what a sender still sends until it has read the pause */
+#define FRAME_MARGIN 4096u /* a frame just started */
+#define REACT_MARGIN 1024u /* sent until the sender has read the pause */
 
 static struct sim_switch *switch_of(struct sim_node *n)
 {
@@ -180,8 +180,8 @@ static void switch_near(const struct sim_node *n, unsigned step)
 const struct sim_node_ops sim_switch_ops = {
     .rx = switch_rx, .sent = switch_sent, .near = switch_near};
 
-/* What can still come in between our pause and its effect: the cable twice, and frames on either
- * side that have begun: before the pause goes out, and before it is heeded. */
+/* Octets that can arrive between our pause and its effect: the cable's length twice, plus a started
+ * frame on either side, ahead of the pause and ahead of its effect. */
 static uint64_t auto_headroom(uint64_t rate, uint64_t delay)
 {
     return 2 * delay * (rate / 1000) / 8000000 + 4ull * FRAME_MARGIN + REACT_MARGIN;

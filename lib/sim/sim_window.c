@@ -6,7 +6,7 @@
 
 #include "sim_port.h"
 
-/* Of a node whose turn comes in this window, or is: its entry is in no wheel until that is over. */
+/* A node that runs in this window: its entry is in no wheel until the window ends. */
 #define IN_WINDOW (SIM_LISTED - 1)
 
 static struct sim_node *node_of(struct sim_event *entry)

@@ -6,9 +6,9 @@
  * window: what they read is fetched once for all of them. A thousand hosts do not fit into the near
  * caches, one does.
  *
- * Each event belongs to a node, whose events run in the order of time and, at one time, of their
- * keys; or to nobody: a call, which ends a window, so that it sees all nodes at its time. As long
- * as a node leaves others alone for the look-ahead, what happens does not depend on the windows.
+ * An event belongs to a node, or is a call. A node's events run in the order of time and, at equal
+ * times, of their keys. A call ends a window, so it sees all nodes at its time. The outcome does
+ * not depend on the windows, as long as no node affects another one within the look-ahead.
  *
  * A world without look-ahead (0) has no windows: all events run in the order of time and, at one
  * time, of scheduling, and a node may do to another one what it likes.
@@ -50,7 +50,7 @@ struct sim_agenda {
 void sim_at(struct sim_node *n, struct sim_event *ev, uint64_t at);
 /* Not scheduled any more. Legal when it isn't. */
 void sim_cancel(struct sim_node *n, struct sim_event *ev);
-/* The same for an event of nobody. */
+/* The same for a call. */
 void sim_call(struct sim_world *w, struct sim_event *ev, uint64_t at);
 void sim_call_off(struct sim_world *w, struct sim_event *ev);
 /* Run the next window, or the next call, of what is due at `until` or before. False: nothing is. */

@@ -20,9 +20,9 @@ enum sim_fate { SIM_PASS, SIM_DROP, SIM_HELD };
 
 struct sim_hooks {
     void *arg;
-    /* Every frame at a node whose `watched` is set, as it comes and goes, each node's in the order
-     * of time; frame[0..len) is whole: skipped payload reads as zeros. `note` is why it was
-     * dropped, else NULL. */
+    /* Each frame that comes to or leaves a node with `watched` set, per node in order of time.
+     * frame[0..len) is whole; skipped payload reads as zeros. `note` is the reason for a drop, else
+     * NULL. */
     void (*frame)(void *arg, const struct sim_node *node, enum sim_dir dir, const uint8_t *frame,
                   uint32_t len, const char *note, uint64_t now);
     /* A frame reaches the end of the wire between two ports. The hook may change it, drop it (the

@@ -10,8 +10,8 @@
 /* The least that a RoCE datagram has: UDP, BTH, iCRC. */
 #define PARSE_UDP_MIN (WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
 
-/* The second half of wire_parse_cut, whose arguments these are: BTH to iCRC, and the checks behind
- * it. `len` = octets from the BTH to the end of the iCRC; p has all that comes before. */
+/* The second half of wire_parse_cut, with its arguments: from BTH to iCRC, then the checks. `len` =
+ * octets from the BTH to the end of the iCRC; p holds all fields before the BTH. */
 enum wire_verdict parse_transport(const uint8_t *frame, size_t have, size_t len, unsigned flags,
                                   struct wire_pkt *p);
 

@@ -4,8 +4,8 @@
  *
  * Pure functions: no state, no allocation, no clock. Every function may be called from any thread.
  * Everything in these structs is in host order, except `imm`, which is an opaque 4-octet value
- * (HDR-10), and MAC and IP addresses, which are octets. Who has to read or write a field of a frame
- * itself takes wire_bytes.h.
+ * (HDR-10), and MAC and IP addresses, which are octets. To read or write single fields of a frame,
+ * use wire_bytes.h.
  */
 #ifndef URNIC_WIRE_H
 #define URNIC_WIRE_H
@@ -100,7 +100,7 @@ static inline bool wire_is_placement(uint8_t opcode)
 }
 
 /* FETH: placement and selectivity; the rest is reserved. */
-#define WIRE_FETH_GLOBAL     0x1u /* FLUSH: the octets are visible to everybody before the answer */
+#define WIRE_FETH_GLOBAL     0x1u /* FLUSH: the octets are visible to all before the answer */
 #define WIRE_FETH_PERSISTENT 0x2u /* ... and survive a loss of power */
 #define WIRE_FETH_PLACEMENT  0xFu
 #define WIRE_FETH_REGION     0x10u /* the whole region, else the range of the RETH */
@@ -152,7 +152,7 @@ extern const struct wire_opcode_info wire_opcodes[256];
 /* Selective repeat between two ends of ours (LR-02, LR-06): an RC opcode of SEND, WRITE or
  * ACKNOWLEDGE in the manufacturer's group, 0xC0 | operation. WRITEs have a RETH in every packet,
  * SENDs the number of their receive work request and their place in the message, the
- * acknowledgement the PSN that triggered it. Anybody else drops them. Only wire_parse with
+ * acknowledgement the PSN that triggered it. Other devices drop them. Only wire_parse with
  * WIRE_P_SELECTIVE takes them; they come out as their RC opcode, with `selective` set. */
 #define WIRE_SELECTIVE 0xC0u
 extern const struct wire_opcode_info wire_selective[32]; /* by operation */
