@@ -34,7 +34,7 @@ struct urnic_device {
 struct urnic_device_attr {
     struct urnic_device dev;
     char fw_ver[32];
-    char port_spec[128]; /* what the daemon's port was opened with */
+    char port_spec[128]; /* the specification of the daemon's port */
     uint64_t max_mr_size;
     uint32_t max_qp, max_qp_wr, max_send_sge, max_recv_sge, max_inline;
     uint32_t max_cq, max_cqe, max_mr, max_pd, max_mw, max_ah;
@@ -42,15 +42,15 @@ struct urnic_device_attr {
     uint32_t max_qp_rd_atom, max_qp_init_rd_atom;
     uint32_t max_mcast_grp, max_mcast_qp_attach;
     uint32_t max_pkeys, local_ca_ack_delay;
-    /* As ibv_atomic_cap: 1 = against other requests of the device. On memory of urnic_alloc and of
-     * shared objects also against the atomics of CPUs. */
+    /* As ibv_atomic_cap: 1 = atomic against other requests of the device. On memory from
+     * urnic_alloc and in shared objects also against the CPUs' atomics. */
     uint32_t atomic_cap;
     uint32_t num_comp_vectors;
     uint64_t cap_flags; /* URNIC_DEVICE_*; a daemon before protocol 1.14 has none of these */
 };
 
-/* Verbs' numbers. FLUSH to persistence there is none: the device knows of no memory that survives a
- * loss of power. */
+/* Verbs' numbers. There is no FLUSH to persistence: the device knows no memory that survives a loss
+ * of power. */
 #define URNIC_DEVICE_FLUSH_GLOBAL (1ull << 38)
 #define URNIC_DEVICE_ATOMIC_WRITE (1ull << 40)
 
@@ -67,9 +67,9 @@ struct urnic_port_attr {
     uint8_t mac[6];
     uint16_t vlan;
     uint16_t pkeys[4];
-    /* packets dropped for their P_Key, datagrams for their Q_Key; 0xFFFF = so many or more */
+    /* packets dropped for a wrong P_Key, datagrams for a wrong Q_Key; 0xFFFF = that many or more */
     uint16_t bad_pkey_cntr, qkey_viol_cntr;
-    uint8_t dscp; /* of who asks for no traffic class; a daemon before protocol 1.7 tells 0 */
+    uint8_t dscp; /* default for queue pairs without a traffic class; 0 before protocol 1.7 */
 };
 
 enum urnic_gid_type { URNIC_GID_ROCE_V1 = 1, URNIC_GID_ROCE_V2 = 2 };
@@ -87,26 +87,26 @@ struct urnic_gid {
 #define URNIC_ACCESS_REMOTE_ATOMIC 0x08u
 #define URNIC_ACCESS_MW_BIND       0x10u
 #define URNIC_ACCESS_FLUSH_GLOBAL  0x100u
-#define URNIC_ACCESS_ZERO_BASED    0x20u /* its addresses begin at 0, whatever iova was wanted */
+#define URNIC_ACCESS_ZERO_BASED    0x20u /* its addresses start at 0; iova is ignored */
 
 /* A registered region. Read-only for the application. */
 struct urnic_mr {
     struct urnic_context *context;
     struct urnic_pd *pd;
-    void *addr;    /* NULL: registered from a descriptor, the application knows where it maps it */
+    void *addr;    /* NULL: registered from a descriptor */
     uint64_t iova; /* address of the first octet in work requests */
     size_t length;
     uint32_t lkey, rkey;
     uint32_t handle;
 };
 
-/* A memory window: a key of its own for a part of a region, which work requests bind, with fewer
- * rights, and take away again. type 1: for peers of all queue pairs of the domain; type 2: for the
- * peer of the queue pair that binds it. */
+/* A memory window: a key for a part of a region, with fewer rights. Work requests bind and unbind
+ * it. Type 1: for the peers of all queue pairs of the domain. Type 2: for the peer of the queue
+ * pair that binds it. */
 struct urnic_mw {
     struct urnic_context *context;
     struct urnic_pd *pd;
-    uint32_t rkey; /* bound: the one of the last bind, to be kept up to date by the application */
+    uint32_t rkey; /* while bound: the key of the last bind; the application updates it */
     uint32_t handle;
     int type;
 };
@@ -118,7 +118,7 @@ enum urnic_qp_type {
     URNIC_QPT_UC = 3,
     URNIC_QPT_UD = 4,
     URNIC_QPT_XRC_SEND = 9,  /* recv_cq and srq are NULL */
-    URNIC_QPT_XRC_RECV = 10, /* both CQs and srq are NULL; its domain is one of XRC */
+    URNIC_QPT_XRC_RECV = 10, /* both CQs and srq are NULL; its pd is the XRC domain */
 };
 enum urnic_qp_state {
     URNIC_QPS_RESET,
@@ -136,7 +136,7 @@ struct urnic_qp_cap {
 };
 
 struct urnic_qp_init_attr {
-    void *qp_context; /* the application's: urnic_qp_context gives it back */
+    void *qp_context; /* for the application: urnic_qp_context */
     struct urnic_cq *send_cq, *recv_cq;
     struct urnic_srq *srq;   /* NULL = a receive queue of its own */
     struct urnic_qp_cap cap; /* in: wanted; out: granted, at least that */
@@ -226,24 +226,24 @@ enum urnic_wr_opcode {
 #define URNIC_SEND_SOLICITED 4u
 #define URNIC_SEND_INLINE    8u /* data is copied at posting: no lkey, buffer free at once */
 
-/* What a send request has beside its data, by opcode. */
+/* The fields of a send request besides its data, by opcode. */
 
 struct urnic_wr_rdma {
     uint64_t remote_addr;
     uint32_t rkey;
 };
 
-/* sg_list is one segment; the value that was there comes into its first 8 octets. */
+/* sg_list is one segment; its first 8 octets get the old value. */
 struct urnic_wr_atomic {
     uint64_t remote_addr; /* a multiple of 8 */
     uint64_t compare_add, swap;
     uint32_t rkey;
 };
 
-/* The peer answers when what earlier requests of this queue pair wrote there is visible to all who
- * read that memory. No sg_list. */
+/* The peer answers once all readers of that memory see the data that earlier requests of this queue
+ * pair have written. No sg_list. */
 struct urnic_wr_flush {
-    uint64_t remote_addr; /* of URNIC_FLUSH_RANGE: `length` octets from here on, at most 2^31 */
+    uint64_t remote_addr; /* with URNIC_FLUSH_RANGE: the first of `length` octets, at most 2^31 */
     uint64_t length;
     uint32_t rkey;
     uint8_t type;  /* URNIC_FLUSH_GLOBAL */
@@ -261,18 +261,18 @@ struct urnic_wr_ud {
 
 struct urnic_wr_bind_mw {
     uint32_t mw_rkey, new_rkey, mr_lkey, access;
-    uint64_t addr, length; /* length 0: take it away (type 1) */
+    uint64_t addr, length; /* length 0: unbind (type 1) */
 };
 
-/* sg_list: the segments, memory of mr; their lkey is not looked at. They count as other requests'
- * do: no more than the queue pair's max_send_sge. */
+/* sg_list: the segments, in memory of mr; their lkey is ignored. At most the queue pair's
+ * max_send_sge. */
 struct urnic_wr_reg_mr {
     const struct urnic_mr *mr;
     uint64_t iova;        /* address of the first octet from now on */
     uint32_t key, access; /* key: mr->rkey with a variant octet of yours (urnic_inc_rkey) */
 };
 
-/* XRC_SEND, beside what rdma or atomic say, behind which it lies. */
+/* XRC_SEND: used together with rdma or atomic, so it lies after them. */
 struct urnic_wr_xrc {
     uint32_t beside[7];
     uint32_t srqn; /* urnic_srq_num of the peer's queue */
@@ -358,15 +358,15 @@ struct urnic_wc { /* on error only wr_id, status, vendor_err and qp_num are vali
     uint64_t wr_id;
     enum urnic_wc_status status;
     enum urnic_wc_opcode opcode;
-    uint32_t vendor_err; /* the rule that was broken; 0 = none is known */
-    uint32_t byte_len;   /* of the message; a received datagram's with the 40 octets before it */
+    uint32_t vendor_err; /* the broken rule; 0 = not known */
+    uint32_t byte_len;   /* of the message; for a received datagram 40 octets more */
     uint32_t imm_data;   /* octets as on the wire, or the invalidated R_Key */
     uint32_t qp_num;
     uint32_t src_qp;   /* of received datagrams: the sender; else 0 */
     uint32_t wc_flags; /* URNIC_WC_GRH ... */
     uint16_t pkey_index;
     uint8_t sl;
-    uint64_t timestamp; /* when it was found done: ns of CLOCK_MONOTONIC */
+    uint64_t timestamp; /* when the engine completed it: ns of CLOCK_MONOTONIC */
 };
 
 /* ---- asynchronous events ---- */
