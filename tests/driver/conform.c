@@ -35,6 +35,8 @@ static int try_open(unsigned side, uint32_t frame_max, char *err, size_t err_siz
     struct io_open_params params = {.frame_max = frame_max};
     char spec[IO_SPEC_MAX];
     size_t n = 0;
+    if (setup->open)
+        return setup->open(side, frame_max, &port[side]);
     for (const char *s = setup->spec[side], *mark; s; s = mark ? mark + 2 : NULL) {
         mark = strstr(s, "%s");
         n += (size_t)snprintf(spec + n, sizeof(spec) - n, "%.*s%s",

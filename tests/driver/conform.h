@@ -24,6 +24,9 @@ struct conf_setup {
      * setup returns 0, 77 = can't run here, or another exit status. */
     int (*setup)(const char *dir);
     void (*teardown)(const char *dir);
+    /* Of ports that no specification names: open A (0) or B (1), for frames up to frame_max (0 =
+     * the default). `spec` has their names. */
+    int (*open)(unsigned side, uint32_t frame_max, struct io_port **out);
 };
 
 extern const struct conf_setup conf_setups[];

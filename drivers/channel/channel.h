@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A channel: frames between the daemon's switch and a program that runs the engine itself. Two
+ * rings of fixed slots, one for each direction, lie in memory that the daemon makes; each end is a
+ * port (io.h). No specification names a channel: its ends are opened with what the control
+ * connection has passed.
+ *
+ *     daemon                                      program
+ *     channel_memory_make
+ *                         descriptor, shape  ->   channel_memory_map
+ *     channel_memory_seal <-  "mapped"
+ *     channel_open(CHANNEL_SWITCH)
+ *                         "sealed", eventfd  ->   channel_open(CHANNEL_PROGRAM)
+ *
+ * A channel grows in the same way: both ends get more memory by channel_grow, first the daemon,
+ * then the program. Each direction goes over on its own, behind the last frame in the old ring, so
+ * no frame is lost or overtakes another; channel_grown then gives the old memory back.
+ *
+ * The ends don't trust each other, and the daemon's must not: whatever the other end writes, an end
+ * stays within its memory, reads a descriptor once, and lends no frame longer than its limit. An
+ * index that can't be ends the channel (channel_fault). A lent frame lies in memory that the other
+ * end may still change: check a private copy.
+ *
+ * The switch sleeps on an eventfd, its rx_fd. The program has no descriptor: it sleeps in
+ * channel_wait, on a word of the channel. Neither end is woken when a full ring has room again.
+ */
+#ifndef URNIC_CHANNEL_H
+#define URNIC_CHANNEL_H
+
+#include "io.h"
+
+#define CHANNEL_SLOTS_MIN 64u /* each way */
+#define CHANNEL_SLOTS_MAX 4096u
+
+enum channel_side { CHANNEL_SWITCH, CHANNEL_PROGRAM };
+
+/* What went wrong with a channel for good. */
+enum channel_fault {
+    CHANNEL_OK,
+    CHANNEL_INDEX, /* the other end has put an index where it can't be */
+};
+
+/* The memory of both rings. */
+struct channel_memory {
+    uint8_t *base; /* NULL = none */
+    size_t size;   /* octets mapped */
+    int fd;        /* the memfd, until it is sealed (daemon); -1 = none */
+    uint32_t slots, frame_max;
+};
+
+struct channel_counters {
+    uint64_t wakes;      /* system calls that woke the other end up */
+    uint64_t wakes_lost; /* ... that could not be made: the program has closed its eventfd */
+    uint64_t moved_rx, moved_tx; /* changes over to more memory */
+};
+
+/* Octets of a memory of so many slots each way for frames of at most `frame_max` octets; 0: `slots`
+ * isn't a power of two from CHANNEL_SLOTS_MIN to CHANNEL_SLOTS_MAX, or frame_max not in
+ * 64..IO_FRAME_MAX. */
+size_t channel_memory_size(uint32_t slots, uint32_t frame_max);
+
+/* The daemon: make memory, all zero, of a size that can't be changed. m->fd is to be passed to the
+ * program, and is m's. 0, -EINVAL (channel_memory_size), or what the system said. */
+int channel_memory_make(struct channel_memory *m, uint32_t slots, uint32_t frame_max);
+
+/* The program: map what the daemon has made, of this shape. `fd` stays the caller's, who may close
+ * it then. 0, -EINVAL: the shape is wrong, or the object smaller; or what the system said. */
+int channel_memory_map(struct channel_memory *m, int fd, uint32_t slots, uint32_t frame_max);
+
+/* The daemon, when the program has mapped the memory and before it is used: no page can be punched
+ * out of it any more, and nothing can map it for writing; existing mappings stay as they are.
+ * Closes m->fd. Waits while the program punches pages out: not for a worker. 0, or -EPERM: the
+ * program has sealed it otherwise. */
+int channel_memory_seal(struct channel_memory *m);
+
+/* Unmap and close. Harmless on memory that is none. */
+void channel_memory_free(struct channel_memory *m);
+
+/* Open an end.
+ *
+ * side       which end
+ * m          its memory, the port's from then on (*m becomes none)
+ * event      the eventfd that wakes the switch, non-blocking; the port's from then on. Each end has
+ *            a descriptor of its own for it
+ * frame_max  octets of the longest frame that this end sends and takes; 0 = what the memory is for
+ * out        the port
+ *
+ * A program's end that takes the place of another one goes on where that has stopped.
+ * 0; -EINVAL: frame_max isn't in 64..m->frame_max; -ENOMEM; -EBADF: event isn't open. Then m and
+ * event stay the caller's. Any thread. */
+int channel_open(enum channel_side side, struct channel_memory *m, int event, uint32_t frame_max,
+                 struct io_port **out);
+
+/* ---- the rest is for the thread that has the port, unless it says otherwise ---- */
+
+/* Go over to this memory, larger and for the same frames. *m is the port's from then on and becomes
+ * none. 0; -EBUSY: it hasn't gone over to the last one yet; -EINVAL: it isn't larger, or for other
+ * frames; -ENOMEM. */
+int channel_grow(struct io_port *io, struct channel_memory *m);
+/* Have both directions gone over? Then the old memory is given back; true too if there was nothing
+ * to do. */
+bool channel_grown(struct io_port *io);
+
+/* The metadata of the i-th lent frame, 0 being the oldest: what the other end has said. */
+uint32_t channel_rx_meta(const struct io_port *io, unsigned i);
+/* Set those of the i-th slot of the last tx_reserve; else they are 0. */
+void channel_tx_meta(struct io_port *io, unsigned i, uint32_t meta);
+
+/* Frames that the other end hasn't given back yet; at most the slots. */
+uint32_t channel_tx_waiting(const struct io_port *io);
+
+/* Without a link nothing is sent; what has come can still be received. It is up at first. `why` is
+ * for io_link.why and must live as long as the port. */
+void channel_set_link(struct io_port *io, bool up, const char *why);
+/* Why the channel is over. It lends and sends nothing then. */
+enum channel_fault channel_fault(const struct io_port *io);
+void channel_counters(const struct io_port *io, struct channel_counters *out);
+
+/* A program's end, armed (rx_arm) and found empty since: sleep until a frame comes, channel_nudge,
+ * a signal, or for `ns`. It may also return without a reason. */
+void channel_wait(struct io_port *io, uint64_t ns);
+/* End such a sleep. Any thread, and in a signal handler. What made the caller do so has to be
+ * visible before, and is to be looked at between arming and channel_wait. */
+void channel_nudge(struct io_port *io);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * An end of a channel: what its receiving, sending and waking parts share.
+ */
+#ifndef URNIC_CHANNEL_PORT_H
+#define URNIC_CHANNEL_PORT_H
+
+#include <sys/types.h>
+
+#include "channel.h"
+#include "channel_ring.h"
+
+#define CHANNEL_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* A lent frame: the index behind its slot and those that were skipped after it. */
+struct channel_lent {
+    uint32_t end, meta;
+};
+
+/* One direction, in the memory where it is at present. */
+struct channel_ring {
+    _Atomic(struct channel_index *) at; /* atomic for channel_nudge */
+    uint8_t *slots;
+    uint32_t size, stride;
+    uint32_t cur;   /* next slot that we look at */
+    uint32_t limit; /* slots from cur up to here are ours, as far as we have looked */
+    uint32_t done;  /* receiving: the slots before this one have been given back */
+};
+
+struct channel_port {
+    struct io_port io; /* first member */
+    enum channel_side side;
+    enum channel_fault fault;
+    bool up;
+
+    struct channel_ring rx, tx;
+    struct channel_lent *lent; /* as many as rx has slots */
+    uint32_t lent_head, lent_tail;
+    unsigned reserved;
+    uint32_t tx_meta[IO_BURST_MAX];
+
+    struct channel_memory memory;
+    struct channel_memory next; /* to which rx and tx go over, or have; none: base is NULL */
+    struct channel_lent *next_lent;
+    bool rx_moved, tx_moved;
+
+    int event;
+    dev_t event_dev; /* which file `event` is: a program may close descriptors of which it */
+    ino_t event_ino; /* doesn't know, and open others */
+    struct io_stats stats;
+    struct channel_counters counters;
+    uint64_t link_changes;
+    const char *why;
+};
+
+/* Have a direction, towards the end `to`, begin in this memory, for the end `side`. channel_port.c
+ */
+void channel_ring_at(struct channel_ring *r, const struct channel_memory *m, enum channel_side side,
+                     enum channel_side to);
+
+/* The slot with this index. */
+static inline struct channel_slot *channel_slot(const struct channel_ring *r, uint32_t index)
+{
+    return (struct channel_slot *)(void *)(r->slots + (size_t)(index & (r->size - 1)) * r->stride);
+}
+
+static inline struct channel_index *channel_index(const struct channel_ring *r)
+{
+    return atomic_load_explicit(&r->at, memory_order_relaxed);
+}
+
+static inline uint8_t *channel_data(struct channel_slot *s)
+{
+    return (uint8_t *)(s + 1);
+}
+
+/* io_ops: channel_rx.c, channel_tx.c, channel_wake.c */
+unsigned channel_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max, uint64_t now);
+void channel_rx_release(struct io_port *io, unsigned n);
+unsigned channel_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now);
+void channel_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now);
+void channel_rx_arm(struct io_port *io, bool on);
+
+/* Something was published in p->tx: wake the other end if it sleeps. */
+void channel_wake(struct channel_port *p);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What lies in a channel's memory:
+ *
+ *     page 0     channel_head: the indices of both directions
+ *     then       the slots to the switch, then those to the program; a slot is a channel_slot and
+ *                the octets of a frame
+ *
+ * Indices are free-running 32-bit counters; (index & (slots - 1)) is the place. Each has one writer
+ * and a cache line of its own. Who fills a slot writes its descriptor, then releases `prod`; who
+ * empties it releases `cons`.
+ *
+ * `sleeping` wakes the consumer: it stores 1, fences, looks at the ring once more, and sleeps. The
+ * producer releases `prod`, fences, and if `sleeping` is 1 makes it 0 and wakes. Each time that it
+ * becomes 0 a wake follows, so one that comes late wakes in vain, and none is lost (SHM-06).
+ *
+ * A descriptor with CHANNEL_MOVED carries no frame: the producer goes on in the next memory, in
+ * slot 0 of a ring that nobody has used.
+ */
+#ifndef URNIC_CHANNEL_RING_H
+#define URNIC_CHANNEL_RING_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CHANNEL_LINE  64u
+#define CHANNEL_PAGE  4096u
+#define CHANNEL_MOVED 0x1u
+
+struct channel_index {
+    _Alignas(CHANNEL_LINE) _Atomic uint32_t prod;     /* producer: slots filled */
+    _Alignas(CHANNEL_LINE) _Atomic uint32_t cons;     /* consumer: slots emptied */
+    _Alignas(CHANNEL_LINE) _Atomic uint32_t sleeping; /* consumer: 1 = wake me */
+};
+
+struct channel_head {
+    struct channel_index to[2]; /* by enum channel_side: the end that receives */
+};
+
+struct channel_slot {
+    _Atomic uint64_t word; /* octets of the frame, 32 bits; flags above them */
+    _Atomic uint32_t meta;
+    uint32_t zero;
+};
+
+_Static_assert(sizeof(struct channel_index) == 192, "ring layout");
+_Static_assert(sizeof(struct channel_head) <= CHANNEL_PAGE, "ring layout");
+_Static_assert(sizeof(struct channel_slot) == 16, "ring layout");
+
+/* A private copy of a descriptor. */
+struct channel_desc {
+    uint32_t len, flags;
+    uint32_t meta;
+};
+
+/* Octets from slot to slot: an odd number of cache lines, so that the first lines of the slots
+ * spread over all sets of a cache. */
+static inline uint32_t channel_stride(uint32_t frame_max)
+{
+    uint32_t octets = (uint32_t)sizeof(struct channel_slot) + frame_max;
+    return ((octets + CHANNEL_LINE - 1) / CHANNEL_LINE | 1u) * CHANNEL_LINE;
+}
+
+/* The other end may be changing it: read once. */
+static inline struct channel_desc channel_desc_load(struct channel_slot *s)
+{
+    uint64_t w = atomic_load_explicit(&s->word, memory_order_relaxed);
+    return (struct channel_desc){
+        .len = (uint32_t)w,
+        .flags = (uint32_t)(w >> 32),
+        .meta = atomic_load_explicit(&s->meta, memory_order_relaxed),
+    };
+}
+
+static inline void channel_desc_store(struct channel_slot *s, struct channel_desc d)
+{
+    atomic_store_explicit(&s->word, d.len | (uint64_t)d.flags << 32, memory_order_relaxed);
+    atomic_store_explicit(&s->meta, d.meta, memory_order_relaxed);
+}
+
+/* A full barrier that also holds a store before a later load. ThreadSanitizer doesn't know fences:
+ * a locked instruction does the same on the machine. */
+static inline void channel_fence(void)
+{
+#ifdef __SANITIZE_THREAD__
+    _Atomic uint32_t dummy = 0;
+    atomic_fetch_add_explicit(&dummy, 1, memory_order_seq_cst);
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receiving. Frames are lent where they lie. Slots go back in order: a lent frame remembers where
+ * its slots end, and slots that carried nothing to lend are added to the frame before them.
+ */
+#include "channel_port.h"
+
+#define AHEAD 4u /* slots: their first lines are fetched so many before */
+
+/* Give back all slots before `end`. */
+static void rx_give_back(struct channel_port *p, uint32_t end)
+{
+    p->rx.done = end;
+    atomic_store_explicit(&channel_index(&p->rx)->cons, end, memory_order_release);
+}
+
+static void rx_skip(struct channel_port *p)
+{
+    uint32_t end = ++p->rx.cur;
+    if (p->lent_head != p->lent_tail)
+        p->lent[(p->lent_head - 1) & (p->rx.size - 1)].end = end;
+    else
+        rx_give_back(p, end);
+}
+
+/* Look how far the other end has got. False: nowhere it could be. */
+static bool rx_refresh(struct channel_port *p)
+{
+    struct channel_ring *r = &p->rx;
+    uint32_t limit = atomic_load_explicit(&channel_index(r)->prod, memory_order_acquire);
+    uint32_t filled = limit - r->done;
+    if (CHANNEL_UNLIKELY(filled > r->size || filled < r->limit - r->done)) {
+        p->fault = CHANNEL_INDEX;
+        return false;
+    }
+    r->limit = limit;
+    return true;
+}
+
+/* The producer goes on in the next memory, and so do we, if it is here and nothing of this one is
+ * lent. Returns whether. */
+static bool rx_move(struct channel_port *p)
+{
+    if (!p->next.base || p->rx_moved || p->lent_head != p->lent_tail)
+        return false;
+    struct channel_lent *lent = p->lent;
+    channel_ring_at(&p->rx, &p->next, p->side, p->side);
+    p->lent = p->next_lent;
+    p->next_lent = lent; /* freed by channel_grown */
+    p->lent_head = p->lent_tail = 0;
+    p->rx_moved = true;
+    p->counters.moved_rx++;
+    return true;
+}
+
+unsigned channel_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max, uint64_t now)
+{
+    struct channel_port *p = (struct channel_port *)io;
+    struct channel_ring *r = &p->rx;
+    unsigned n = 0;
+    uint64_t octets = 0;
+    (void)now;
+    if (CHANNEL_UNLIKELY(p->fault))
+        return 0;
+    if (r->limit - r->cur < max && !rx_refresh(p))
+        return 0;
+    for (uint32_t i = r->cur; i != r->limit && i - r->cur < AHEAD; i++)
+        __builtin_prefetch(channel_slot(r, i));
+    while (n < max) {
+        if (r->cur == r->limit)
+            break;
+        if (r->limit - r->cur > AHEAD)
+            __builtin_prefetch(channel_slot(r, r->cur + AHEAD));
+        struct channel_slot *s = channel_slot(r, r->cur);
+        struct channel_desc d = channel_desc_load(s);
+        if (CHANNEL_UNLIKELY(d.flags & CHANNEL_MOVED)) {
+            if (!rx_move(p) || !rx_refresh(p))
+                break;
+            continue;
+        }
+        if (CHANNEL_UNLIKELY(d.len == 0 || d.len > io->caps.frame_max)) {
+            if (d.len)
+                p->stats.rx_oversize++;
+            else
+                p->stats.rx_drop++;
+            rx_skip(p);
+            continue;
+        }
+        frames[n++] = (struct io_frame){.data = channel_data(s), .len = d.len};
+        r->cur++;
+        p->lent[p->lent_head++ & (r->size - 1)] = (struct channel_lent){r->cur, d.meta};
+        octets += d.len;
+    }
+    p->stats.rx_frames += n;
+    p->stats.rx_bytes += octets;
+    return n;
+}
+
+void channel_rx_release(struct io_port *io, unsigned n)
+{
+    struct channel_port *p = (struct channel_port *)io;
+    uint32_t lent = p->lent_head - p->lent_tail;
+    n = n < lent ? n : lent;
+    if (n == 0)
+        return;
+    p->lent_tail += n;
+    rx_give_back(p, p->lent[(p->lent_tail - 1) & (p->rx.size - 1)].end);
+}
+
+uint32_t channel_rx_meta(const struct io_port *io, unsigned i)
+{
+    const struct channel_port *p = (const struct channel_port *)io;
+    return p->lent[(p->lent_tail + i) & (p->rx.size - 1)].meta;
+}
