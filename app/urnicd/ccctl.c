@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cclog.h"
 #include "log.h"
 #include "quota.h"
 
@@ -98,36 +99,6 @@ static void cc_list(struct cc_job *job)
         job->rc = -EMSGSIZE; /* no data waits for a list that would be too long */
 }
 
-/* All parameters of a congestion control that is switched on. Those of none at all are no news. */
-static void what_is_on(const struct cc_conf *conf, char *text, size_t size)
-{
-    if (conf->type == &cc_none)
-        snprintf(text, size, "no congestion control");
-    else
-        cc_conf_format(conf, text, size);
-}
-
-void ccctl_log(const struct device *d)
-{
-    const struct cc_conf *conf = engine_cc(d->engine);
-    char text[CC_TEXT];
-    what_is_on(conf, text, sizeof(text));
-    log_info("cc", "%s: %s", d->name, text);
-    if (!cc_conf_fits(conf, d->io->caps.rate_bps, text, sizeof(text)))
-        log_warn("cc", "%s: %s", d->name, text);
-}
-
-void ccctl_log_qp(const struct device *d, uint32_t qpn, const struct cc_conf *conf)
-{
-    struct cc_conf fit = *conf;
-    char text[CC_TEXT];
-    cc_conf_fit(&fit, d->io->caps.rate_bps);
-    what_is_on(&fit, text, sizeof(text));
-    log_info("cc", "%s qp 0x%06x: %s", d->name, (unsigned)qpn, text);
-    if (!cc_conf_fits(&fit, d->io->caps.rate_bps, text, sizeof(text)))
-        log_warn("cc", "%s qp 0x%06x: %s", d->name, (unsigned)qpn, text);
-}
-
 /* The queue pair's number, 0 = none is named. A wrong one must not pass for none, which means the
  * device. */
 static int qpn_of(const json_t *in, uint32_t *out)
@@ -173,8 +144,8 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
         log_warn("cc", "%s", err);
         return -EINVAL;
     }
-    for (unsigned i = 0; i < r->daemon->ndevice; i++) {
-        job.device = r->daemon->device[i];
+    for (unsigned i = 0; i < r->nic->ndevice; i++) {
+        job.device = r->nic->device[i];
         if (device && strcmp(device, job.device->name) != 0)
             continue;
         job.out = json_pack("{s:s}", "device", job.device->name);
@@ -198,9 +169,9 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
         used += n;
         found = true;
         if (set && job.qpn)
-            ccctl_log_qp(job.device, job.qpn, &job.conf);
+            cclog_qp(job.device, job.qpn, &job.conf);
         else if (set)
-            ccctl_log(job.device);
+            cclog_device(job.device);
     }
     return found ? (int)used : job.qpn && !device ? -ENOENT : -ENODEV;
 }

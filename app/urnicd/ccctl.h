@@ -19,9 +19,4 @@
  * On the control thread. */
 int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size);
 
-/* Say in the log which parameters are in force (CC-13): of a device, and of a queue pair that has
- * its own. */
-void ccctl_log(const struct device *d);
-void ccctl_log_qp(const struct device *d, uint32_t qpn, const struct cc_conf *conf);
-
 #endif

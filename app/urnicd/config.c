@@ -1,61 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One table of keys for the daemon and one for a device (config_device.c); the JSON reader and the
- * flags both go through them, so a key can't exist in only one of the two.
+ * One table of keys for the daemon and one for a device (lib/nic/device/config_device.c); the JSON
+ * reader and the flags both go through them, so a key can't exist in only one of the two.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config_priv.h"
-#include "io_arg.h"
+#include "config.h"
 #include "ipc.h"
 #include "mem_link.h"
 
 #define CPU_NUMBER_MAX 1023u /* of those that a cpu_set_t can name */
-
-int config_fail(char *err, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(err, CONFIG_ERR, fmt, ap);
-    va_end(ap);
-    return -EINVAL;
-}
-
-void config_word(char words[CONFIG_WORDS], const char *word)
-{
-    size_t len = strlen(words);
-    snprintf(words + len, CONFIG_WORDS - len, " %s", word);
-}
-
-bool config_number(const char *s, uint64_t max, uint64_t *out)
-{
-    return io_parse_u64(s, out) == 0 && *out <= max;
-}
-
-bool config_bool(const char *s, bool *out)
-{
-    *out = strcmp(s, "true") == 0 || strcmp(s, "1") == 0 || strcmp(s, "yes") == 0;
-    return *out || strcmp(s, "false") == 0 || strcmp(s, "0") == 0 || strcmp(s, "no") == 0;
-}
-
-bool config_text(char *out, size_t size, const char *s)
-{
-    size_t len = strlen(s);
-    if (len == 0 || len >= size)
-        return false;
-    memcpy(out, s, len + 1);
-    return true;
-}
 
 /* ---- keys of the daemon ---- */
 
@@ -294,18 +256,6 @@ int config_load(struct config *c, const char *path, char *err)
 
 /* ---- the whole ---- */
 
-/* neigh=kernel: the interface is the one that the port is on. */
-static int check_neigh(struct config_device *d, char *err)
-{
-    if (strcmp(d->kernel_if, NEIGH_BY_PORT) != 0 ||
-        settings_iface(d, d->kernel_if, sizeof(d->kernel_if)))
-        return 0;
-    return config_fail(err,
-                       "device %s: neigh=kernel: port %s is on no interface of the kernel that it "
-                       "names: use neigh=own, or say which by neigh=kernel:INTERFACE",
-                       d->name, d->port);
-}
-
 /* The keys of an emulated link stand at its first port, and are good or bad with those. */
 static int check_link(const struct config *c, unsigned index, char *err)
 {
@@ -332,21 +282,14 @@ int config_check(struct config *c, char *err)
         struct config_device *d = &c->dev[i];
         if (d->name[0] == '\0')
             snprintf(d->name, sizeof(d->name), "urn%u", i);
-        if (d->port[0] == '\0')
-            return config_fail(err, "device %s: no port: add port=SPEC, for example port=mem:LINK",
-                               d->name);
-        char why[CONFIG_ERR - 64];
-        if (io_check(d->port, why, sizeof(why)) < 0)
-            return config_fail(err, "device %s: %s", d->name, why);
-        int rc = check_link(c, i, err);
+        int rc = config_device_check(d, err);
+        if (rc == 0)
+            rc = check_link(c, i, err);
         if (rc < 0)
             return rc;
         if (c->workers != 0 && d->worker >= (int)c->workers)
             return config_fail(err, "device %s: worker=%d, but workers=%u: want 0..%u", d->name,
                                d->worker, c->workers, c->workers - 1);
-        rc = check_neigh(d, err);
-        if (rc < 0)
-            return rc;
         for (unsigned j = 0; j < i; j++) {
             if (strcmp(c->dev[j].name, d->name) == 0)
                 return config_fail(err, "device %s: the name is used twice", d->name);

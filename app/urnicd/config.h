@@ -10,11 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config_device.h"
 #include "log.h"
-#include "settings.h"
-
-#define CONFIG_WORKERS 16u
-#define CONFIG_HOLD_MS 5000u
 
 struct config {
     char socket[108];
@@ -39,12 +36,6 @@ void config_init(struct config *c);
 int config_load(struct config *c, const char *path, char *err);
 /* One setting by its key, as a flag or a key of the file gives it ("workers", "2"). */
 int config_set(struct config *c, const char *key, const char *value, char *err);
-/* "name=urn0,port=SPEC,addr=10.0.0.1/24,...": the port's own options may follow port= directly. */
-int config_device_parse(struct config_device *d, const char *text, char *err);
-/* A device with every default. */
-void config_device_init(struct config_device *d);
-/* One setting of a device. */
-int config_device_set(struct config_device *d, const char *key, const char *value, char *err);
 /* Make the paths that the daemon uses while it serves absolute. False: the working directory has no
  * name, or one of them would become too long; some may be absolute then. */
 bool config_absolute(struct config *c);

@@ -27,31 +27,19 @@
 #include "clock.h"
 #include "foreign.h"
 #include "log.h"
-#include "memlimit.h"
 #include "pace.h"
 #include "quota.h"
 #include "reclaim.h"
 #include "request.h"
 #include "seal.h"
 
-#define CONTROL_EVENTS    64
-#define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
-#define CONTROL_LEAST     2u              /* connections of a user, as long as there are any */
-#define CONTROL_FDS       320u /* descriptors of the daemon's own, and those that come with a message */
-#define CONTROL_EARLY     ".new"
-#define CONTROL_LOCK_MS   1000u /* for another one's start; anybody may hold such a lock */
-#define CONTROL_OWN_PART  8u    /* of the memory: the daemon's own */
-#define CONTROL_MEMORY_NS (100 * CLOCK_MS) /* how old what is known of it may be */
-#define CONTROL_PIDFD     1 /* added to a client's address: the event is about its process */
-
-struct device *control_device(struct urnicd *d, const char *name)
-{
-    for (unsigned i = 0; i < d->ndevice; i++) {
-        if (strcmp(d->device[i]->name, name) == 0)
-            return d->device[i];
-    }
-    return NULL;
-}
+#define CONTROL_EVENTS   64
+#define CONTROL_PAUSE_NS (10 * CLOCK_MS) /* when not even the spare descriptor helps */
+#define CONTROL_LEAST    2u              /* connections of a user, as long as there are any */
+#define CONTROL_FDS      320u /* descriptors of the daemon's own, and those that come with a message */
+#define CONTROL_EARLY    ".new"
+#define CONTROL_LOCK_MS  1000u /* for another one's start; anybody may hold such a lock */
+#define CONTROL_PIDFD    1     /* added to a client's address: the event is about its process */
 
 /* ---- the socket ---- */
 
@@ -245,37 +233,27 @@ static int control_watch(struct urnicd *d, int fd, void *what)
     return epoll_ctl(d->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-void control_memory(struct urnicd *d)
-{
-    uint64_t now = clock_now(), all;
-    if (d->memory_at != 0 && now - d->memory_at < CONTROL_MEMORY_NS)
-        return;
-    d->memory_at = now;
-    all = memlimit();
-    if (all != UINT64_MAX)
-        d->clients.share.limit[SHARE_OCTETS] = all - all / CONTROL_OWN_PART;
-}
-
 /* How much there is for clients. */
 static void control_shares(struct urnicd *d)
 {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 2 > CONTROL_FDS)
-        d->clients.share.limit[SHARE_FDS] = d->clients.share.limit[SHARE_UNREAD] =
+        d->nic.clients.share.limit[SHARE_FDS] = d->nic.clients.share.limit[SHARE_UNREAD] =
             files.rlim_cur - CONTROL_FDS;
-    control_memory(d);
-    d->clients.share.limit[SHARE_MAPPINGS] = LIMIT_MAPPINGS;
+    nic_memory(&d->nic);
+    d->nic.clients.share.limit[SHARE_MAPPINGS] = LIMIT_MAPPINGS;
 }
 
 int control_open(struct urnicd *d, char *err)
 {
     sigset_t set;
-    d->started_at = clock_now();
-    d->clients.answer = request_answer;
+    d->nic.started_at = clock_now();
+    d->nic.clients.answer = request_answer;
+    d->nic.more = request_admin;
     control_shares(d);
     FILE *subuid = fopen("/etc/subuid", "re");
     if (subuid) {
-        subuids_read(&d->clients.subuids, subuid);
+        subuids_read(&d->nic.clients.subuids, subuid);
         fclose(subuid);
     }
     d->epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -285,17 +263,17 @@ int control_open(struct urnicd *d, char *err)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP); /* where it is blocked: there is a log to be opened anew */
     d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    d->clients.captures_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    d->seals_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (d->epfd < 0 || d->signal_fd < 0 || d->clients.captures_fd < 0 || d->seals_fd < 0)
+    d->nic.clients.captures_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    d->nic.seals_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (d->epfd < 0 || d->signal_fd < 0 || d->nic.clients.captures_fd < 0 || d->nic.seals_fd < 0)
         return control_lacks(err, "epoll, signalfd or eventfd");
     int rc = control_socket(d, err);
     if (rc < 0)
         return rc;
     if (control_watch(d, d->listen_fd, &d->listen_fd) < 0 ||
         control_watch(d, d->signal_fd, &d->signal_fd) < 0 ||
-        control_watch(d, d->clients.captures_fd, &d->clients.captures_fd) < 0 ||
-        control_watch(d, d->seals_fd, &d->seals_fd) < 0)
+        control_watch(d, d->nic.clients.captures_fd, &d->nic.clients.captures_fd) < 0 ||
+        control_watch(d, d->nic.seals_fd, &d->nic.seals_fd) < 0)
         return control_lacks(err, "epoll");
     if (d->conf.parent >= 0 && control_watch(d, d->conf.parent, &d->conf.parent) < 0) {
         snprintf(err, CONFIG_ERR, "parent=%d: want a socket or a pipe", d->conf.parent);
@@ -348,10 +326,10 @@ static bool control_has_room(const struct urnicd *d, const struct client *newcom
     if (foreign_waiting(newcomer->uid) >= FOREIGN_WAITING)
         return false;
     if (client_is_admin(newcomer))
-        return d->clients.n < QUOTA_CLIENTS + QUOTA_CLIENTS_RESERVE;
-    for (const struct client *c = d->clients.first; c; c = c->next)
+        return d->nic.clients.n < QUOTA_CLIENTS + QUOTA_CLIENTS_RESERVE;
+    for (const struct client *c = d->nic.clients.first; c; c = c->next)
         own += c->account == newcomer->account && !client_is_admin(c);
-    unsigned most = control_share(own, d->clients.n - own);
+    unsigned most = control_share(own, d->nic.clients.n - own);
     if (own < most)
         return true;
     if (!share_may_log(newcomer->share, clock_now()))
@@ -361,7 +339,7 @@ static bool control_has_room(const struct urnicd *d, const struct client *newcom
         "%s[%d] of uid %u gets no connection: uid %u has %u, others %u, of %u: end programs of "
         "that user (`urnic stat --qps` shows some), or ask the administrator",
         newcomer->comm, (int)newcomer->pid, (unsigned)newcomer->uid, (unsigned)newcomer->account,
-        own, d->clients.n - own, QUOTA_CLIENTS);
+        own, d->nic.clients.n - own, QUOTA_CLIENTS);
     return false;
 }
 
@@ -374,7 +352,7 @@ static void control_accept(struct urnicd *d)
             control_no_room(d);
         return;
     }
-    c = client_new(&d->clients, fd);
+    c = client_new(&d->nic.clients, fd);
     if (!c || !control_has_room(d, c) || control_watch(d, fd, c) < 0) {
         if (c)
             client_forget(c);
@@ -383,9 +361,9 @@ static void control_accept(struct urnicd *d)
     }
     if (c->pidfd >= 0)
         control_watch(d, c->pidfd, (char *)c + CONTROL_PIDFD);
-    c->next = d->clients.first;
-    d->clients.first = c;
-    d->clients.n++;
+    c->next = d->nic.clients.first;
+    d->nic.clients.first = c;
+    d->nic.clients.n++;
     d->accepted++;
     log_debug("client", "%s[%d] uid %u connects", c->comm, (int)c->pid, (unsigned)c->uid);
 }
@@ -432,7 +410,7 @@ static void control_serve(struct urnicd *d, struct client *c)
         c->gone = true; /* those that its user has passed aren't closed yet */
         return;
     }
-    r.daemon = d;
+    r.nic = &d->nic;
     r.client = c;
     r.sealings = 0;
     memset(r.in, 0, sizeof(struct ipc_hdr));
@@ -475,14 +453,14 @@ void control_end(struct urnicd *d, struct client *c)
 
 static void control_reap(struct urnicd *d)
 {
-    for (struct client **p = &d->clients.first; *p;) {
+    for (struct client **p = &d->nic.clients.first; *p;) {
         struct client *c = *p;
         if (!c->gone) {
             p = &c->next;
             continue;
         }
         *p = c->next;
-        d->clients.n--;
+        d->nic.clients.n--;
         log_debug("client", "%s[%d] is gone", c->comm, (int)c->pid);
         control_end(d, c);
     }
@@ -535,10 +513,10 @@ void control_run(struct urnicd *d)
                 stop = control_signal(d) || stop;
             else if (ev[i].data.ptr == &d->conf.parent)
                 stop = true; /* the starting program has ended */
-            else if (ev[i].data.ptr == &d->clients.captures_fd)
-                client_capture_service(&d->clients);
-            else if (ev[i].data.ptr == &d->seals_fd)
-                seal_service(d);
+            else if (ev[i].data.ptr == &d->nic.clients.captures_fd)
+                client_capture_service(&d->nic.clients);
+            else if (ev[i].data.ptr == &d->nic.seals_fd)
+                seal_service(&d->nic);
             else if ((uintptr_t)ev[i].data.ptr & CONTROL_PIDFD)
                 control_process_ended(ev[i].data.ptr);
             else
@@ -546,7 +524,7 @@ void control_run(struct urnicd *d)
         }
         /* After all events of this round: none of them names a freed client. */
         control_reap(d);
-        unread_service(&d->clients.unread);
+        unread_service(&d->nic.clients.unread);
         reclaim_service();
     }
     log_info("daemon", "stopping");
@@ -554,16 +532,16 @@ void control_run(struct urnicd *d)
 
 void control_close(struct urnicd *d)
 {
-    for (struct client *c = d->clients.first; c; c = c->next)
+    for (struct client *c = d->nic.clients.first; c; c = c->next)
         c->gone = true;
-    for (unsigned i = 0; i < d->nworker; i++) {
-        if (d->worker[i].shared)
-            atomic_store_explicit(&d->worker[i].shared->gone, 1, memory_order_release);
+    for (unsigned i = 0; i < d->nic.nworker; i++) {
+        if (d->nic.worker[i].shared)
+            atomic_store_explicit(&d->nic.worker[i].shared->gone, 1, memory_order_release);
     }
     control_reap(d);
-    client_capture_fini(&d->clients);
-    unread_fini(&d->clients.unread);
-    subuids_free(&d->clients.subuids);
+    client_capture_fini(&d->nic.clients);
+    unread_fini(&d->nic.clients.unread);
+    subuids_free(&d->nic.clients.subuids);
     if (d->listen_fd >= 0) {
         control_unlink(d);
         close(d->listen_fd);
@@ -572,8 +550,8 @@ void control_close(struct urnicd *d)
         close(d->spare_fd);
     if (d->signal_fd >= 0)
         close(d->signal_fd);
-    if (d->clients.captures_fd >= 0 && !d->clients.captures)
-        close(d->clients.captures_fd);
+    if (d->nic.clients.captures_fd >= 0 && !d->nic.clients.captures)
+        close(d->nic.clients.captures_fd);
     if (d->epfd >= 0)
         close(d->epfd);
 }

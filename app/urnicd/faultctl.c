@@ -42,7 +42,7 @@ int faultctl_admin(struct request *r, const json_t *in, char *out, size_t size)
 {
     const char *device = json_string_value(json_object_get(in, "device"));
     const char *rules = json_string_value(json_object_get(in, "rules"));
-    const struct device *d = device ? control_device(r->daemon, device) : NULL;
+    const struct device *d = device ? nic_device(r->nic, device) : NULL;
     struct mem_link *link = d ? device_link(d) : NULL;
     if (!link)
         return -ENODEV;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ccctl.h"
+#include "control.h"
 #include "device_port.h"
 #include "faultctl.h"
 #include "log.h"
@@ -88,8 +89,8 @@ static int admin_config(struct request *r, const json_t *in, char *out, size_t s
 {
     json_t *list = json_array(), *root = json_object();
     (void)in;
-    for (unsigned i = 0; i < r->daemon->ndevice; i++) {
-        const struct device *d = r->daemon->device[i];
+    for (unsigned i = 0; i < r->nic->ndevice; i++) {
+        const struct device *d = r->nic->device[i];
         struct link_look look = {.device = d};
         worker_call(d->worker, link_look, &look); /* the link is the worker's */
         json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:i, s:b}", "name", d->name,
@@ -98,9 +99,9 @@ static int admin_config(struct request *r, const json_t *in, char *out, size_t s
                                               "up", look.up ? 1 : 0));
     }
     json_object_set_new(root, "devices", list);
-    json_object_set_new(root, "socket", json_string(r->daemon->conf.socket));
-    json_object_set_new(root, "workers", json_integer(r->daemon->nworker));
-    json_object_set_new(root, "clients", json_integer(r->daemon->clients.n));
+    json_object_set_new(root, "socket", json_string(urnicd_of(r->nic)->conf.socket));
+    json_object_set_new(root, "workers", json_integer(r->nic->nworker));
+    json_object_set_new(root, "clients", json_integer(r->nic->clients.n));
     size_t n = json_dumpb(root, out, size, JSON_COMPACT);
     json_decref(root);
     return n > 0 && n <= size ? (int)n : -EMSGSIZE;

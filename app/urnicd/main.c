@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ccctl.h"
+#include "cclog.h"
 #include "clock.h"
 #include "cmgr.h"
 #include "contexts.h"
@@ -87,12 +87,12 @@ static int start_workers(struct urnicd *d, char *err)
 {
     const struct config *c = &d->conf;
     for (unsigned i = 0; i < worker_count(c); i++) {
-        int rc = worker_init(&d->worker[i], i, worker_cpu(c, i), c->idle, &context_ops);
+        int rc = worker_init(&d->nic.worker[i], i, worker_cpu(c, i), c->idle, &context_ops);
         if (rc < 0) {
             snprintf(err, CONFIG_ERR, "worker %u: %s", i, strerror(-rc));
             return rc;
         }
-        d->nworker++;
+        d->nic.nworker++;
     }
     return 0;
 }
@@ -116,16 +116,16 @@ static void leave(void *conf)
 
 static int open_devices(struct urnicd *d, uint64_t seed, char *err)
 {
-    assert(d->nworker > 0);
+    assert(d->nic.nworker > 0);
     for (unsigned i = 0; i < d->conf.ndev; i++) {
         const struct config_device *c = &d->conf.dev[i];
-        unsigned w = c->worker >= 0 ? (unsigned)c->worker : i % d->nworker;
+        unsigned w = c->worker >= 0 ? (unsigned)c->worker : i % d->nic.nworker;
         start_limit_with(c->name, c->port);
-        int rc = device_open(&d->device[i], c, i, &d->worker[w], seed + i, err);
+        int rc = device_open(&d->nic.device[i], c, i, &d->nic.worker[w], seed + i, err);
         if (rc < 0)
             return rc;
-        d->ndevice++;
-        if (!cmgr_create(d->device[i])) {
+        d->nic.ndevice++;
+        if (!cmgr_create(d->nic.device[i])) {
             snprintf(err, CONFIG_ERR, "device %s: out of memory", c->name);
             return -ENOMEM;
         }
@@ -136,7 +136,7 @@ static int open_devices(struct urnicd *d, uint64_t seed, char *err)
 static int start_devices(struct urnicd *d, char *err)
 {
     uint64_t seed = d->conf.seed;
-    assert(d->nworker > 0);
+    assert(d->nic.nworker > 0);
     if (seed == 0)
         (void)!getrandom(&seed, sizeof(seed), 0);
     int rc = start_limit_begin(OPEN_S, leave, &d->conf);
@@ -151,8 +151,8 @@ static int start_devices(struct urnicd *d, char *err)
 
 static int start_threads(struct urnicd *d, char *err)
 {
-    for (unsigned i = 0; i < d->nworker; i++) {
-        int rc = worker_start(&d->worker[i]);
+    for (unsigned i = 0; i < d->nic.nworker; i++) {
+        int rc = worker_start(&d->nic.worker[i]);
         if (rc < 0) {
             snprintf(err, CONFIG_ERR, "worker %u: its thread: %s", i, strerror(-rc));
             return rc;
@@ -163,8 +163,8 @@ static int start_threads(struct urnicd *d, char *err)
 
 static void announce(const struct urnicd *d)
 {
-    for (unsigned i = 0; i < d->ndevice; i++) {
-        const struct device *dev = d->device[i];
+    for (unsigned i = 0; i < d->nic.ndevice; i++) {
+        const struct device *dev = d->nic.device[i];
         const uint8_t *m = dev->mac;
         char text[64] = "no address";
         if (dev->conf->naddr > 0)
@@ -176,7 +176,7 @@ static void announce(const struct urnicd *d)
                  dev->name, dev->conf->port, text, m[0], m[1], m[2], m[3], m[4], m[5],
                  wire_mtu_octets(dev->path_mtu), dev->worker->index);
         if (dev->conf->cc.type != &cc_none)
-            ccctl_log(dev);
+            cclog_device(dev);
     }
     log_info("daemon", "serving at %s", d->conf.socket);
 }
@@ -273,12 +273,12 @@ static int start(struct urnicd *d, char *err)
 
 static void close_devices(struct urnicd *d)
 {
-    for (unsigned i = 0; i < d->nworker; i++)
-        worker_stop(&d->worker[i]);
-    for (unsigned i = 0; i < d->ndevice; i++)
-        device_close(d->device[i]);
-    for (unsigned i = 0; i < d->nworker; i++)
-        worker_fini(&d->worker[i]);
+    for (unsigned i = 0; i < d->nic.nworker; i++)
+        worker_stop(&d->nic.worker[i]);
+    for (unsigned i = 0; i < d->nic.ndevice; i++)
+        device_close(d->nic.device[i]);
+    for (unsigned i = 0; i < d->nic.nworker; i++)
+        worker_fini(&d->nic.worker[i]);
 }
 
 /* --check-ports */
@@ -289,7 +289,7 @@ static int check_ports(struct urnicd *d)
     if (rc < 0)
         explain(rc, err);
     else
-        printf("ports can be opened: %u\n", d->ndevice);
+        printf("ports can be opened: %u\n", d->nic.ndevice);
     close_devices(d);
     return rc < 0 || !std_streams_flush() ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -315,7 +315,7 @@ static int serve(struct urnicd *d, const struct starter *s)
     } else {
         explain(rc, err);
     }
-    bool clients = d->clients.n > 0;
+    bool clients = d->nic.clients.n > 0;
     control_close(d);
     remove_folder(&d->conf);
     if (clients)
@@ -386,8 +386,8 @@ int main(int argc, char **argv)
                               .listen_fd = -1,
                               .signal_fd = -1,
                               .spare_fd = -1,
-                              .clients.captures_fd = -1,
-                              .seals_fd = -1};
+                              .nic.clients.captures_fd = -1,
+                              .nic.seals_fd = -1};
     enum options_what what;
     char err[CONFIG_ERR] = "";
     sigset_t set;

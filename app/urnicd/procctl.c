@@ -49,7 +49,7 @@ int procctl_admin(struct request *r, const json_t *in, char *out, size_t size)
     unsigned seen = 0, next = 0;
     if (first && (!json_is_integer(first) || skip < 0 || skip > UINT16_MAX))
         return -EINVAL;
-    for (const struct client *c = r->daemon->clients.first; c; c = c->next) {
+    for (const struct client *c = r->nic->clients.first; c; c = c->next) {
         if (!c->open || !c->attached || c->gone || seen++ < (unsigned)skip)
             continue;
         if (look.n == PAGE) {
@@ -58,8 +58,8 @@ int procctl_admin(struct request *r, const json_t *in, char *out, size_t size)
         }
         look.client[look.n++] = c;
     }
-    for (unsigned i = 0; i < r->daemon->ndevice; i++) {
-        look.device = r->daemon->device[i];
+    for (unsigned i = 0; i < r->nic->ndevice; i++) {
+        look.device = r->nic->device[i];
         worker_call(look.device->worker, look_job, &look);
     }
     json_t *list = json_array();

@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "client_capture.h"
+#include "client_qp.h"
+#include "control.h"
 #include "device_addr.h"
 #include "linkctl.h"
 #include "request.h"
-#include "request_qp.h"
 #include "stats.h"
 
 /* ---- counters ---- */
@@ -24,10 +25,10 @@ static int req_stats(struct request *r)
     unsigned n = stats_collect(r->device, all);
 
     /* of the daemon, whose thread waits for this answer */
-    all[n++] = (struct stats_entry){"clients", r->daemon->clients.n};
-    all[n++] = (struct stats_entry){"clients_refused", r->daemon->refused};
+    all[n++] = (struct stats_entry){"clients", r->nic->clients.n};
+    all[n++] = (struct stats_entry){"clients_refused", urnicd_of(r->nic)->refused};
     for (unsigned i = SHARE_FIRST_OF_DAEMON; i < SHARE_KINDS; i++)
-        all[n++] = (struct stats_entry){share_counters[i], r->daemon->clients.share.refused[i]};
+        all[n++] = (struct stats_entry){share_counters[i], r->nic->clients.share.refused[i]};
     uint32_t count = first < n ? n - first : 0;
 
     if (count > max)
@@ -184,7 +185,7 @@ static int prep_capture_start(struct request *r)
         return -EBADF;
     const struct capture_params p = {
         .fd = r->fd[0],
-        .news = r->daemon->clients.captures_fd,
+        .news = r->nic->clients.captures_fd,
         .snaplen = in->snaplen,
         .qpn = in->qpn,
         .comments = (in->flags & IPC_CAPTURE_DROPS) != 0,

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     static uint64_t at_rest;
     int sock;
-    if (!fuzz_daemon.nworker) {
+    if (!fuzz_daemon.nic.nworker) {
         fuzz_daemon_start(devices, 2);
         at_rest = fuzz_live();
     }

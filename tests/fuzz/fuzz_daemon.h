@@ -24,11 +24,12 @@ static inline void fuzz_daemon_start(const char *const *devices, unsigned n)
 {
     struct urnicd *d = &fuzz_daemon;
     char err[CONFIG_ERR];
-    d->epfd = d->listen_fd = d->signal_fd = d->clients.captures_fd = -1;
-    d->clients.answer = request_answer;
+    d->epfd = d->listen_fd = d->signal_fd = d->nic.clients.captures_fd = -1;
+    d->nic.clients.answer = request_answer;
+    d->nic.more = request_admin;
     FUZZ_CHECK(memory_init() == 0);
-    FUZZ_CHECK(worker_init(&d->worker[0], 0, -1, IDLE_AUTO, &context_ops) == 0);
-    d->nworker = 1;
+    FUZZ_CHECK(worker_init(&d->nic.worker[0], 0, -1, IDLE_AUTO, &context_ops) == 0);
+    d->nic.nworker = 1;
     for (unsigned i = 0; i < n; i++) {
         config_device_init(&d->conf.dev[i]);
         FUZZ_CHECK(config_device_parse(&d->conf.dev[i], devices[i], err) == 0);
@@ -36,9 +37,10 @@ static inline void fuzz_daemon_start(const char *const *devices, unsigned n)
     }
     FUZZ_CHECK(config_check(&d->conf, err) == 0);
     for (unsigned i = 0; i < n; i++) {
-        FUZZ_CHECK(device_open(&d->device[i], &d->conf.dev[i], i, &d->worker[0], i, err) == 0);
-        FUZZ_CHECK(cmgr_create(d->device[i]));
-        d->ndevice++;
+        FUZZ_CHECK(device_open(&d->nic.device[i], &d->conf.dev[i], i, &d->nic.worker[0], i, err) ==
+                   0);
+        FUZZ_CHECK(cmgr_create(d->nic.device[i]));
+        d->nic.ndevice++;
     }
 }
 
@@ -47,7 +49,7 @@ static inline struct client *fuzz_client(int *sock)
 {
     int pair[2];
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
-    struct client *c = client_new(&fuzz_daemon.clients, pair[0]);
+    struct client *c = client_new(&fuzz_daemon.nic.clients, pair[0]);
     FUZZ_CHECK(c);
     c->greeted = true;
     *sock = pair[1];
@@ -81,7 +83,7 @@ static inline const void *fuzz_serve(struct client *c, unsigned type, const void
 {
     static struct request r;
     struct ipc_hdr hdr = {.type = (uint16_t)type, .id = 1};
-    r.daemon = &fuzz_daemon;
+    r.nic = &fuzz_daemon.nic;
     r.client = c;
     r.nfd = 0;
     memcpy(r.in, &hdr, sizeof(hdr));
@@ -97,8 +99,8 @@ static inline uint64_t fuzz_live(void)
     static const char *const names[] = {"qps", "cqs", "pds", "mrs", "srqs", "contexts"};
     static struct stats_entry e[STATS_MAX];
     uint64_t sum = 0;
-    for (unsigned i = 0; i < fuzz_daemon.ndevice; i++) {
-        unsigned n = stats_collect(fuzz_daemon.device[i], e);
+    for (unsigned i = 0; i < fuzz_daemon.nic.ndevice; i++) {
+        unsigned n = stats_collect(fuzz_daemon.nic.device[i], e);
         for (unsigned k = 0; k < n; k++)
             for (unsigned m = 0; m < sizeof(names) / sizeof(names[0]); m++)
                 if (!strcmp(e[k].name, names[m]))

@@ -499,7 +499,7 @@ static void request(void)
 static void one_round(void)
 {
     uint64_t now = clock_now();
-    struct worker *worker = &fuzz_daemon.worker[0];
+    struct worker *worker = &fuzz_daemon.nic.worker[0];
     worker->now = now;
     if (device_peek(w.d, now) > 0) {
         context_ops.doorbells(worker, now);
@@ -561,7 +561,7 @@ static void start(void)
         "name=urn0,port=mem:fuzz_datapath,addr=10.0.0.1/24,addr=fd00::1/64"};
     const struct io_open_params params = {.frame_max = FRAME};
     fuzz_daemon_start(devices, 1);
-    w.d = fuzz_daemon.device[0];
+    w.d = fuzz_daemon.nic.device[0];
     FUZZ_CHECK(io_open("mem:fuzz_datapath", &params, &w.wire, NULL, 0) == 0);
     for (unsigned i = 0; i < 4; i++) /* it sees the link come up */
         one_round();
@@ -570,7 +570,7 @@ static void start(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!fuzz_daemon.nworker)
+    if (!fuzz_daemon.nic.nworker)
         start();
     uint64_t at_rest = fuzz_live();
     w.in = data;

@@ -55,7 +55,7 @@ static void open_client(void)
 {
     int theirs;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock), 0);
-    c = client_new(&d.clients, sock[0]);
+    c = client_new(&d.nic.clients, sock[0]);
     ck_assert_ptr_nonnull(c);
     ck_assert_int_eq(client_open(c, dev), 0);
     c->of_device->all = false; /* whoever runs this */
@@ -76,14 +76,14 @@ static void setup(void)
     const struct cm_params far = {.key = {1}, .ca_guid = 1};
     memset(&d, 0, sizeof(d));
     now = clock_now();
-    d.epfd = d.listen_fd = d.signal_fd = d.clients.captures_fd = -1;
+    d.epfd = d.listen_fd = d.signal_fd = d.nic.clients.captures_fd = -1;
     ck_assert_int_eq(memory_init(), 0);
-    ck_assert_int_eq(worker_init(&d.worker[0], 0, -1, IDLE_AUTO, &context_ops), 0);
+    ck_assert_int_eq(worker_init(&d.nic.worker[0], 0, -1, IDLE_AUTO, &context_ops), 0);
     config_device_init(&d.conf.dev[0]);
     ck_assert_int_eq(
         config_device_parse(&d.conf.dev[0], "name=urn0,port=mem:cm_share,addr=10.0.0.1/24", err),
         0);
-    ck_assert_int_eq(device_open(&dev, &d.conf.dev[0], 0, &d.worker[0], 1, err), 0);
+    ck_assert_int_eq(device_open(&dev, &d.conf.dev[0], 0, &d.nic.worker[0], 1, err), 0);
     ck_assert_ptr_nonnull(cmgr_create(dev));
     dev->share.limit[SHARE_CONN] = PLACES;
     peer = cm_create(&far);
@@ -105,7 +105,7 @@ static void teardown(void)
     close_client();
     cm_destroy(peer);
     device_close(dev);
-    worker_fini(&d.worker[0]);
+    worker_fini(&d.nic.worker[0]);
 }
 
 /* So much later; nobody says anything. */

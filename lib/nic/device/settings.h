@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a device and its worker are told when they are made. The daemon reads it from its
- * configuration (app/urnicd/config.h).
+ * What a device and its worker are told when they are made. What users write for
+ * a device is read by config_device.h.
  */
 #ifndef NIC_SETTINGS_H
 #define NIC_SETTINGS_H
@@ -15,6 +15,7 @@
 #include "wire.h"
 
 #define CONFIG_DEVICES 16u
+#define CONFIG_WORKERS 16u
 #define CONFIG_ADDRS   16u
 #define CONFIG_ERR     512u
 

@@ -45,7 +45,7 @@ static int req_pd_free(struct request *r)
 /* SEC-22: what is mapped counts from then on, on the control thread. */
 static int quota_take(struct request *r, uint64_t *octets, uint64_t len, uint64_t quota)
 {
-    control_memory(r->daemon);
+    nic_memory(r->nic);
     return client_map_take(r->client, octets, len, quota);
 }
 

@@ -2,6 +2,8 @@
  *
  * Requests about completion channels, completion queues and shared receive queues.
  */
+#include "req_queue.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +11,8 @@
 #include "cqring.h"
 #include "queue.h"
 #include "quota.h"
-#include "request.h"
-#include "request_qp.h"
+#include "req_qp.h"
+#include "req_resize.h"
 #include "seal.h"
 
 uint32_t pow2_at_least(uint32_t n)

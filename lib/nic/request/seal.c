@@ -78,7 +78,7 @@ int seal_wait(struct request *r, size_t size)
     if (!s)
         return -ENOMEM;
     *s = (struct seal){
-        .client = r->client, .news = r->daemon->seals_fd, .before = r->sealings, .len = size};
+        .client = r->client, .news = r->nic->seals_fd, .before = r->sealings, .len = size};
     memcpy(s->msg, r->in, size);
     s->fd = fcntl(r->unsealed->fd, F_DUPFD_CLOEXEC, 0);
     if (s->fd < 0) {
@@ -110,18 +110,18 @@ static struct seal *seal_take(void)
     return s;
 }
 
-void seal_service(struct urnicd *d)
+void seal_service(struct nic *n)
 {
     static struct request r;
     struct seal *s;
-    uint64_t n;
-    (void)!read(d->seals_fd, &n, sizeof(n));
+    uint64_t news;
+    (void)!read(n->seals_fd, &news, sizeof(news));
     while ((s = seal_take())) {
         struct client *c = s->client;
         if (c)
             c->nsealing--;
         if (c && !c->gone) {
-            r.daemon = d;
+            r.nic = n;
             r.client = c;
             r.nfd = 0;
             r.in_len = s->len;

@@ -6,6 +6,7 @@
 #include "request.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,6 +28,20 @@ void request_reply_fd(struct request *r, int fd, bool close_after)
     r->out_fd[r->nout] = fd;
     r->out_close[r->nout] = close_after;
     r->nout++;
+}
+
+/* Our end never blocks. */
+int socket_pair(int type, int *ours, int *theirs)
+{
+    int sv[2];
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, sv) < 0)
+        return -errno;
+    fcntl(sv[0], F_SETFL, O_NONBLOCK); /* of our own file description: the client can't undo it */
+    if (type == SOCK_SEQPACKET)
+        shutdown(sv[0], SHUT_RD); /* events go one way only */
+    *ours = sv[0];
+    *theirs = sv[1];
+    return 0;
 }
 
 int request_channel(struct request *r, enum handle_kind kind, int *ours)
@@ -62,13 +77,13 @@ void request_answer(struct client *c, const struct ipc_hdr *request, int status,
     ipc_send(c->fd, msg, len, NULL, 0, MSG_DONTWAIT);
 }
 
-static const struct request_type *request_find(unsigned type)
+static const struct request_type *request_find(const struct nic *n, unsigned type)
 {
-    static const struct request_type *const tables[] = {
-        request_device, request_memory, request_queue, request_cm, request_admin,
+    const struct request_type *const tables[] = {
+        request_device, request_memory, request_queue, request_cm, n->more,
     };
     for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        if (type < IPC_TYPE_MAX && tables[i][type].where != REQ_NOWHERE)
+        if (tables[i] && type < IPC_TYPE_MAX && tables[i][type].where != REQ_NOWHERE)
             return &tables[i][type];
     }
     return NULL;
@@ -81,7 +96,7 @@ static int request_device_of(struct request *r)
     memcpy(name, r->in + sizeof(struct ipc_hdr), sizeof(name));
     name[sizeof(name) - 1] = '\0';
     if (name[0] != '\0')
-        r->device = control_device(r->daemon, name);
+        r->device = nic_device(r->nic, name);
     else if (r->client->open)
         r->device = r->client->ctx.device;
     return r->device ? 0 : -ENODEV;
@@ -129,7 +144,7 @@ static int request_checked(struct request *r)
     struct ipc_hdr hdr;
     uint8_t raw[IPC_MSG_MAX];
     memcpy(&hdr, r->in, sizeof(hdr));
-    const struct request_type *t = request_find(hdr.type);
+    const struct request_type *t = request_find(r->nic, hdr.type);
     if (!t)
         return -ENOTSUP;
     if (t->admin && !client_is_admin(r->client))

@@ -6,8 +6,9 @@
 #include <errno.h>
 
 #include "quota.h"
+#include "req_queue.h"
+#include "req_resize.h"
 #include "request.h"
-#include "request_qp.h"
 #include "seal.h"
 
 /* Room for a second ring; one that was made before is forgotten. */

@@ -2,14 +2,15 @@
  *
  * Requests about queue pairs.
  */
-#include "request_qp.h"
+#include "req_qp.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cc.h"
-#include "ccctl.h"
+#include "cclog.h"
+#include "client_qp.h"
 #include "cmgr.h"
 #include "cmid.h"
 #include "cmid_group.h"
@@ -17,6 +18,7 @@
 #include "log.h"
 #include "net.h"
 #include "quota.h"
+#include "req_queue.h"
 #include "seal.h"
 
 static const uint8_t mac_none[6];
@@ -101,7 +103,7 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
     *qp->cc = own;
     rc = engine_qp_set_cc(r->device->engine, qp->qp, &own, r->now);
     if (rc == 0 && share_may_log(r->client->of_device, r->now))
-        ccctl_log_qp(r->device, qp->qpn, &own);
+        cclog_qp(r->device, qp->qpn, &own);
     return rc;
 }
 

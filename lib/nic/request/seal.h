@@ -6,14 +6,14 @@
  * as long as the client is punching holes, so a thread of the user's does it, and then the control
  * thread serves the request again.
  */
-#ifndef URNICD_SEAL_H
-#define URNICD_SEAL_H
+#ifndef NIC_SEAL_H
+#define NIC_SEAL_H
 
 #include "context.h"
 
 struct client;
 struct request;
-struct urnicd;
+struct nic;
 
 /* This request of the client needs this slab mapped. On the worker or the control thread.
  *
@@ -31,8 +31,8 @@ int seal_mapped_qp(struct request *r, const struct client_qp *qp);
 /* The handler has returned -EINPROGRESS for want of a seal: let it wait. `size` octets of r->in are
  * the message. On the control thread. 0; -EDQUOT too many of this client wait; -ENOMEM, -EMFILE. */
 int seal_wait(struct request *r, size_t size);
-/* Serve those whose slab is sealed: d->seals_fd is readable. */
-void seal_service(struct urnicd *d);
+/* Serve those whose slab is sealed: n->seals_fd is readable. */
+void seal_service(struct nic *n);
 /* The client goes: none of its requests is served any more. */
 void seal_forget(const struct client *c);
 

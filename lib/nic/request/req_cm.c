@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_qp.h"
 #include "cmgr.h"
 #include "cmid.h"
 #include "cmid_addr.h"
@@ -13,7 +14,6 @@
 #include "cmid_group.h"
 #include "cmid_qp.h"
 #include "request.h"
-#include "request_qp.h"
 #include "seal.h"
 
 static struct cm_id *cm_get(struct request *r, uint32_t handle)

@@ -3,17 +3,18 @@
  * One request of a client on its way: received and unpacked by the control thread, acted on where
  * the table says (control thread, or the worker that owns what it is about), answered.
  */
-#ifndef URNICD_REQUEST_H
-#define URNICD_REQUEST_H
+#ifndef NIC_REQUEST_H
+#define NIC_REQUEST_H
 
 #include <stddef.h>
 
-#include "control.h"
+#include "client.h"
 #include "deferred.h"
 #include "ipc.h"
+#include "nic.h"
 
 struct request {
-    struct urnicd *daemon;
+    struct nic *nic;
     struct client *client;
     struct device *device; /* by name, or the one that the client has opened; NULL = none */
     uint64_t now;
@@ -63,7 +64,6 @@ extern const struct request_type request_device[IPC_TYPE_MAX];
 extern const struct request_type request_memory[IPC_TYPE_MAX];
 extern const struct request_type request_queue[IPC_TYPE_MAX];
 extern const struct request_type request_cm[IPC_TYPE_MAX];
-extern const struct request_type request_admin[IPC_TYPE_MAX];
 
 /* `min, size` of a message: a bare header; a handle; a device; all of a struct; a struct that has
  * grown, which older clients send without `field` and what is behind it. */

@@ -3,7 +3,6 @@
  * Requests about devices, and opening one.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -33,8 +32,8 @@ static int req_version(struct request *r)
     struct ipc_version *out = request_out(r, struct ipc_version);
     snprintf(out->text, sizeof(out->text), "urnicd " URNIC_VERSION);
     out->pid = (uint32_t)getpid();
-    out->workers = r->daemon->nworker;
-    out->uptime_ns = clock_now() - r->daemon->started_at;
+    out->workers = r->nic->nworker;
+    out->uptime_ns = clock_now() - r->nic->started_at;
     return 0;
 }
 
@@ -48,7 +47,7 @@ static void device_fill(const struct device *d, struct ipc_device *out)
 
 static int req_device_list(struct request *r)
 {
-    struct urnicd *u = r->daemon;
+    const struct nic *u = r->nic;
     size_t len = sizeof(struct ipc_device_list) + u->ndevice * sizeof(struct ipc_device);
     struct ipc_device_list *out = request_reply(r, len);
     out->count = u->ndevice;
@@ -140,20 +139,6 @@ static int req_gid_table(struct request *r)
     return 0;
 }
 
-/* Our end never blocks. */
-int socket_pair(int type, int *ours, int *theirs)
-{
-    int sv[2];
-    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, sv) < 0)
-        return -errno;
-    fcntl(sv[0], F_SETFL, O_NONBLOCK); /* of our own file description: the client can't undo it */
-    if (type == SOCK_SEQPACKET)
-        shutdown(sv[0], SHUT_RD); /* events go one way only */
-    *ours = sv[0];
-    *theirs = sv[1];
-    return 0;
-}
-
 static int ctx_open_resources(struct request *r, struct context *ctx, uint64_t *slab_size)
 {
     size_t size = sizeof(struct ipc_doorbell) + QUOTA_QUEUES * sizeof(uint32_t);
@@ -185,7 +170,7 @@ static int req_ctx_open(struct request *r)
         return -EISCONN;
     memcpy(name, in->device, sizeof(name));
     name[sizeof(name) - 1] = '\0';
-    struct device *dev = control_device(r->daemon, name);
+    struct device *dev = nic_device(r->nic, name);
     if (!dev)
         return -ENODEV;
     if (in->worker >= 0 && (uint32_t)in->worker != dev->worker->index)

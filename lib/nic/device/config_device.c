@@ -3,11 +3,52 @@
  * The keys of a device, each with what reads its value.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "config_priv.h"
+#include "config_device.h"
+
+#include "io_arg.h"
 #include "net.h"
+
+#define NEIGH_BY_PORT "?" /* kernel_if, until config_device_check: the port names the interface */
+
+int config_fail(char *err, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(err, CONFIG_ERR, fmt, ap);
+    va_end(ap);
+    return -EINVAL;
+}
+
+void config_word(char words[CONFIG_WORDS], const char *word)
+{
+    size_t len = strlen(words);
+    snprintf(words + len, CONFIG_WORDS - len, " %s", word);
+}
+
+bool config_number(const char *s, uint64_t max, uint64_t *out)
+{
+    return io_parse_u64(s, out) == 0 && *out <= max;
+}
+
+bool config_bool(const char *s, bool *out)
+{
+    *out = strcmp(s, "true") == 0 || strcmp(s, "1") == 0 || strcmp(s, "yes") == 0;
+    return *out || strcmp(s, "false") == 0 || strcmp(s, "0") == 0 || strcmp(s, "no") == 0;
+}
+
+bool config_text(char *out, size_t size, const char *s)
+{
+    size_t len = strlen(s);
+    if (len == 0 || len >= size)
+        return false;
+    memcpy(out, s, len + 1);
+    return true;
+}
 
 /* "10.0.0.1/24" or "fd00::1/64" -> 0 or -EINVAL. */
 static int parse_addr(const char *s, struct config_addr *out)
@@ -322,4 +363,27 @@ int config_device_parse(struct config_device *d, const char *text, char *err)
         text = *end ? end + 1 : end;
     }
     return 0;
+}
+
+/* neigh=kernel: the interface is the one that the port is on. */
+static int check_neigh(struct config_device *d, char *err)
+{
+    if (strcmp(d->kernel_if, NEIGH_BY_PORT) != 0 ||
+        settings_iface(d, d->kernel_if, sizeof(d->kernel_if)))
+        return 0;
+    return config_fail(err,
+                       "device %s: neigh=kernel: port %s is on no interface of the kernel that it "
+                       "names: use neigh=own, or say which by neigh=kernel:INTERFACE",
+                       d->name, d->port);
+}
+
+int config_device_check(struct config_device *d, char *err)
+{
+    char why[CONFIG_ERR - 64];
+    if (d->port[0] == '\0')
+        return config_fail(err, "device %s: no port: add port=SPEC, for example port=mem:LINK",
+                           d->name);
+    if (io_check(d->port, why, sizeof(why)) < 0)
+        return config_fail(err, "device %s: %s", d->name, why);
+    return check_neigh(d, err);
 }

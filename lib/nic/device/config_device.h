@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A device's settings as users write them: "name=urn0,port=SPEC,addr=10.0.0.1/24,...". Every error
+ * names the key and the value at fault and says what would be right. One thread at a time.
+ */
+#ifndef NIC_CONFIG_DEVICE_H
+#define NIC_CONFIG_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "settings.h"
+
+#define CONFIG_HOLD_MS 5000u
+
+/* A device with every default. */
+void config_device_init(struct config_device *d);
+/* "name=urn0,port=SPEC,addr=10.0.0.1/24,...": the port's own options may follow port= directly. 0,
+ * or -EINVAL with a sentence in err (CONFIG_ERR octets), as from all that follow. */
+int config_device_parse(struct config_device *d, const char *text, char *err);
+/* One setting of a device. */
+int config_device_set(struct config_device *d, const char *key, const char *value, char *err);
+/* All of them together: it has a port, which exists in this build, and its neighbours are known by
+ * somebody. Fills in the interface of neigh=kernel. */
+int config_device_check(struct config_device *d, char *err);
+
+/* ---- what readers of other keys need, too ---- */
+
+/* A sentence into err[CONFIG_ERR]. Returns -EINVAL. */
+__attribute__((format(printf, 2, 3))) int config_fail(char *err, const char *fmt, ...);
+
+/* The words of a message so far, and one more behind a blank. */
+#define CONFIG_WORDS 256
+void config_word(char words[CONFIG_WORDS], const char *word);
+
+/* Values as users write them. False: not one, or above `max`, or (text) empty or too long. */
+bool config_number(const char *s, uint64_t max, uint64_t *out);
+bool config_bool(const char *s, bool *out);
+bool config_text(char *out, size_t size, const char *s);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A running NIC as a whole: its devices, the workers that serve them, its clients. The daemon has
+ * one (app/urnicd), and so has each program that opened a port of its own.
+ *
+ * Threads: the control thread's, which is the one that serves requests; a worker is reached by
+ * worker_call.
+ */
+#ifndef NIC_NIC_H
+#define NIC_NIC_H
+
+#include <stdint.h>
+
+#include "clients.h"
+#include "device.h"
+#include "worker.h"
+
+struct request_type;
+
+struct nic {
+    struct device *device[CONFIG_DEVICES];
+    unsigned ndevice;
+    struct worker worker[CONFIG_WORKERS];
+    unsigned nworker;
+    struct clients clients;
+    int seals_fd; /* readable when a slab has its seals (seal.h) */
+    uint64_t started_at;
+    uint64_t memory_at; /* when nic_memory last looked */
+    /* Requests beside those of this room, indexed by enum ipc_type; NULL = none. */
+    const struct request_type *more;
+};
+
+/* The device of this name; NULL = none. */
+struct device *nic_device(const struct nic *n, const char *name);
+
+/* See how much memory there is now for clients: limits of control groups change, and daemons are
+ * moved. For a look before some is given out. */
+void nic_memory(struct nic *n);
+
+#endif
