@@ -39,8 +39,8 @@ static int find_device(struct admin *a, char name[IPC_NAME_MAX])
     return n < 0 ? n : -ENODEV;
 }
 
-/* Nothing comes unasked, but the end of the daemon, or of who reads the pipe `fd`. False: time is
- * up, or there was a signal. */
+/* Wait for the end of the daemon, or of the reader of the pipe `fd`; nothing else comes unasked.
+ * False: time is up, or there was a signal. */
 static bool heard(const struct admin *a, int fd, uint64_t until)
 {
     struct pollfd p[] = {{.fd = a->sock, .events = POLLIN}, {.fd = fd}};
@@ -50,7 +50,7 @@ static bool heard(const struct admin *a, int fd, uint64_t until)
     return false;
 }
 
-/* Has it begun? A signal ends the wait, but not before an answer that is on its way. */
+/* Has the capture started? A signal ends the wait, but an answer on its way is taken first. */
 static bool heard_of_start(const struct admin *a)
 {
     struct pollfd p = {.fd = a->sock, .events = POLLIN};
@@ -79,7 +79,7 @@ static int no_start(const char **why)
     return -ETIMEDOUT;
 }
 
-/* The end comes when a pipe's reader, who may be slow, has taken all; or another signal. */
+/* Wait until a pipe's reader, which may be slow, has taken all, or for another signal. */
 static ssize_t stop(struct admin *a, uint32_t handle, struct ipc_captured *result)
 {
     struct ipc_handle request = {.hdr = {.type = IPC_CAPTURE_STOP}, .handle = handle};
@@ -125,7 +125,7 @@ static int capture(struct admin *a, struct ipc_capture *request, int fd, const s
     heard(a, fd, j->ns ? cli_now() + j->ns : UINT64_MAX);
     struct ipc_captured result = {0};
     n = stop(a, handle.handle, &result);
-    if (n >= 0 || result.hdr.status == n) /* it is the daemon who says so */
+    if (n >= 0 || result.hdr.status == n) /* the daemon says so */
         say(&result, request->device, n >= 0, j->json);
     if (n == -EAGAIN)
         *why = "its reader doesn't read, and lacks the end";

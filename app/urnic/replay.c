@@ -82,7 +82,7 @@ static void on_result(void *ctx, const struct replay_outcome *o)
         return;
     }
     if (o->unanswered)
-        printf("connection %u as responder: %s -> %s qp 0x%x: nobody answers until the requester "
+        printf("connection %u as responder: %s -> %s qp 0x%x: no answers until the requester "
                "gives up; perhaps there is no such queue pair\n",
                o->connection, src, dst, o->flow.dqpn);
     else if (run->opt->verbose || o->differ)

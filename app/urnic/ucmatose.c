@@ -25,7 +25,7 @@ struct run {
     const struct options *o;
 };
 
-/* The region: one message to send, one to receive into; nobody reads them. */
+/* The region: one message to send, one to receive into; their contents don't matter. */
 static int post_receives(void *arg, struct urnic_qp *qp)
 {
     struct run *r = arg;
@@ -91,7 +91,7 @@ static int be_server(struct run *r)
         rc = talk_accept(t, listener, post_receives, r);
     urnic_close_listener(listener);
     if (rc == -EINTR && t->nconns == 0)
-        return CLI_OK; /* somebody ends us, or another device has the client */
+        return CLI_OK; /* a signal, or another device has the client */
     if (!rc)
         rc = send_all(r);
     if (!rc)

@@ -461,7 +461,7 @@ for _ in $(seq 300); do # the file is there once signals are caught
 done
 kill -INT $pid
 wait $pid
-[ $? = 1 ] && grep -q "interrupted: the last run isn't whole, 1 not begun" "$tmp/err" ||
+[ $? = 1 ] && grep -q "interrupted: the last run isn't whole, 1 not started" "$tmp/err" ||
     fail "nobody is told that a run was interrupted: $(cat "$tmp/err")"
 tail -2 "$tmp/long.jsonl" | head -1 | grep -q '"type":"end".*"interrupted":true' ||
     fail "an interrupted run writes nothing, or doesn't say that it was"
@@ -483,7 +483,7 @@ done
 kill -TERM $pid
 rc=0
 wait $pid || rc=$?
-[ $rc = 1 ] && grep -q 'interrupted: .* not begun' "$tmp/err" || fail "status $rc: $(cat "$tmp/err")"
+[ $rc = 1 ] && grep -q 'interrupted: .* not started' "$tmp/err" || fail "status $rc: $(cat "$tmp/err")"
 tail -1 "$tmp/many.jsonl" | grep -q '^{"type":"interrupted","left":[1-9][0-9]*}$' || fail "half a sweep looks whole"
 # ... and before the first one, which is said, and leaves alone what earlier runs have written.
 printf 'sweep n 0..19999\nduration 1s\ntopology incast hosts=2 rate=10G\nflow from=0 to=2 size=1K count=10000\nflow from=1 to=2 size=1K count=10000\n' >"$tmp/slow.sim"
@@ -497,7 +497,7 @@ for option in --check "--output=$tmp/slow.jsonl"; do
     kill -INT $pid
     rc=0
     wait $pid || rc=$?
-    [ $rc = 1 ] && grep -q 'interrupted: no run was begun' "$tmp/err" || fail "$option: status $rc: $(cat "$tmp/err")"
+    [ $rc = 1 ] && grep -q 'interrupted: no run was started' "$tmp/err" || fail "$option: status $rc: $(cat "$tmp/err")"
     [ "$(cat "$tmp/slow.jsonl" "$tmp/slow.svg")" = "earlier
 earlier" ] && [ ! -s "$tmp/out" ] || fail "$option: of runs that were not begun there is something"
 done

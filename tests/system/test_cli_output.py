@@ -244,7 +244,7 @@ def measuring():
                               cwd=DATA, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True)
     said = client.stderr.readline()
-    check("nobody listens at 10.0.0.2 port 7472 yet" in said, f"perf without a server: {said}")
+    check("no server listens at 10.0.0.2 port 7472 yet" in said, f"perf without a server: {said}")
     with subprocess.Popen([URNIC, "perf", "--server", "--device", "urn1", "--buffer", "64K"], cwd=DATA,
                           stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         out, err = client.communicate(timeout=30)

@@ -14,7 +14,7 @@
 
 #define PATIENCE_S 10
 
-/* Who turns us away has closed the socket already; what he says comes behind the error. */
+/* A daemon that refuses us has closed the socket already; its answer comes after the error. */
 static int hello_answer(int sock)
 {
     struct ipc_hello theirs;
@@ -30,7 +30,7 @@ static int hello_answer(int sock)
     return n != sizeof(theirs) ? -EPROTO : ipc_hello_check(&theirs);
 }
 
-/* As liburnic says it, but that nobody has time for us. */
+/* The same errors as in liburnic, but -ETIMEDOUT when the daemon has no time for us. */
 static int not_connected(int err)
 {
     if (err == EAGAIN)

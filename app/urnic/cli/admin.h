@@ -13,9 +13,9 @@ struct admin {
     uint32_t id;
 };
 
-/* Connect to the daemon of --socket or the default one, and say hello. 0 or -errno (-ENODEV nobody
- * serves there, -ETIMEDOUT nobody answers, -EPROTO what answers is no urnicd, -EPROTONOSUPPORT one
- * of another version, -EDQUOT it is full, -EACCES, -ENAMETOOLONG); messages are the caller's. Close
+/* Connect to the daemon of --socket or the default one, and say hello. 0 or -errno (-ENODEV no
+ * daemon there, -ETIMEDOUT no answer, -EPROTO another program answers, -EPROTONOSUPPORT a daemon of
+ * another version, -EDQUOT it is full, -EACCES, -ENAMETOOLONG); messages are the caller's. Close
  * it in either case. */
 int admin_open(struct admin *a);
 /* The same, with less patience than 10 s for each step, or more. */

@@ -62,7 +62,7 @@ static int daemon_state(unsigned seconds, char path[PATH_SIZE])
     ipc_socket_path(NULL, path, PATH_SIZE); /* now: it may be gone in a moment */
     int rc = admin_open_within(&a, seconds);
     admin_close(&a);
-    if (rc == -EPROTO) { /* who is ending hangs up, too: is he still there? */
+    if (rc == -EPROTO) { /* a daemon that ends hangs up, too: is it still there? */
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         rc = admin_open_within(&a, seconds);
         admin_close(&a);
@@ -92,7 +92,7 @@ static void daemon_hint(int rc, const char *path)
     else if (rc == -EDQUOT)
         fprintf(stderr,
                 "  The urnicd at %s takes no more connections, of you or at all: end programs of\n"
-                "  yours that use it, or ask its administrator to look who holds them.\n",
+                "  yours that use it, or ask its administrator which programs hold them.\n",
                 path);
     else if (rc == -ENAMETOOLONG)
         fprintf(stderr, "  The path of a socket (--socket, URNIC_SOCKET) has at most %zu octets.\n",

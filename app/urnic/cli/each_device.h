@@ -23,8 +23,8 @@ int each_device(const char *device, const struct each_device *what);
 
 /* From within serve(): it listens. The words are said when all do. */
 void each_device_listens(void);
-/* From within serve(), of a server for one client: it has got one, and nobody needs to listen on
- * the other devices any more. */
+/* From within serve(), for a server of one client: the client is here, stop listening on the other
+ * devices. */
 void each_device_taken(void);
 
 #endif

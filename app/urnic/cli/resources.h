@@ -15,7 +15,7 @@
 struct resources {
     struct urnic_context *ctx; /* the caller's: not closed here */
     struct urnic_pd *pd;
-    struct urnic_channel *channel; /* of cq, not blocking; NULL = nobody waits for events */
+    struct urnic_channel *channel; /* of cq, not blocking; NULL = no events */
     struct urnic_cq *cq;
     struct urnic_mr *mr; /* of all of mem */
     uint8_t *mem;

@@ -20,8 +20,8 @@ struct talk {
     unsigned max_conns, nconns, depth;
     struct urnic_conn **conns;
     bool *gone;              /* per connection: the peer has hung up */
-    bool broken;             /* something was flushed: the rest will never complete */
-    unsigned sent, received; /* completions that nobody has waited for yet */
+    bool broken;             /* a request was flushed: the rest will never complete */
+    unsigned sent, received; /* completions not waited for yet */
     uint32_t shortest;       /* octets of the shortest message received so far */
 };
 

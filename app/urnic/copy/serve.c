@@ -73,7 +73,7 @@ static int open_below(int dir, const char *path, int flags)
     }
 }
 
-/* Until the client has hung up: whoever hangs up first may cut off what was said last. */
+/* Wait until the client has hung up: hanging up first may cut off the last message. */
 static void await_goodbye(struct copy_end *e)
 {
     struct copy_arrival got;
@@ -234,7 +234,7 @@ static int transfer(struct server *s, struct copy_end *e)
     return rc;
 }
 
-/* Accepting has a time limit, which must not run before somebody knocks. */
+/* Accepting has a time limit, which must not run before a client comes. */
 static int wait_for_request(struct server *s)
 {
     struct pollfd fd = {.fd = urnic_listener_fd(s->listener), .events = POLLIN};

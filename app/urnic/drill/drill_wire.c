@@ -278,7 +278,7 @@ static int wire_connect(void *arg, const struct drill_wish *wish, struct drill_p
     struct cm_qp_attr a;
     int rc = find_neighbour(h);
     if (rc < 0) {
-        snprintf(err, size, "nobody answers there (%s)", strerror(-rc));
+        snprintf(err, size, "no answer from there (%s)", strerror(-rc));
         return rc;
     }
     drill_hello_pack(priv, &hello);

@@ -19,8 +19,8 @@ struct drill_host_params {
     const char *server;          /* its name, as scripts say it */
 };
 
-/* Open the port and put the address on it; nobody is asked yet. Fills *wire, whose functions are
- * good until the host is closed; the texts of *p stay the caller's, and must last as long. 0, or
+/* Open the port and put the address on it; sends nothing yet. The functions of *wire are good until
+ * the host is closed; the texts of *p stay the caller's and must last as long. 0, or
  * -errno (of io_open; -ENOMEM, -EIO no random numbers; those of net_addr_add) with a text in err,
  * which may be empty. */
 int drill_host_open(const struct drill_host_params *p, struct drill_host **out,

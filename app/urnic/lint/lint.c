@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic lint`: which rules does a capture's traffic break, and who broke them?
+ * `urnic lint`: which rules does a capture's traffic break, and which end broke them?
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -264,7 +264,7 @@ static int judge(struct run *run, struct capread *cap)
     return status;
 }
 
-/* The page is begun when there is a capture: one of before isn't lost to a wrong name. */
+/* The page is opened after the capture, so a wrong name of a capture doesn't cost an older page. */
 static int report(const struct options *o)
 {
     struct capread *cap;

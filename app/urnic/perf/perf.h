@@ -59,7 +59,7 @@ struct perf_qp {
     uint64_t posted, completed; /* send side, work requests */
     uint64_t at;                /* walks through the working set */
     bool established;
-    unsigned refused;       /* client: how often nobody listened */
+    unsigned refused;       /* client: how often there was no listener */
     volatile uint8_t *pong; /* server, WRITE latency: where the ping arrives */
     uint8_t expect;
     struct perf_qp *next, *next_acting;

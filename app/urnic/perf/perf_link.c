@@ -12,7 +12,7 @@
 
 #define SERVER_NS  5000000000ull /* so long a server may take until it listens */
 #define AGAIN_MS   100
-#define NO_SERVICE 8 /* the reason of a rejection: nobody listens on the port */
+#define NO_SERVICE 8 /* the reason of a rejection: no listener on the port */
 
 int perf_end_init(struct perf_end *e, const char *device, uint64_t size, int cqe,
                   enum perf_wait wait)
@@ -182,14 +182,14 @@ static int step(struct perf_end *e, struct perf_qp *q, const struct urnic_cm_eve
     }
 }
 
-/* Whether to try once more: when both ends are started together, the server may listen later. */
-static bool await_server(struct perf_qp *q, const struct perf_options *o, uint64_t begun)
+/* Try once more? When both ends start together, the server may listen later. */
+static bool await_server(struct perf_qp *q, const struct perf_options *o, uint64_t since)
 {
-    uint64_t waited = cli_now() - begun;
+    uint64_t waited = cli_now() - since;
     if (waited >= SERVER_NS || cli_stop)
         return false;
     if (q->refused++ == 0)
-        fprintf(stderr, "nobody listens at %s port %u yet\n", o->host, o->port);
+        fprintf(stderr, "no server listens at %s port %u yet\n", o->host, o->port);
     perf_qp_destroy(q);
     poll(NULL, 0, AGAIN_MS);
     return true;
@@ -222,7 +222,7 @@ int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
 {
     struct sockaddr_storage to;
     struct perf_qp *at = q;
-    unsigned begun = 0, done = 0;
+    unsigned started = 0, done = 0;
     uint64_t now = cli_now();
     int rc = to_sockaddr(o->host, o->port, &to);
     if (rc < 0) {
@@ -231,8 +231,8 @@ int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
     }
     while (rc == 0 && done < n) {
         /* One alone, until the server is known to be there. */
-        while (begun < n && begun - done < (e->met ? PERF_CONNECT_WIDE : 1) && rc == 0)
-            rc = start(e, &q[begun++], &to);
+        while (started < n && started - done < (e->met ? PERF_CONNECT_WIDE : 1) && rc == 0)
+            rc = start(e, &q[started++], &to);
         struct urnic_cm_event ev = {0};
         if (rc == 0)
             rc = perf_cm_event(e, &ev, PERF_CONNECT_MS);
@@ -245,7 +245,7 @@ int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
             done++;
             rc = 0;
         } else if (rc == -ECONNREFUSED && !e->met && await_server(q, o, now)) {
-            begun = 0;
+            started = 0;
             rc = 0;
         }
     }
@@ -276,7 +276,7 @@ void perf_idle(struct perf_end *e)
     if (poll(fds, 2, 100) > 0 && fds[0].revents &&
         urnic_get_cq_event(e->res.channel, &cq, &context) == 0)
         urnic_ack_cq_events(cq, 1);
-    urnic_req_notify_cq(e->res.cq, false); /* whoever calls polls once more */
+    urnic_req_notify_cq(e->res.cq, false); /* the caller polls once more */
 }
 
 int perf_post(struct perf_end *e, struct perf_qp *q, const struct perf_options *o, uint64_t size,

@@ -61,10 +61,10 @@ static int drain_some(struct pipeline *p, uint64_t *messages)
 /* Let what is under way finish: the next size begins with empty queues. */
 static int drain_all(struct pipeline *p, struct perf_qp *q)
 {
-    const uint64_t unit = p->o->signal_every, begun = cli_now();
+    const uint64_t unit = p->o->signal_every, since = cli_now();
     uint64_t outstanding = 1, messages = 0;
     p->stop = true;
-    while (outstanding && cli_now() - begun < STALL_NS) {
+    while (outstanding && cli_now() - since < STALL_NS) {
         int n = drain_some(p, &messages);
         if (n < 0)
             return n;
@@ -152,7 +152,7 @@ static void summarise(uint32_t *sample, unsigned n, struct perf_result *r)
  */
 static int wait_completion(struct perf_end *e, struct perf_qp *q, bool recv)
 {
-    uint64_t begun = 0;
+    uint64_t since = 0;
     for (unsigned spins = 0;; spins++) {
         struct urnic_wc wc[16];
         bool seen = false;
@@ -172,8 +172,8 @@ static int wait_completion(struct perf_end *e, struct perf_qp *q, bool recv)
         perf_idle(e);
         if (spins % 1024 == 1023) {
             uint64_t now = cli_now();
-            begun = begun ? begun : now;
-            if (now - begun > STALL_NS)
+            since = since ? since : now;
+            if (now - since > STALL_NS)
                 return -ETIMEDOUT;
         }
     }
@@ -181,14 +181,14 @@ static int wait_completion(struct perf_end *e, struct perf_qp *q, bool recv)
 
 static int wait_octet(struct perf_end *e, const volatile uint8_t *at, uint8_t value)
 {
-    uint64_t begun = 0;
+    uint64_t since = 0;
     for (unsigned spins = 0; *at != value; spins++) {
         if (e->wait != PERF_SPIN)
             perf_idle(e);
         if (spins % 4096 == 4095) {
             uint64_t now = cli_now();
-            begun = begun ? begun : now;
-            if (now - begun > STALL_NS)
+            since = since ? since : now;
+            if (now - since > STALL_NS)
                 return -ETIMEDOUT;
         }
     }

@@ -44,7 +44,7 @@ struct job {
     uint32_t shard, shards;
     bool list, check, quiet;
     bool cut;      /* Ctrl-C has ended the latest run early */
-    uint32_t left; /* runs that were not begun for it */
+    uint32_t left; /* runs not started because of it */
 };
 
 /* ---- the scenario ---- */
@@ -141,14 +141,14 @@ static int parse(const struct job *j, uint32_t point, struct sim_scenario *s)
 /* ---- running ---- */
 
 struct bar {
-    uint64_t begun, drawn;
+    uint64_t start, drawn;
     bool tty, quiet, shown;
 };
 
 static void draw(struct bar *b, const struct sim *sim, bool last, bool cut)
 {
     uint64_t now = cli_now();
-    double wall = (double)(now - b->begun) / 1e9;
+    double wall = (double)(now - b->start) / 1e9;
     if (b->quiet || (!last && now - b->drawn < (b->tty ? 100000000u : 5000000000u)) ||
         (last && !b->shown))
         return;
@@ -174,9 +174,9 @@ static void draw(struct bar *b, const struct sim *sim, bool last, bool cut)
 /* To the end, or to Ctrl-C. */
 static void run(struct job *j, struct sim *sim, double *wall)
 {
-    struct bar b = {.begun = cli_now(), .tty = isatty(STDERR_FILENO), .quiet = j->quiet};
+    struct bar b = {.start = cli_now(), .tty = isatty(STDERR_FILENO), .quiet = j->quiet};
     uint64_t step = sim_end(sim) / SLICES + 1, until = 0;
-    b.drawn = b.begun;
+    b.drawn = b.start;
     bool goes_on;
     do {
         until += step;
@@ -184,7 +184,7 @@ static void run(struct job *j, struct sim *sim, double *wall)
         goes_on = sim_run(sim, until);
     } while (goes_on && !cli_stop);
     j->cut = goes_on;
-    *wall = (double)(cli_now() - b.begun) / 1e9;
+    *wall = (double)(cli_now() - b.start) / 1e9;
     draw(&b, sim, true, goes_on);
 }
 
@@ -198,7 +198,7 @@ static const char *no_curve(const struct sim *sim, unsigned drawn)
                       : "no more are simulated";
 }
 
-/* Measured rates that found no curve to lie over: whoever looks at the picture shall know. */
+/* Say which measured rates have no simulated curve, since the picture doesn't show them. */
 static int missed_points(const struct job *j, const struct sim *sim)
 {
     unsigned drawn = sim_out_points_drawn(sim, &j->points);
@@ -298,7 +298,7 @@ static int close_output(const struct job *j, FILE *out)
 {
     if (!out)
         return CLI_OK;
-    bool failed = ferror(out); /* before: by now nobody knows why */
+    bool failed = ferror(out); /* failed before the flush: the reason is lost */
     int rc = fflush(out) ? errno : 0;
     if (out != stdout && fclose(out) && !rc)
         rc = errno;
@@ -340,8 +340,8 @@ static int interrupted(const struct job *j)
 {
     if (!j->cut && !j->left)
         return CLI_OK;
-    cli_error("interrupted: %s, %u not begun",
-              j->cut ? "the last run isn't whole" : "all runs that were begun are whole", j->left);
+    cli_error("interrupted: %s, %u not started",
+              j->cut ? "the last run isn't whole" : "all started runs are whole", j->left);
     return CLI_FAIL;
 }
 
@@ -416,7 +416,7 @@ static int all(struct job *j, struct sim_scenario *s)
     int status = check_runs(j, s);
     uint32_t points = s->points;
     if (!status && cli_stop) { /* an earlier output shall not go for nothing */
-        cli_error("interrupted: no run was begun");
+        cli_error("interrupted: no run was started");
         status = CLI_FAIL;
     }
     if (status || j->check)

@@ -18,7 +18,7 @@ int sim_csv_open(struct sim_csv *csv);
 void sim_csv_add(struct sim_csv *csv, struct sim *sim, uint32_t point);
 /* NULL is fine. */
 bool sim_csv_is_stdout(const struct sim_csv *csv);
-/* End the file, if it has been begun, and free. 0, or -errno: it is not whole. NULL is fine. */
+/* End the file, if there is one, and free. 0, or -errno: it is not whole. NULL is fine. */
 int sim_csv_close(struct sim_csv *csv);
 
 #endif

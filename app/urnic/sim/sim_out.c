@@ -329,7 +329,7 @@ static void fill(struct page *p, const struct sim *sim, const struct sim_points 
     add_sizes(p, "Slowdown by flow size", "slowdown", n, x, slow);
 }
 
-/* Nobody shall take what there is for what was asked for. */
+/* Say that the results are not those of the whole run. */
 static void say_cut(struct page *p, const struct sim *sim)
 {
     char at[32];

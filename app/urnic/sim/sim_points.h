@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rates that somebody else has measured, to be drawn over simulated ones: the "sample" lines of
+ * Measured rates to draw over simulated ones: the "sample" lines of
  * `urnic sim -o`, which scripts/live writes too.
  */
 #ifndef URNIC_SIM_POINTS_H

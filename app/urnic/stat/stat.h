@@ -36,8 +36,8 @@ uint64_t stat_drops(const struct stat_counters *c);
 int stat_qps(struct admin *a, const char *device, uint32_t qpn, struct stat_qps *out);
 void stat_free_qps(struct stat_qps *q);
 
-/* Print who has what on all devices, or on this one: as text, or a JSON object for each device. 0
- * or -errno: -ENODEV no such device, -ENOTSUP an older daemon. */
+/* Print each program's objects on all devices, or on this one: as text, or a JSON object for each
+ * device. 0 or -errno: -ENODEV no such device, -ENOTSUP an older daemon. */
 int stat_processes(struct admin *a, const char *device, bool as_json);
 
 /* What a counter means, in one line: a constant, or written into buf. Without a text of its own it

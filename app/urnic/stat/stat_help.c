@@ -85,7 +85,7 @@ static const struct {
     {"rp_cnp_ignored", "Congestion notification packets that slowed none."},
     {"rp_cnp_unearned", "Congestion notification packets for what was not sent."},
     {"roce_slow_restart", "Rates cut for a loss."},
-    {"roce_slow_restart_cnps", "Rates begun anew after silence."},
+    {"roce_slow_restart_cnps", "Rates started again after silence."},
     {"roce_adp_retrans", "Retransmissions by the adaptive timer."},
     {"roce_adp_retrans_to", "Time-outs of the adaptive timer."},
     {"tx_probe", "Probes sent for a lost tail."},

@@ -212,7 +212,7 @@ static unsigned send_due(struct bump_half *h, struct io_slot *slot, unsigned roo
     return n;
 }
 
-/* Nobody is there to send to: what was lent is given back, what was due is forgotten. */
+/* The other port is down: give back lent frames, forget frames that are due. */
 static unsigned discard(struct bump_half *h, uint64_t now)
 {
     unsigned n = h->have - h->at, due = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A bump in the wire: two ports, and everything that comes in at one goes out at the other, in
- * order and unchanged, unless a judge says otherwise. It has no address, answers nobody and learns
+ * order and unchanged, unless a judge says otherwise. It has no address, answers nothing and learns
  * nothing: neither end can tell that it is there.
  *
  * A frame is copied once, from the receiving port's room into the sending port's. When the port it

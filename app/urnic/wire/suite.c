@@ -152,15 +152,15 @@ static void end_commands(struct runner *s)
 
 /* ---- a case ---- */
 
-static void untested(struct runner *s, const char *why, const struct suite_child *who)
+static void untested(struct runner *s, const char *why, const struct suite_child *child)
 {
     char line[80] = "";
-    if (who && who->n) { /* the last line that it said */
-        const char *end = who->said + who->n;
-        while (end > who->said && end[-1] == '\n')
+    if (child && child->n) { /* the last line that it said */
+        const char *end = child->said + child->n;
+        while (end > child->said && end[-1] == '\n')
             end--;
         const char *begin = end;
-        while (begin > who->said && begin[-1] != '\n')
+        while (begin > child->said && begin[-1] != '\n')
             begin--;
         snprintf(line, sizeof(line), ": %.*s", (int)(end - begin), begin);
     }
@@ -185,7 +185,7 @@ static int start(struct runner *s, struct suite_child *c, const char *command)
 static bool traffic(struct runner *s)
 {
     const struct suite_options *o = s->opt;
-    /* A client on the other side may do: what counts is who sends what. */
+    /* A client on the other side may do: the case depends on the sender only. */
     int from = o->client[s->c->from] ? s->c->from : !s->c->from;
 
     if (o->server[!from]) {
@@ -251,7 +251,7 @@ static int one(struct runner *s)
 
 static int all(struct runner *s)
 {
-    unsigned begun = 0;
+    unsigned ran = 0;
     if (!pump(s, LINKS, LINK_NS)) {
         cli_error("the links did not come up: %s is %s, %s is %s", s->bump->port[0]->spec,
                   s->bump->half[1].out_up ? "up" : "down", s->bump->port[1]->spec,
@@ -265,13 +265,13 @@ static int all(struct runner *s)
         if (!s->opt->quiet)
             fprintf(stderr, "%s%2u/%u %-14s%s", isatty(STDERR_FILENO) ? "\r\033[K" : "", i + 1,
                     suite_ncases, s->c->name, isatty(STDERR_FILENO) ? "" : "\n");
-        begun++;
+        ran++;
         if (one(s))
             return CLI_FAIL;
     }
     if (!s->opt->quiet && isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
-    if (!begun) {
+    if (!ran) {
         cli_error("--only: no case has '%s' in its name; --list names them", s->opt->only);
         return CLI_USAGE;
     }

@@ -44,7 +44,7 @@ int suite_child_start(struct suite_child *c, const char *command, char *const en
     }
     if (pid == 0)
         become(command, environment, fd[1]);
-    setpgid(pid, pid); /* whoever comes first */
+    setpgid(pid, pid); /* in parent and child: either may be first */
     close(fd[1]);
     fcntl(fd[0], F_SETFL, O_NONBLOCK);
     c->pid = pid;

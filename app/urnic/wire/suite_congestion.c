@@ -91,8 +91,8 @@ static void check_scope(struct suite_run *r, const struct point *table, unsigned
                         : "an interval for each");
 }
 
-/* Who gets marked packets, and the CNPs for them: by queue pair, and of all. Returns how many queue
- * pairs there are. */
+/* Count marked packets, and the CNPs for them, by queue pair and in total. Returns the number of
+ * queue pairs. */
 static unsigned find_points(const struct suite_run *r, struct point table[QPAIRS],
                             struct point *all)
 {

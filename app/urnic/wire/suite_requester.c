@@ -306,14 +306,14 @@ void suite_check_rnr(struct suite_run *r)
 /* ns for the packets from +first to before +last, as they came. 0 = they didn't all come. */
 static uint64_t time_of(const struct suite_run *r, int32_t first, int32_t last)
 {
-    uint64_t begun = 0;
+    uint64_t since = 0;
     for (uint32_t i = 0; i < r->trace->n; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         int32_t rel = suite_rel(&r->flow, p->psn);
         if (suite_request(&r->flow, p) && rel == first)
-            begun = p->at;
-        else if (suite_request(&r->flow, p) && rel == last && begun)
-            return p->at > begun ? p->at - begun : 1;
+            since = p->at;
+        else if (suite_request(&r->flow, p) && rel == last && since)
+            return p->at > since ? p->at - since : 1;
     }
     return 0;
 }

@@ -162,7 +162,7 @@ static const struct suite_conn *conn_of(const struct suite_trace *t, enum fault_
     return NULL;
 }
 
-/* Nobody has announced it: who gets responses with PSNs of these requests? */
+/* No CM message announced it: which queue pair gets responses with PSNs of these requests? */
 static uint32_t guess_back(const struct suite_flow *f)
 {
     struct tally table[CANDIDATES];
@@ -180,17 +180,17 @@ static uint32_t guess_back(const struct suite_flow *f)
 /* The PSN space of the flow: where it begins and how far it goes. */
 static void measure(struct suite_flow *f)
 {
-    bool begun = f->conn != NULL;
-    if (begun)
+    bool known = f->conn != NULL;
+    if (known)
         f->base = f->conn->psn[f->dir];
     f->highest = -1;
     for (uint32_t i = 0; i < f->t->n; i++) {
         const struct suite_pkt *p = &f->t->pkt[i];
         if (!suite_request(f, p))
             continue;
-        if (!begun)
+        if (!known)
             f->base = p->psn;
-        begun = true;
+        known = true;
         int32_t rel = suite_rel(f, p->psn);
         f->highest = rel > f->highest ? rel : f->highest;
     }

@@ -76,9 +76,9 @@ static unsigned watch(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t le
 
 static void forward(struct wire_job *j)
 {
-    struct wire_ticker t = {.on = !j->quiet && isatty(STDERR_FILENO), .at = j->begun};
-    uint64_t end = j->ns ? j->begun + j->ns : UINT64_MAX;
-    uint64_t now = j->begun;
+    struct wire_ticker t = {.on = !j->quiet && isatty(STDERR_FILENO), .at = j->start};
+    uint64_t end = j->ns ? j->start + j->ns : UINT64_MAX;
+    uint64_t now = j->start;
     while (!cli_stop && now < end) {
         if (bump_round(&j->bump, now) == 0) {
             uint64_t until = t.on && t.at + 1000000000u < end ? t.at + 1000000000u : end;
@@ -96,11 +96,11 @@ static void forward_by_rules(struct wire_job *j)
     j->bump.pace.never = j->poll;
     j->bump.judge = j->capture.w ? watch : j->fault ? obey : NULL;
     j->bump.arg = j->capture.w ? (void *)j : (void *)j->fault;
-    j->begun = cli_now();
+    j->start = cli_now();
     if (!j->quiet)
         fprintf(stderr, "forwarding %s <-> %s\n", j->port[0], j->port[1]);
     forward(j);
-    double seconds = (double)(cli_now() - j->begun) / 1e9;
+    double seconds = (double)(cli_now() - j->start) / 1e9;
     if (!j->quiet)
         wire_summary(j, seconds);
     if (j->json)

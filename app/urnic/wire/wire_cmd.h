@@ -20,7 +20,7 @@ struct wire_job {
     struct bump bump;
     struct fault *fault; /* NULL = no rules */
     struct wire_capture capture;
-    uint64_t begun;
+    uint64_t start;
 };
 
 /* Rates of the last second, on a terminal. */

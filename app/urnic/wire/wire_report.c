@@ -15,7 +15,7 @@ void wire_tick(struct wire_ticker *t, const struct wire_job *j, uint64_t now)
         return;
     double s = (double)(now - t->at) / 1e9;
     uint64_t faults = 0;
-    fprintf(stderr, "\r%5.0f s", (double)(now - j->begun) / 1e9);
+    fprintf(stderr, "\r%5.0f s", (double)(now - j->start) / 1e9);
     for (unsigned d = 0; d < BUMP_DIRS; d++) {
         const struct bump_counters *c = &j->bump.half[d].count;
         char rate[32];
@@ -70,7 +70,7 @@ void wire_summary(const struct wire_job *j, double seconds)
             fprintf(stderr, "  port %c: the link is %s, %llu changes\n", 'A' + (int)i,
                     link.up ? "up" : "down", (unsigned long long)link.changes);
     }
-    if (!j->fault || !fault_rules(j->fault)) /* nobody has looked at packets */
+    if (!j->fault || !fault_rules(j->fault)) /* no rule looked at packets */
         return;
     struct fault_stats s;
     fault_stats(j->fault, &s);
@@ -135,7 +135,7 @@ static json_t *rules_json(const struct fault *f)
     return list;
 }
 
-/* null: nobody has counted. */
+/* null: not counted. */
 static json_t *count_json(bool counted, uint64_t n)
 {
     return counted ? json_integer((json_int_t)n) : json_null();
