@@ -34,19 +34,30 @@ static uint32_t permute(const struct qpn_map *m, uint32_t v, bool back)
     return h << low | l;
 }
 
+static void map_init(struct qpn_map *m, const uint64_t key[2], unsigned clear, unsigned clear_bits,
+                     uint32_t max_slots)
+{
+    *m = (struct qpn_map){
+        .round_key = {(uint32_t)key[0], (uint32_t)(key[0] >> 32), (uint32_t)key[1],
+                      (uint32_t)(key[1] >> 32)},
+        .clear = (uint16_t)clear,
+        .free_bits = (uint8_t)(QPN_BITS - clear_bits),
+        .slot_bits = 1,
+    };
+    while (m->slot_bits < m->free_bits && (1u << m->slot_bits) < max_slots)
+        m->slot_bits++;
+}
+
 void qpn_map_init(struct qpn_map *m, const uint64_t key[2], unsigned worker, unsigned worker_bits,
                   uint32_t max_slots)
 {
-    m->round_key[0] = (uint32_t)key[0];
-    m->round_key[1] = (uint32_t)(key[0] >> 32);
-    m->round_key[2] = (uint32_t)key[1];
-    m->round_key[3] = (uint32_t)(key[1] >> 32);
-    m->worker = (uint8_t)worker;
-    m->worker_bits = (uint8_t)worker_bits;
-    m->free_bits = (uint8_t)(worker_bits ? QPN_BITS - 1 - worker_bits : QPN_BITS);
-    m->slot_bits = 1;
-    while (m->slot_bits < m->free_bits && (1u << m->slot_bits) < max_slots)
-        m->slot_bits++;
+    map_init(m, key, worker, worker_bits > 0 ? 1 + worker_bits : 0, max_slots);
+}
+
+void qpn_map_init_block(struct qpn_map *m, const uint64_t key[2], unsigned block,
+                        uint32_t max_slots)
+{
+    map_init(m, key, QPN_BLOCKS | block, QPN_BITS - QPN_BLOCK_BITS, max_slots);
 }
 
 uint32_t qpn_lives(const struct qpn_map *m)
@@ -58,14 +69,18 @@ uint32_t qpn_make(const struct qpn_map *m, uint32_t slot, uint32_t life)
 {
     uint32_t dense = (life & (qpn_lives(m) - 1)) << m->slot_bits | slot;
     uint32_t qpn = permute(m, dense, false);
-    if (m->worker_bits)
-        qpn |= (uint32_t)m->worker << m->free_bits;
+    if (m->free_bits < QPN_BITS)
+        qpn |= (uint32_t)m->clear << m->free_bits;
     return qpn <= WIRE_QPN_GSI || qpn == WIRE_QPN_MULTICAST ? 0 : qpn;
 }
 
 uint32_t qpn_slot(const struct qpn_map *m, uint32_t qpn, unsigned *worker)
 {
     uint32_t dense = permute(m, qpn & ((1u << m->free_bits) - 1), true);
-    *worker = m->worker_bits ? qpn_worker(qpn, m->worker_bits) : m->worker;
+    uint32_t clear = (qpn & WIRE_QPN_MASK) >> m->free_bits;
+    if (m->free_bits == QPN_BLOCK_BITS)
+        *worker = clear != m->clear;
+    else
+        *worker = m->free_bits < QPN_BITS ? clear : m->clear;
     return dense & ((1u << m->slot_bits) - 1);
 }

@@ -8,20 +8,26 @@
  * a device of several engines the first bits say in clear which engine a number belongs to, so that
  * a frame finds it without a secret, and in the kernel:
  *
- *     23                      0: an engine of the daemon; 1: kept for engines of programs
- *     22 .. 23 - worker_bits  the worker, of those of the daemon
- *     the rest                permuted
+ *     bit                     of an engine of the daemon      of an engine of a program
+ *     23                      0                               1
+ *     then                    the worker, worker_bits bits    the block, 10 bits: 22 .. 13
+ *     the rest                permuted                        permuted: 12 .. 0
+ *
+ * A program may have several blocks. The daemon draws them at random and gives each a key of its
+ * own, so a peer that knows one number of a block must still guess 13 bits of the next.
  */
 #ifndef URNIC_QPN_H
 #define URNIC_QPN_H
 
 #include <stdint.h>
 
-#define QPN_BITS 24u
+#define QPN_BITS       24u
+#define QPN_BLOCKS     1024u /* of programs */
+#define QPN_BLOCK_BITS 13u   /* permuted in each */
 
 struct qpn_map {
     uint32_t round_key[4];
-    uint8_t worker, worker_bits;
+    uint16_t clear;    /* the first bits, or the worker if there are none */
     uint8_t free_bits; /* that are permuted */
     uint8_t slot_bits;
 };
@@ -37,11 +43,25 @@ static inline unsigned qpn_worker(uint32_t qpn, unsigned worker_bits)
  * worker_bits: 0 to 4. */
 void qpn_map_init(struct qpn_map *m, const uint64_t key[2], unsigned worker, unsigned worker_bits,
                   uint32_t max_slots);
+/* Numbers of a block (0 to QPN_BLOCKS - 1), for at most max_slots queue pairs, 1 << QPN_BLOCK_BITS
+ * of them if more; `key`: the block's, secret. */
+void qpn_map_init_block(struct qpn_map *m, const uint64_t key[2], unsigned block,
+                        uint32_t max_slots);
+
+/* The block that a number belongs to; QPN_BLOCKS: none, it is one of the daemon's engines, or
+ * 0xFFFFFF. */
+static inline unsigned qpn_block(uint32_t qpn)
+{
+    qpn &= 0xFFFFFFu;
+    return qpn >> 23 && qpn != 0xFFFFFFu ? qpn >> QPN_BLOCK_BITS & (QPN_BLOCKS - 1) : QPN_BLOCKS;
+}
+
 /* The number of a slot's life; 0 when this life must be skipped. Lives wrap: see qpn_lives. */
 uint32_t qpn_make(const struct qpn_map *m, uint32_t slot, uint32_t life);
 /* How many lives a slot has before they wrap. */
 uint32_t qpn_lives(const struct qpn_map *m);
-/* The slot that a number belongs to, and its worker (qpn_worker). */
+/* The slot that a number belongs to, and its worker (qpn_worker). In a block's map the number must
+ * be of the block (qpn_block), and the worker is 0. */
 uint32_t qpn_slot(const struct qpn_map *m, uint32_t qpn, unsigned *worker);
 
 #endif

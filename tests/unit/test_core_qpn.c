@@ -71,6 +71,49 @@ START_TEST(sec_08_keyed)
 }
 END_TEST
 
+/* Each number of a block occurs once, names the block in clear, and leads back; two keys or blocks
+ * permute otherwise. */
+START_TEST(sec_08_blocks_of_programs)
+{
+    static const unsigned blocks[] = {0, 1, 511, 1022, 1023};
+    static const uint64_t other[2] = {5, 6};
+    uint8_t *seen = calloc(1, 1 << 24);
+    for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+        struct qpn_map m, o;
+        unsigned wrong = 0, none = 0, same = 0, w;
+        qpn_map_init_block(&m, key, blocks[i], 1024);
+        qpn_map_init_block(&o, other, blocks[i], 1024);
+        ck_assert_uint_eq(qpn_lives(&m), 8);
+        for (uint32_t life = 0; life < 8; life++) {
+            for (uint32_t slot = 0; slot < 1024; slot++) {
+                uint32_t q = qpn_make(&m, slot, life);
+                none += q == 0;
+                if (q == 0)
+                    continue;
+                wrong += seen[q] || q >> 13 != (1024 | blocks[i]) || qpn_block(q) != blocks[i] ||
+                         qpn_slot(&m, q, &w) != slot || w != 0;
+                same += q == qpn_make(&o, slot, life);
+                seen[q] = 1;
+            }
+        }
+        ck_assert_uint_eq(wrong, 0);
+        ck_assert_uint_eq(none, blocks[i] == 1023); /* 0xFFFFFF: HDR-07 */
+        ck_assert_uint_lt(same, 20);
+        (void)qpn_slot(&m, 0x801000 ^ (blocks[i] ^ 2) << 13, &w);
+        ck_assert_uint_eq(w, 1); /* another block's */
+        /* As many slots as there are numbers: one life each. */
+        qpn_map_init_block(&m, key, blocks[i], 100000);
+        ck_assert_uint_eq(qpn_lives(&m), 1);
+    }
+    free(seen);
+    ck_assert_uint_eq(qpn_block(0), QPN_BLOCKS);
+    ck_assert_uint_eq(qpn_block(0x7FFFFF), QPN_BLOCKS);
+    ck_assert_uint_eq(qpn_block(0x800000), 0);
+    ck_assert_uint_eq(qpn_block(0xFFFFFE), 1023);
+    ck_assert_uint_eq(qpn_block(0xFFFFFF), QPN_BLOCKS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("qpn");
@@ -78,6 +121,7 @@ int main(void)
     tcase_set_timeout(c, 20);
     tcase_add_test(c, sec_08_a_permutation);
     tcase_add_test(c, sec_08_widths);
+    tcase_add_test(c, sec_08_blocks_of_programs);
     tcase_add_test(c, sec_08_keyed);
     suite_add_tcase(s, c);
     return unit_run(s);
