@@ -101,10 +101,16 @@ int channel_grow(struct io_port *io, struct channel_memory *m);
  * to do. */
 bool channel_grown(struct io_port *io);
 
-/* The metadata of the i-th lent frame, 0 being the oldest: what the other end has said. */
+/* The metadata of the i-th lent frame, 0 being the oldest: what the other end has said. The switch
+ * says a frame's flags (IO_RX_*), and they are in the program's io_frame, too. */
 uint32_t channel_rx_meta(const struct io_port *io, unsigned i);
 /* Set those of the i-th slot of the last tx_reserve; else they are 0. */
 void channel_tx_meta(struct io_port *io, unsigned i, uint32_t meta);
+
+/* A place behind all frames that the other end has sent so far. */
+uint64_t channel_rx_mark(const struct io_port *io);
+/* Have all frames before that place been given back? Also true when the channel is over. */
+bool channel_rx_passed(const struct io_port *io, uint64_t mark);
 
 /* Frames that the other end hasn't given back yet; at most the slots. */
 uint32_t channel_tx_waiting(const struct io_port *io);

@@ -86,6 +86,7 @@ int channel_open(enum channel_side side, struct channel_memory *m, int event, ui
     snprintf(p->io.spec, sizeof(p->io.spec), "channel:%s",
              side == CHANNEL_SWITCH ? "switch" : "program");
     p->side = side;
+    p->flags_mask = side == CHANNEL_PROGRAM ? IO_RX_IP_CSUM_OK | IO_RX_ICRC_OK : 0;
     p->up = true;
     p->lent = lent;
     p->memory = *m;

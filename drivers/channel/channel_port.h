@@ -25,12 +25,14 @@ struct channel_ring {
     uint32_t cur;   /* next slot that we look at */
     uint32_t limit; /* slots from cur up to here are ours, as far as we have looked */
     uint32_t done;  /* receiving: the slots before this one have been given back */
+    uint64_t all;   /* ... how many, since the port was opened */
 };
 
 struct channel_port {
     struct io_port io; /* first member */
     enum channel_side side;
     enum channel_fault fault;
+    uint32_t flags_mask; /* of the metadata: a lent frame's flags */
     bool up;
 
     struct channel_ring rx, tx;

@@ -10,6 +10,7 @@
 /* Give back all slots before `end`. */
 static void rx_give_back(struct channel_port *p, uint32_t end)
 {
+    p->rx.all += end - p->rx.done;
     p->rx.done = end;
     atomic_store_explicit(&channel_index(&p->rx)->cons, end, memory_order_release);
 }
@@ -48,6 +49,7 @@ static bool rx_move(struct channel_port *p)
     p->lent = p->next_lent;
     p->next_lent = lent; /* freed by channel_grown */
     p->lent_head = p->lent_tail = 0;
+    p->rx.all++; /* the slot that said so */
     p->rx_moved = true;
     p->counters.moved_rx++;
     return true;
@@ -86,7 +88,8 @@ unsigned channel_rx_peek(struct io_port *io, struct io_frame *frames, unsigned m
             rx_skip(p);
             continue;
         }
-        frames[n++] = (struct io_frame){.data = channel_data(s), .len = d.len};
+        frames[n++] = (struct io_frame){
+            .data = channel_data(s), .len = d.len, .flags = d.meta & p->flags_mask};
         r->cur++;
         p->lent[p->lent_head++ & (r->size - 1)] = (struct channel_lent){r->cur, d.meta};
         octets += d.len;
@@ -111,4 +114,28 @@ uint32_t channel_rx_meta(const struct io_port *io, unsigned i)
 {
     const struct channel_port *p = (const struct channel_port *)io;
     return p->lent[(p->lent_tail + i) & (p->rx.size - 1)].meta;
+}
+
+/* What a producer says it has filled behind `done`, as far as it can be. */
+static uint32_t rx_filled(const struct channel_index *at, uint32_t done, uint32_t size)
+{
+    uint32_t n = atomic_load_explicit(&at->prod, memory_order_acquire) - done;
+    return n <= size ? n : 0;
+}
+
+uint64_t channel_rx_mark(const struct io_port *io)
+{
+    const struct channel_port *p = (const struct channel_port *)io;
+    uint64_t mark = p->rx.all + rx_filled(channel_index(&p->rx), p->rx.done, p->rx.size);
+    if (p->next.base && !p->rx_moved) {
+        const struct channel_head *head = (const struct channel_head *)(const void *)p->next.base;
+        mark += rx_filled(&head->to[p->side], 0, p->next.slots);
+    }
+    return mark;
+}
+
+bool channel_rx_passed(const struct io_port *io, uint64_t mark)
+{
+    const struct channel_port *p = (const struct channel_port *)io;
+    return p->fault || p->rx.all >= mark;
 }

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The switch of a device: frames between its port, the engine of the daemon, and channels, behind
+ * which engines of programs are (drivers/channel).
+ *
+ *     frames from the port or from the device itself
+ *         switch_rx gives those of programs to their channels; the daemon's engine gets the rest
+ *     frames from channels
+ *         switch_tx checks each and puts it into a slot that the port has lent, or into another
+ *         channel. What is for the daemon's engine is in a slot too, with the device's own MAC
+ *
+ * A frame to a program whose ring is full is lost and counted (channel_drops). A frame from a
+ * program waits in its ring until the port has a slot.
+ *
+ * On the device's worker, all of it.
+ */
+#ifndef NIC_SWITCH_H
+#define NIC_SWITCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "blocks.h"
+#include "wire.h"
+
+#define SWITCH_ADDRS  64u /* addresses of a device, at most */
+#define SWITCH_GROUPS 256u
+
+/* What the switch counts: name, and what it means. */
+#define SWITCH_COUNTERS(X)                                                                         \
+    X(channel_rx_frames)    /* given to channels */                                                \
+    X(channel_tx_frames)    /* taken from channels and passed on */                                \
+    X(channel_inside)       /* ... of these, to another channel */                                 \
+    X(channel_group_copies) /* of datagrams to groups, for channels */                             \
+    X(channel_drops)        /* lost: the program's ring was full */                                \
+    X(channel_group_drops)  /* copies left out: too many in one round */                           \
+    /* refused, from programs: */                                                                  \
+    X(channel_bad_frame)  /* not RoCEv2, or lengths that don't agree */                            \
+    X(channel_bad_source) /* an address that isn't the device's */                                 \
+    X(channel_bad_vlan)   /* a VLAN tag that isn't the device's, or none */                        \
+    X(channel_bad_dest)   /* a multicast MAC without its group, or the other way round */          \
+    X(channel_bad_qpn)    /* to QP0 or QP1 */                                                      \
+    X(channel_bad_srcqp)  /* a datagram from a queue pair that isn't the program's */              \
+    X(channel_bad_qkey)   /* a datagram with a controlled Q_Key (KEY-08) */                        \
+    X(channel_bad_index)  /* channels given up: an index was a lie */
+
+enum switch_counter {
+#define X(name) SWITCH_C_##name,
+    SWITCH_COUNTERS(X)
+#undef X
+        SWITCH_COUNTER_MAX
+};
+extern const char *const switch_counter_names[SWITCH_COUNTER_MAX];
+
+struct switch_channel;
+struct switch_group;
+
+struct nic_switch {
+    uint8_t mac[6];
+    uint16_t vlan;  /* VID of its frames' tag; 0 = none */
+    unsigned parse; /* WIRE_P_*, of frames from programs */
+    unsigned naddr;
+    struct wire_addr addr[SWITCH_ADDRS];
+    struct blocks blocks;
+
+    struct switch_channel *channels; /* all */
+    struct switch_channel *active;   /* a ring: the next one to look at */
+    unsigned nactive, nasleep;
+    int epfd;         /* readable: one that sleeps has something */
+    uint64_t look_at; /* ns: look at epfd again */
+
+    /* Is the daemon's engine a member of a group? NULL: of every one. */
+    bool (*engine_in)(void *arg, const struct wire_addr *group);
+    void *engine_arg;
+    struct switch_group *groups;
+    unsigned ngroups;
+    unsigned copies; /* of group datagrams that this round may still make */
+
+    uint64_t counters[SWITCH_COUNTER_MAX];
+};
+
+/* A switch without channels.
+ *
+ * mac       of the device
+ * vlan      VID of the tag that its frames have, 0 = none
+ * loopback  its addresses are loopback addresses (WIRE-29)
+ *
+ * NULL: out of memory or descriptors. */
+struct nic_switch *switch_new(const uint8_t mac[6], uint16_t vlan, bool loopback);
+/* Close all channels, too. NULL is fine. */
+void switch_free(struct nic_switch *s);
+
+/* The MAC has changed. */
+void switch_set_mac(struct nic_switch *s, const uint8_t mac[6]);
+/* The device's addresses are these, from which programs may send: at most SWITCH_ADDRS count. */
+void switch_set_addrs(struct nic_switch *s, const struct wire_addr *addr, unsigned n);
+bool switch_has_addr(const struct nic_switch *s, const struct wire_addr *addr);
+
+/* A round begins: it may make SWITCH_COPIES copies of datagrams to groups. */
+#define SWITCH_COPIES 64u
+void switch_round(struct nic_switch *s);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The parser is the receiver's, which reads no octet behind the copy. What it doesn't judge comes
+ * here: whose the addresses and numbers are.
+ */
+#include "switch_check.h"
+
+#include <string.h>
+
+#define CONTROLLED 0x80000000u /* KEY-08 */
+#define ETH_MIN    60u         /* octets: what is shorter is padded with zeroes */
+
+static enum switch_way refuse(struct switch_frame *out, enum switch_counter why)
+{
+    out->why = why;
+    return SWITCH_REFUSED;
+}
+
+/* Does the frame end with its iCRC, but for what Ethernet asks for (SEC-11)? */
+static bool ends_well(const struct switch_frame *f, uint32_t len, const struct wire_pkt *p)
+{
+    uint32_t end = p->icrc_off + WIRE_ICRC_LEN;
+    if (end == len)
+        return true;
+    if (len != ETH_MIN)
+        return false;
+    while (end < len && f->head[end] == 0)
+        end++;
+    return end == len;
+}
+
+static bool vlan_is_ours(const struct nic_switch *s, const struct wire_pkt *p)
+{
+    return s->vlan ? p->vlan && (p->tci & 0xFFF) == s->vlan : !p->vlan;
+}
+
+/* Is the destination MAC that of a group when the address is, and only then? */
+static bool dest_agrees(const struct wire_pkt *p, bool group)
+{
+    uint8_t mac[6];
+    if (!group)
+        return (p->dmac[0] & 1) == 0;
+    wire_mcast_mac(&p->dip, mac);
+    return memcmp(mac, p->dmac, sizeof(mac)) == 0;
+}
+
+enum switch_way switch_check(const struct nic_switch *s, const struct switch_channel *from,
+                             const struct io_frame *frame, struct switch_frame *out)
+{
+    struct wire_pkt p;
+    out->head_len = frame->len < SWITCH_HEAD ? frame->len : SWITCH_HEAD;
+    memcpy(out->head, frame->data, out->head_len);
+    if (wire_parse_cut(out->head, out->head_len, frame->len, s->parse, &p) != WIRE_OK ||
+        !ends_well(out, frame->len, &p))
+        return refuse(out, SWITCH_C_channel_bad_frame);
+    if (!vlan_is_ours(s, &p))
+        return refuse(out, SWITCH_C_channel_bad_vlan);
+    if (!switch_has_addr(s, &p.sip))
+        return refuse(out, SWITCH_C_channel_bad_source);
+    bool group = p.dqpn == WIRE_QPN_MULTICAST;
+    if (!dest_agrees(&p, group))
+        return refuse(out, SWITCH_C_channel_bad_dest);
+    if (p.dqpn <= WIRE_QPN_GSI)
+        return refuse(out, SWITCH_C_channel_bad_qpn);
+    if (wire_opcodes[p.opcode].headers & WIRE_H_DETH) {
+        if (blocks_owner(&s->blocks, p.sqpn) != from)
+            return refuse(out, SWITCH_C_channel_bad_srcqp);
+        if (p.qkey & CONTROLLED)
+            return refuse(out, SWITCH_C_channel_bad_qkey);
+    }
+    memcpy(out->head + 6, s->mac, sizeof(s->mac));
+    out->group = p.dip;
+    if (group)
+        return SWITCH_GROUP;
+    out->to = NULL;
+    if (memcmp(p.dmac, s->mac, sizeof(s->mac)) == 0)
+        out->to = blocks_owner(&s->blocks, p.dqpn);
+    return out->to && !out->to->ending ? SWITCH_INSIDE : SWITCH_PORT;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a program may send (SHM-13): judged by a private copy of the frame's headers, which is what
+ * leaves.
+ */
+#ifndef NIC_SWITCH_CHECK_H
+#define NIC_SWITCH_CHECK_H
+
+#include "switch_channel.h"
+
+#define SWITCH_HEAD 128u /* octets: no headers of RoCEv2 are longer */
+
+enum switch_way {
+    SWITCH_REFUSED,
+    SWITCH_PORT,   /* to the port, or by the device's own MAC to its engine */
+    SWITCH_INSIDE, /* to another channel */
+    SWITCH_GROUP,  /* to the port, and to members here */
+};
+
+/* What is known of a frame that a program has sent. */
+struct switch_frame {
+    uint8_t head[SWITCH_HEAD];
+    uint32_t head_len;
+    struct switch_channel *to; /* SWITCH_INSIDE */
+    struct wire_addr group;    /* SWITCH_GROUP */
+    enum switch_counter why;   /* SWITCH_REFUSED */
+};
+
+/* Judge a frame of the program behind `from`. Copies its headers to out->head once, and reads
+ * nothing else of it. The source MAC there becomes the device's. */
+enum switch_way switch_check(const struct nic_switch *s, const struct switch_channel *from,
+                             const struct io_frame *frame, struct switch_frame *out);
+
+#endif
