@@ -240,6 +240,10 @@ struct urnic_qp {
     struct urnic_cm_id *id; /* that it was given to, NULL = none; guarded by the context's lock */
 };
 
+/* Open a device on ctx->conn, which is open: NULL = the first one; its worker, below 0 = any. 0, or
+ * -errno: then the context has been freed. */
+int client_context_open(struct urnic_context *ctx, const char *device, int worker);
+
 /* Its id, if it has one, has no queue pair from now on. */
 void client_cm_part(struct urnic_qp *qp);
 
@@ -314,6 +318,13 @@ static inline int client_tell(struct urnic_context *ctx, void *req, size_t len)
 {
     struct ipc_hdr reply;
     return client_call(ctx, req, len, &reply, sizeof(reply));
+}
+
+/* Are we a child of the process that opened it as a port of its own? Then it is dead here, and its
+ * locks may be held for ever. */
+static inline bool client_orphan(const struct urnic_context *ctx)
+{
+    return __builtin_expect(ctx->conn.engine != NULL, 0) && client_forked(ctx);
 }
 
 /* Is the daemon known to have gone? */

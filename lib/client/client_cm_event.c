@@ -130,7 +130,7 @@ int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, bool 
     struct ipc_cm_event m;
     int err;
     if (client_forked(ch->base.ctx))
-        return -EPERM;
+        return client_conn_fork_error(&ch->base.ctx->conn);
     struct client_look look = client_inbox_enter(ch->base.ctx, &ch->base.in);
     if (!wait)
         look = (struct client_look){.flags = MSG_DONTWAIT, .gone = true};

@@ -112,7 +112,7 @@ int urnic_create_id(struct urnic_cm_channel *ch, enum urnic_port_space ps, void 
     if (ps != URNIC_PS_TCP && ps != URNIC_PS_UDP && ps != URNIC_PS_IB)
         return -EINVAL;
     if (client_forked(ch->base.ctx))
-        return -EPERM;
+        return client_conn_fork_error(&ch->base.ctx->conn);
     if (client_dead(ch->base.ctx))
         return -ENODEV;
     struct urnic_cm_id *id = client_id_new(ch, ps, id_context);
@@ -147,7 +147,7 @@ int client_id_ensure(struct urnic_cm_id *id)
 int urnic_destroy_id(struct urnic_cm_id *id)
 {
     if (client_forked(id->ctx)) /* also if the daemon doesn't know of it */
-        return -EPERM;
+        return client_conn_fork_error(&id->ctx->conn);
     int err = id->handle != 0 ? client_destroy(id->ctx, IPC_CM_ID_DESTROY, id->handle) : 0;
     if (err < 0)
         return err;

@@ -83,11 +83,14 @@ static int connect_socket(const char *path)
     return err == ENOENT || err == ECONNREFUSED || err == EAGAIN ? -ENODEV : -err;
 }
 
+#define FEATURES                                                                                   \
+    (IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE | IPC_FEAT_REG_MR |   \
+     IPC_FEAT_CLASS | IPC_FEAT_UNMAP)
+
 static int say_hello(struct client_conn *c)
 {
     struct ipc_hello ours, theirs = {0};
-    ipc_hello_fill(&ours, IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE |
-                              IPC_FEAT_REG_MR | IPC_FEAT_CLASS | IPC_FEAT_UNMAP);
+    ipc_hello_fill(&ours, FEATURES);
     int err = ipc_send(c->sock, &ours, sizeof(ours), NULL, 0, 0);
     if (err < 0 && err != -EPIPE)
         return err;
@@ -139,11 +142,42 @@ int client_conn_open(struct client_conn *c, const char *path)
     return 0;
 }
 
+int client_conn_open_program(struct client_conn *c, const struct ipc_engine *engine,
+                             struct program *program)
+{
+    struct ipc_hello ours, theirs;
+    *c = (struct client_conn){.pid = getpid(), .sock = -1, .engine = engine, .program = program};
+    pthread_mutex_init(&c->lock, NULL);
+    c->home = make_home();
+    ipc_hello_fill(&ours, FEATURES);
+    ours.hdr.type = IPC_HELLO;
+    int err = client_conn_call(c, &ours, sizeof(ours), &theirs, sizeof(theirs), NULL, NULL);
+    if (err == 0)
+        err = ipc_hello_check(&theirs);
+    if (err == 0)
+        c->features = theirs.features;
+    else
+        client_conn_close(c);
+    return err;
+}
+
+void client_conn_hang_up(struct client_conn *c)
+{
+    atomic_store_explicit(&c->dead, true, memory_order_relaxed);
+    if (c->engine != NULL)
+        c->engine->hang_up(c->program);
+    else
+        shutdown(c->sock, SHUT_RDWR);
+}
+
 void client_conn_close(struct client_conn *c)
 {
+    if (c->engine != NULL)
+        c->engine->close(c->program);
     if (c->home != NULL)
         munmap((void *)(uintptr_t)c->home, HOME_SIZE);
-    close(c->sock);
+    if (c->sock >= 0)
+        close(c->sock);
     pthread_mutex_destroy(&c->lock);
 }
 
@@ -279,9 +313,11 @@ ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const 
                                .fds = fds,
                                .room = nfds != NULL ? *nfds : 0};
     if (client_conn_forked(c))
-        return -EPERM;
+        return client_conn_fork_error(c);
     if (atomic_load_explicit(&c->dead, memory_order_relaxed))
         return -ENODEV;
+    if (c->engine != NULL)
+        return c->engine->call(c->program, req, req_len, send_fds, nsend, reply, cap, fds, nfds);
 
     pthread_mutex_lock(&c->lock);
     hdr->id = call.id = ++c->next_id;

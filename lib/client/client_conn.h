@@ -6,19 +6,23 @@
 #ifndef URNIC_CLIENT_CONN_H
 #define URNIC_CLIENT_CONN_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "ipc.h"
+#include "ipc_engine.h"
 
 struct client_call;
 
 struct client_conn {
-    int sock;
-    int pid;             /* of the process that opened it: children must not use it */
-    const uint8_t *home; /* 0 in its children, where the kernel can do that; or NULL */
-    uint64_t features;   /* the daemon's */
+    int sock;                        /* -1 = there is none: */
+    const struct ipc_engine *engine; /* ... requests are calls; NULL = of a daemon */
+    struct program *program;         /* what is called */
+    int pid;                         /* of the process that opened it: children must not use it */
+    const uint8_t *home;             /* 0 in its children, where the kernel can do that; or NULL */
+    uint64_t features;               /* the daemon's */
     _Atomic bool dead;
     pthread_mutex_t lock; /* of what follows */
     uint32_t next_id;
@@ -30,6 +34,10 @@ struct client_conn {
 /* Connect and say hello. path NULL = by the rules of ipc_socket_path. -ENODEV nobody listens there,
  * or answers within a minute, -EACCES, -EPROTO, -EPROTONOSUPPORT, -EDQUOT. */
 int client_conn_open(struct client_conn *c, const char *path);
+/* The same for a port of this process, which `engine` has opened as `program`. It is the
+ * connection's from now on, also if this fails. */
+int client_conn_open_program(struct client_conn *c, const struct ipc_engine *engine,
+                             struct program *program);
 /* Closes the socket: the daemon destroys what belongs to the connection. */
 void client_conn_close(struct client_conn *c);
 
@@ -38,6 +46,15 @@ static inline bool client_conn_forked(const struct client_conn *c)
 {
     return c->home != NULL ? *c->home == 0 : getpid() != c->pid;
 }
+
+/* What a call says in such a child: what it knows of is not its own (a daemon's), or is dead. */
+static inline int client_conn_fork_error(const struct client_conn *c)
+{
+    return c->engine != NULL ? -ENODEV : -EPERM;
+}
+
+/* End it, whatever is under way: the other side forgets all that belongs to it. Any thread. */
+void client_conn_hang_up(struct client_conn *c);
 
 /* Send a request (its hdr.type is set, hdr.id will be) with nsend descriptors and wait for the
  * reply: raw, of up to cap octets, with up to *nfds descriptors (nfds may be NULL). Any thread; a

@@ -151,6 +151,18 @@ static void context_free(struct urnic_context *ctx)
     free(ctx);
 }
 
+int client_context_open(struct urnic_context *ctx, const char *device, int worker)
+{
+    pthread_mutex_init(&ctx->making, NULL);
+    pthread_mutex_init(&ctx->lock, NULL);
+    pthread_cond_init(&ctx->acked, NULL);
+    ctx->kick_fd = ctx->async.fd = -1;
+    int err = open_device(ctx, device, worker);
+    if (err < 0)
+        context_free(ctx);
+    return err;
+}
+
 int urnic_open_at(const char *socket_path, const char *device, int worker,
                   struct urnic_context **out)
 {
@@ -162,17 +174,10 @@ int urnic_open_at(const char *socket_path, const char *device, int worker,
         free(ctx);
         return err;
     }
-    pthread_mutex_init(&ctx->making, NULL);
-    pthread_mutex_init(&ctx->lock, NULL);
-    pthread_cond_init(&ctx->acked, NULL);
-    ctx->kick_fd = ctx->async.fd = -1;
-    err = open_device(ctx, device, worker);
-    if (err < 0) {
-        context_free(ctx);
-        return err;
-    }
-    *out = ctx;
-    return 0;
+    err = client_context_open(ctx, device, worker);
+    if (err == 0)
+        *out = ctx;
+    return err;
 }
 
 int urnic_open(const char *device, struct urnic_context **ctx)
@@ -183,7 +188,7 @@ int urnic_open(const char *device, struct urnic_context **ctx)
 int urnic_close(struct urnic_context *ctx)
 {
     if (client_forked(ctx)) /* where its queues were, the child may have something else by now */
-        return -EPERM;
+        return client_conn_fork_error(&ctx->conn);
     pthread_mutex_lock(&ctx->lock);
     bool busy = ctx->objects != 0;
     pthread_mutex_unlock(&ctx->lock);
@@ -197,8 +202,7 @@ void urnic_hang_up(struct urnic_context *ctx)
 {
     if (client_forked(ctx)) /* the connection is its parent's */
         return;
-    atomic_store_explicit(&ctx->conn.dead, true, memory_order_relaxed);
-    shutdown(ctx->conn.sock, SHUT_RDWR);
+    client_conn_hang_up(&ctx->conn);
 }
 
 int urnic_query_device(struct urnic_context *ctx, struct urnic_device_attr *attr)

@@ -297,6 +297,8 @@ static bool has_overrun(const struct urnic_cq *cq)
 
 int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
 {
+    if (client_orphan(cq->ctx))
+        return -ENODEV;
     if (is_empty(cq)) {
         bool gone = poll_gone(cq);
         if (__builtin_expect(!gone, 1) && !has_overrun(cq))
@@ -354,6 +356,8 @@ int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)
 {
     if (cq->channel == NULL)
         return -EINVAL;
+    if (client_orphan(cq->ctx))
+        return -ENODEV;
     client_lock(&cq->lock); /* the ring may be about to move */
     ipc_cq_arm(&cq->view, solicited_only ? IPC_ARM_SOLICITED : IPC_ARM_NEXT);
     client_unlock(&cq->lock);
@@ -389,7 +393,7 @@ static int next_event(struct urnic_channel *ch, struct client_look *look, struct
 static int get_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context, bool intr)
 {
     if (client_forked(ch->base.ctx))
-        return -EPERM;
+        return client_conn_fork_error(&ch->base.ctx->conn);
     struct client_look look = client_inbox_enter(ch->base.ctx, &ch->base.in);
     int err = next_event(ch, &look, cq, cq_context, intr);
     if (client_inbox_leave(ch->base.ctx, &ch->base.in))

@@ -121,7 +121,7 @@ static int next_event(struct urnic_context *ctx, struct client_look *look,
 static int get_event(struct urnic_context *ctx, struct urnic_async_event *event, bool intr)
 {
     if (client_forked(ctx))
-        return -EPERM;
+        return client_conn_fork_error(&ctx->conn);
     struct client_look look = client_inbox_enter(ctx, &ctx->async);
     int err = next_event(ctx, &look, event, intr);
     if (client_inbox_leave(ctx, &ctx->async))

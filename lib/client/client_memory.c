@@ -269,7 +269,7 @@ static int mr_of_process(struct urnic_pd *pd, void *addr, size_t length, uint64_
     int err = mr_register(pd, &req, NULL, addr, mr);
     struct ucred daemon;
     socklen_t len = sizeof(daemon);
-    if (err == -EPERM && !client_forked(pd->ctx) &&
+    if (err == -EPERM && pd->ctx->conn.engine == NULL && !client_forked(pd->ctx) &&
         getsockopt(pd->ctx->conn.sock, SOL_SOCKET, SO_PEERCRED, &daemon, &len) == 0 &&
         prctl(PR_SET_PTRACER, daemon.pid) == 0)
         err = mr_register(pd, &req, NULL, addr, mr);
@@ -294,6 +294,8 @@ int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, uint64_t i
     int err = client_mapping_check(addr, length, (access & URNIC_ACCESS_LOCAL_WRITE) != 0);
     if (err < 0)
         return err;
+    if (pd->ctx->conn.engine != NULL)
+        return mr_of_process(pd, addr, length, iova, access, mr);
     if (mr_hand_over(pd, addr, length, iova, access, mr) == 0)
         return 0;
     return mr_of_process(pd, addr, length, iova, access, mr);

@@ -280,6 +280,8 @@ static bool may_send(struct urnic_qp *qp)
 int urnic_post_send(struct urnic_qp *qp, const struct urnic_send_wr *wr,
                     const struct urnic_send_wr **bad_wr)
 {
+    if (client_orphan(qp->ctx))
+        return -ENODEV;
     int err = may_send(qp) ? 0 : -EINVAL;
     client_lock(&qp->sq_lock);
     uint32_t first = qp->sq.index;
@@ -300,6 +302,8 @@ int urnic_post_send(struct urnic_qp *qp, const struct urnic_send_wr *wr,
 
 int urnic_post_send_all(struct urnic_qp *qp, const struct urnic_send_wr *wr)
 {
+    if (client_orphan(qp->ctx))
+        return -ENODEV;
     int err = may_send(qp) ? 0 : -EINVAL;
     client_lock(&qp->sq_lock);
     uint32_t first = qp->sq.index, posted = qp->sq_posted;
@@ -339,6 +343,8 @@ static int post_recv(struct urnic_context *ctx, struct client_rq *rq, bool state
                      const struct urnic_recv_wr *wr, const struct urnic_recv_wr **bad_wr)
 {
     int err = 0;
+    if (client_orphan(ctx))
+        return -ENODEV;
     client_lock(&rq->lock);
     uint32_t first = rq->ring.index;
     if (!state_ok)

@@ -526,7 +526,7 @@ int urnic_create_ah_from_wc(struct urnic_pd *pd, const struct urnic_wc *wc, cons
 int urnic_destroy_ah(struct urnic_ah *ah)
 {
     if (client_forked(ah->ctx)) /* the daemon, which would be asked of others, knows of none */
-        return -EPERM;
+        return client_conn_fork_error(&ah->ctx->conn);
     client_count(ah->ctx, -1);
     free(ah);
     return 0;

@@ -221,7 +221,7 @@ def refused(build, arrows):
     headers_only = {"ib"}
     check(set(words) | headers_only == set(arrows), f"built: {set(words) ^ set(arrows)}")
     probe = {"nic/base": "share.h", "nic/device": "device.h", "nic/client": "context.h", "nic/cm": "cmgr.h",
-             "nic/request": "request.h", "urnicd": "control.h", "urnic/cli": "cli.h", "urnic/stat": "stat.h", "urnic/copy": "copy_proto.h",
+             "nic/request": "request.h", "nic/program": "program.h", "urnicd": "control.h", "urnic/cli": "cli.h", "urnic/stat": "stat.h", "urnic/copy": "copy_proto.h",
              "urnic/lint": "lint_writer.h", "core": "engine.h", "capture": "capread.h"}
     for room in probe:
         here, flags = words[room]
@@ -240,7 +240,7 @@ def function_homes():
     contract = {"core/engine"}
     home_of = {"core/engine_priv": "core/engine"}
     count = 0
-    for room in ("nic/base", "nic/device", "nic/client", "nic/cm", "nic/request", "core"):
+    for room in ("nic/base", "nic/device", "nic/client", "nic/cm", "nic/request", "nic/program", "core"):
         homes = {}
         for path in glob.glob(os.path.join(ROOT, "lib", room, "*.[ch]")):
             with open(path, encoding="utf-8") as f:

@@ -50,5 +50,20 @@ wanted remote_buffer "$@" &&
 wanted counter "$@" && run counter "drew 100 tickets; held the lock: yes" "counter 100, lock 0"
 wanted datagrams "$@" && run datagrams "10 answers" "answered 10 datagrams"
 wanted event_loop "$@" && run event_loop "3 connections, 300 messages answered" "3 connections, 300 messages received"
+
+# Two programs with a port of their own each: no daemon.
+own_port() {
+    local server port=memif:$dir/memif.sock
+    timeout 30 "$folder/example-own_port" "$port,role=server,addr=10.1.0.1/24" >"$dir/own_port.server.out" 2>&1 &
+    server=$!
+    pids+=("$server")
+    wait_line listening "$dir/own_port.server.out"
+    timeout 30 "$folder/example-own_port" "$port,role=client,addr=10.1.0.2/24" 10.1.0.1 >"$dir/own_port.client.out" 2>&1 ||
+        fail "own_port: the client failed: $(cat "$dir/own_port.client.out")"
+    wait "$server" || fail "own_port: the server failed: $(cat "$dir/own_port.server.out")"
+    grep -q "1000 rounds" "$dir/own_port.client.out" || fail "own_port: the client doesn't say \"1000 rounds\""
+    echo "own_port: $(tail -n 1 "$dir/own_port.client.out")"
+}
+wanted own_port "$@" && own_port
 kill -0 "${pids[0]}" || fail "the daemon has died"
 exit 0

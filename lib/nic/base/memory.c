@@ -223,6 +223,18 @@ int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, bool trust
     return memory_map(fd, off, len, page, writable, out);
 }
 
+int memory_own(void *addr, size_t len, bool writable, struct memory **out)
+{
+    static const _Atomic bool never;
+    struct memory *m = calloc(1, sizeof(*m));
+    if (!m)
+        return -ENOMEM;
+    *m =
+        (struct memory){.base = addr, .len = len, .broken = &never, .writable = writable, .fd = -1};
+    *out = m;
+    return 0;
+}
+
 bool memory_is_slow_to_free(const struct memory *m)
 {
     struct stat st;
@@ -235,6 +247,10 @@ void memory_free(struct memory *m)
 {
     if (!m)
         return;
+    if (memory_is_own(m)) {
+        free(m);
+        return;
+    }
     memory_slot_give(m->slot);
     uint8_t *at = m->base - m->map_off;
     for (size_t left = m->map_len; left > 0;) {

@@ -79,6 +79,15 @@ bool memory_is_sealed(struct memory *m);
 int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, bool trusted,
                    struct memory **out);
 
+/* `len` octets of this process at `addr`, for a region of its own: nothing is mapped, and each
+ * access is a plain one. Nothing guards against pages that go while the region exists. -ENOMEM. */
+int memory_own(void *addr, size_t len, bool writable, struct memory **out);
+/* Is it of memory_own? */
+static inline bool memory_is_own(const struct memory *m)
+{
+    return m->map_len == 0;
+}
+
 /* Would freeing it take longer than a request may? Looks at how much of a slab is in use. */
 bool memory_is_slow_to_free(const struct memory *m);
 

@@ -50,17 +50,15 @@ bool client_is_admin(const struct client *c)
     return c->uid == 0 || c->uid == geteuid();
 }
 
-struct client *client_new(struct clients *all, int fd)
+/* One whose process is known, with its part of the descriptors. */
+static struct client *client_make(struct clients *all, pid_t pid, uid_t uid)
 {
-    struct ucred cred;
-    socklen_t len = sizeof(cred);
     struct client *c = calloc(1, sizeof(*c));
-    if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
-        free(c);
+    if (!c)
         return NULL;
-    }
-    c->pid = cred.pid;
-    c->uid = cred.uid;
+    c->pid = pid;
+    c->uid = uid;
+    c->fd = c->pidfd = -1;
     c->account = subuids_owner(&all->subuids, c->uid);
     c->share = share_join(&all->share, c->account, client_is_admin(c));
     if (!c->share || share_take(c->share, SHARE_FDS, CLIENT_FDS) < 0) {
@@ -69,13 +67,10 @@ struct client *client_new(struct clients *all, int fd)
         return NULL;
     }
     c->all = all;
-    c->fd = fd;
-    unread_add(&all->unread, &c->unread, fd, c->share);
-    c->pidfd = cred.pid > 0 ? client_pidfd(fd, cred.pid) : -1;
     handle_init(&c->handles);
 
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)cred.pid);
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
     int comm = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = comm >= 0 ? read(comm, c->comm, sizeof(c->comm) - 1) : 0;
     if (comm >= 0)
@@ -84,6 +79,31 @@ struct client *client_new(struct clients *all, int fd)
         if (c->comm[i] < ' ' || c->comm[i] > '~')
             c->comm[i] = '\0'; /* also the newline */
     }
+    return c;
+}
+
+struct client *client_new(struct clients *all, int fd)
+{
+    struct ucred cred;
+    socklen_t len = sizeof(cred);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+        return NULL;
+    struct client *c = client_make(all, cred.pid, cred.uid);
+    if (!c)
+        return NULL;
+    c->fd = fd;
+    unread_add(&all->unread, &c->unread, fd, c->share);
+    c->pidfd = cred.pid > 0 ? client_pidfd(fd, cred.pid) : -1;
+    return c;
+}
+
+struct client *client_new_own(struct clients *all)
+{
+    struct client *c = client_make(all, getpid(), geteuid());
+    if (!c)
+        return NULL;
+    c->own = true;
+    unread_add(&all->unread, &c->unread, -1, c->share);
     return c;
 }
 
@@ -358,7 +378,11 @@ void client_free(struct client *c)
         client_unopen(c);
     if (c->pidfd >= 0)
         close(c->pidfd);
-    bool later = unread_close(&c->all->unread, &c->unread, c->uid);
+    bool later = false;
+    if (c->own)
+        unread_forget(&c->all->unread, &c->unread);
+    else
+        later = unread_close(&c->all->unread, &c->unread, c->uid);
     share_give(c->share, SHARE_MAPPINGS, c->mappings);
     share_give(c->share, SHARE_OCTETS, c->slab_octets + (c->share->all ? 0 : c->foreign_octets));
     share_give(c->share, SHARE_FDS, CLIENT_FDS - later);

@@ -25,6 +25,7 @@ struct client {
     uid_t uid;
     uid_t account; /* whose shares it uses up: uid, or whose subordinate that is (subuid.h) */
     char comm[16];
+    bool own;      /* this process itself: no socket, and its memory is ours */
     bool greeted;  /* hello exchanged */
     bool gone;     /* to be torn down by the control loop */
     bool open;     /* a context is */
@@ -73,6 +74,9 @@ struct app_slab {
 /* A connection has come in: read its credentials. It isn't one of all->first yet. NULL = out of
  * memory or gone already. */
 struct client *client_new(struct clients *all, int fd);
+/* The process itself as a client, without a socket: requests are calls (request_act). NULL = out of
+ * memory. */
+struct client *client_new_own(struct clients *all);
 /* May it change what others have, too: root and the daemon's own user. */
 bool client_is_admin(const struct client *c);
 /* Open its context on a device: doorbells and sockets. 0 or -errno. On the control thread, as is

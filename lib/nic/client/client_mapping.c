@@ -44,6 +44,10 @@ void client_map_give(struct client *c, uint64_t *octets, uint64_t len)
 
 void client_unmap(struct client *c, uint64_t *octets, struct memory *m)
 {
+    if (memory_is_own(m)) { /* it never counted */
+        memory_free(m);
+        return;
+    }
     c->mappings--;
     *octets -= m->len;
     reclaim(c->share, m, QUOTA_PARTS(quota_octets(c, octets, m->len), m->fd >= 0));

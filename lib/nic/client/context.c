@@ -34,7 +34,9 @@ int context_init(struct context *c, struct device *d, struct client *client)
 
 void context_fini(struct context *c)
 {
-    if (c->kick_fd >= 0)
+    if (c->kick_fd >= 0 && c->client->own)
+        close(c->kick_fd);
+    else if (c->kick_fd >= 0)
         foreign_hang_up(c->client->uid, c->kick_fd);
     if (c->async_fd >= 0)
         close(c->async_fd);

@@ -128,8 +128,9 @@ static int finish_slab(struct request *r)
 
 /* ---- regions ---- */
 
-/* A region in the memory of the client's process: only of the daemon's own user, whom a copy that
- * never ends would hurt alone. */
+/* A region in the memory of the client's process, which is ours in a program that has a port of its
+ * own. Of another one: only of the daemon's own user, whom a copy that never ends would hurt alone.
+ */
 static int prep_mr_process(struct request *r)
 {
     const struct ipc_mr_reg *in = request_in(r, struct ipc_mr_reg);
@@ -138,6 +139,14 @@ static int prep_mr_process(struct request *r)
         return -EBADF;
     if (in->len > LIMIT_MR_SIZE || in->off > UINT64_MAX - in->len)
         return -EINVAL;
+    if (c->own) {
+        struct memory *mem;
+        int err = memory_own((void *)(uintptr_t)in->off, in->len,
+                             (in->access & MEM_LOCAL_WRITE) != 0, &mem);
+        if (err == 0)
+            r->prepared = mem;
+        return err;
+    }
     if (c->remote)
         return 0;
     int rc = c->uid == geteuid() ? share_take(c->share, SHARE_FDS, REMOTE_FDS) : -EPERM;
@@ -199,7 +208,7 @@ static int finish_mr(struct request *r)
 static int mr_backing(struct request *r, const struct ipc_mr_reg *in, struct region *mr,
                       struct mem_seg *seg)
 {
-    if (in->kind == IPC_MR_FD) {
+    if (r->prepared) {
         mr->own = r->prepared;
         *seg = (struct mem_seg){.obj = mr->own, .off = 0, .len = in->len};
         return 0;
@@ -259,10 +268,13 @@ static int req_mr_rereg(struct request *r)
     uintptr_t pd = (uintptr_t)handle_get(&c->handles, HANDLE_PD, in->pd);
     if (!mr || !pd)
         return -EINVAL;
-    if (mr->own && !mr->own->writable && (in->access & MEM_LOCAL_WRITE))
+    bool own = mr->own && memory_is_own(mr->own);
+    if (mr->own && !own && !mr->own->writable && (in->access & MEM_LOCAL_WRITE))
         return -EOPNOTSUPP;
     int rc =
         mem_mr_rereg(engine_mem(r->device->engine), mr->lkey, (uint32_t)pd, in->access, &out->rkey);
+    if (rc == 0 && own)
+        mr->own->writable = (in->access & MEM_LOCAL_WRITE) != 0;
     out->mr = in->mr;
     out->lkey = mr->lkey;
     return rc;

@@ -167,7 +167,9 @@ static int request_checked(struct request *r)
 void request_close_fds(struct request *r)
 {
     for (unsigned i = 0; i < r->nfd; i++) {
-        if (r->fd[i] >= 0)
+        if (r->fd[i] >= 0 && r->client->own)
+            close(r->fd[i]);
+        else if (r->fd[i] >= 0)
             foreign_close(r->client->uid, r->fd[i]);
     }
     r->nfd = 0;
@@ -192,7 +194,7 @@ static void request_over_share(struct request *r, unsigned type)
     }
 }
 
-void request_serve(struct request *r)
+int request_act(struct request *r)
 {
     struct ipc_hdr request;
     r->out_len = sizeof(struct ipc_hdr);
@@ -214,22 +216,34 @@ void request_serve(struct request *r)
     if (status < 0)
         log_debug("control", "%s[%d]: %s: %s", r->client->comm, (int)r->client->pid,
                   ipc_type_name(request.type), strerror(-status));
+    if (status < 0)
+        r->out_len = sizeof(request);
+    answer_header((struct ipc_hdr *)(void *)r->out, &request, status);
+    return status;
+}
+
+void request_end(struct request *r, bool answered)
+{
+    for (unsigned i = 0; i < r->nout; i++) {
+        if (r->out_close[i])
+            close(r->out_fd[i]);
+    }
+    qslab_answered(&r->client->qslabs, answered);
+    qslab_clean(&r->client->qslabs);
+    request_close_fds(r);
+}
+
+void request_serve(struct request *r)
+{
+    int status = request_act(r);
     if (!r->deferred) {
-        size_t len = status < 0 ? sizeof(request) : r->out_len;
-        answer_header((struct ipc_hdr *)(void *)r->out, &request, status);
         /* The socket's buffer holds many answers: a client that lets it fill is not listening. */
-        int rc =
-            ipc_send(r->client->fd, r->out, len, r->out_fd, status < 0 ? 0 : r->nout, MSG_DONTWAIT);
+        int rc = ipc_send(r->client->fd, r->out, r->out_len, r->out_fd, status < 0 ? 0 : r->nout,
+                          MSG_DONTWAIT);
         if (rc < 0 && rc != -EPIPE)
             r->client->gone = true;
         else if (rc == 0 && status >= 0)
             unread_sent(&r->client->unread, r->nout);
     }
-    for (unsigned i = 0; i < r->nout; i++) {
-        if (r->out_close[i])
-            close(r->out_fd[i]);
-    }
-    qslab_answered(&r->client->qslabs, status >= 0);
-    qslab_clean(&r->client->qslabs);
-    request_close_fds(r);
+    request_end(r, status >= 0);
 }

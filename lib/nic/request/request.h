@@ -73,8 +73,14 @@ extern const struct request_type request_cm[IPC_TYPE_MAX];
 #define WHOLE(t)        sizeof(struct t), sizeof(struct t)
 #define SINCE(t, field) offsetof(struct t, field), sizeof(struct t)
 
-/* Act on the message in r->in and answer it. */
+/* Act on the message in r->in and answer it on the client's socket. */
 void request_serve(struct request *r);
+/* The same for a client without a socket, in two steps. Act on it: the answer is in r->out and
+ * r->out_fd, its header filled in, unless r->deferred. Returns its status. */
+int request_act(struct request *r);
+/* ... and what follows once the answer has been taken. Closes what is left in r->out_fd and r->fd.
+ * answered: the client has it, and the status was not an error. */
+void request_end(struct request *r, bool answered);
 /* Close the descriptors that came with the message and that nobody has taken. */
 void request_close_fds(struct request *r);
 

@@ -35,6 +35,36 @@ URNIC_API int urnic_open(const char *device, struct urnic_context **ctx);
  * any). -EINVAL: another worker serves the device. */
 URNIC_API int urnic_open_at(const char *socket_path, const char *device, int worker,
                             struct urnic_context **ctx);
+/* Open a port of this program's own: no daemon. The engine, which is the daemon's, and its
+ * connection manager run in this process on one thread of the library. The context has all that one
+ * of a daemon has, and the same functions are for it.
+ *
+ * spec      the port, as urnicd's --port has it, and behind it keys of --device:
+ * "memif:/run/a.sock, role=server,addr=10.0.0.1/24", "udp:lo,addr=127.0.0.1,loopback=true",
+ * "mem:LINK, addr=10.0.0.1/24" (the ports of one link are all in this process). And one of its own:
+ *           log-level=error|warn|info|debug, for lines on standard error; default error
+ * ctx       the context, for urnic_close, which tells the peers of connections that still exist
+ * why, size where a sentence goes that says why not, always ended by 0; size 0 = it isn't wanted
+ *
+ * -EINVAL: the specification is wrong, and why says what would be right; -ENOSYS: the engine
+ * library, liburnic-engine.so, or a driver is not installed; -EPROTONOSUPPORT: it is of another
+ * release; other errors of the port, such as -EACCES, -EADDRINUSE, -ENODEV; -ENOMEM.
+ *
+ * Memory: a region is memory of this process, and copies are made there by the library's thread:
+ * any memory can be registered (urnic_reg_mr), and an atomic on it is one against instructions of
+ * the program, too. Memory that is unmapped, protected or truncated while it is registered ends the
+ * program by SIGSEGV or SIGBUS when a request touches it: deregister first.
+ *
+ * Threads: one for each port. All signals are blocked there but those that an instruction causes
+ * (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS) and SIGABRT. It serves the peers whatever the
+ * program's threads do. A program that is stopped (SIGSTOP, a debugger) stands still with its
+ * engine: peers may run into their time-outs. The library stays loaded until the process ends.
+ * Don't leave a function of the library by longjmp or by an exception.
+ *
+ * Fork: the parent goes on. In the child everything of the context is dead: -ENODEV, nothing there
+ * reaches the port, and its memory is the child's own copy. A program that goes to the background
+ * opens its port afterwards. exec closes all. */
+URNIC_API int urnic_open_port(const char *spec, struct urnic_context **ctx, char *why, size_t size);
 /* -EBUSY: objects of the context still exist. */
 URNIC_API int urnic_close(struct urnic_context *ctx);
 /* End the context in the daemon, and with it all its objects: peers get no more answers, and calls

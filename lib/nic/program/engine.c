@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What liburnic-engine.so offers to liburnic.
+ */
+#include "ipc_engine.h"
+#include "program.h"
+
+extern const struct ipc_engine urnic_engine;
+
+__attribute__((visibility("default"))) const struct ipc_engine urnic_engine = {
+    .abi = IPC_ENGINE_ABI,
+    .version = URNIC_VERSION,
+    .open = program_open,
+    .call = program_call,
+    .hang_up = program_hang_up,
+    .close = program_close,
+};

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See program.h.
+ */
+#include "program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "cmgr.h"
+#include "config_device.h"
+#include "contexts.h"
+#include "ipc_engine.h"
+#include "log.h"
+#include "nic.h"
+#include "request.h"
+#include "spec.h"
+
+#define PROGRAM_DRAIN_NS (200 * CLOCK_MS) /* for what the peers must still be told */
+#define PROGRAM_LOOK_NS  (1 * CLOCK_MS)   /* ... and how often it is looked whether they know */
+
+/* A request whose answer comes later; on the caller's stack. */
+struct program_wait {
+    struct program_wait *next;
+    uint32_t id;
+    _Atomic uint32_t done;
+    ssize_t result; /* octets of the answer, or -errno */
+    void *reply;
+    size_t cap;
+};
+
+struct program {
+    struct nic nic;
+    struct config_device conf;
+    pthread_mutex_t lock; /* of what follows, and of all requests */
+    struct client *client;
+    uint32_t last_id;
+    struct request request;
+    pthread_mutex_t waiting; /* of `waits`: answers come from the worker; innermost */
+    struct program_wait *waits;
+};
+
+/* ---- answers that come later ---- */
+
+static void wait_add(struct program *p, struct program_wait *w)
+{
+    pthread_mutex_lock(&p->waiting);
+    w->next = p->waits;
+    p->waits = w;
+    pthread_mutex_unlock(&p->waiting);
+}
+
+/* Take it off the list. NULL = nobody waits for this answer. */
+static struct program_wait *wait_take(struct program *p, uint32_t id)
+{
+    struct program_wait **at = &p->waits;
+    while (*at && (*at)->id != id)
+        at = &(*at)->next;
+    struct program_wait *w = *at;
+    if (w)
+        *at = w->next;
+    return w;
+}
+
+static void wait_forget(struct program *p, uint32_t id)
+{
+    pthread_mutex_lock(&p->waiting);
+    (void)wait_take(p, id);
+    pthread_mutex_unlock(&p->waiting);
+}
+
+/* *w is gone as soon as its owner sees that it is done. */
+static void wait_done(struct program_wait *w, ssize_t result)
+{
+    _Atomic uint32_t *done = &w->done;
+    w->result = result;
+    atomic_store_explicit(done, 1, memory_order_release);
+    syscall(SYS_futex, done, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static ssize_t wait_for(struct program_wait *w)
+{
+    while (atomic_load_explicit(&w->done, memory_order_acquire) == 0)
+        syscall(SYS_futex, &w->done, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    return w->result;
+}
+
+/* clients.answer: any thread. */
+static void program_answer(struct client *c, const struct ipc_hdr *request, int status, void *msg,
+                           size_t len)
+{
+    struct nic *nic = (struct nic *)(void *)((char *)c->all - offsetof(struct nic, clients));
+    struct program *p = (struct program *)(void *)((char *)nic - offsetof(struct program, nic));
+    struct ipc_hdr hdr = {
+        .type = request->type, .flags = IPC_F_REPLY, .id = request->id, .status = status};
+    memcpy(msg, &hdr, sizeof(hdr));
+    pthread_mutex_lock(&p->waiting);
+    struct program_wait *w = wait_take(p, request->id);
+    pthread_mutex_unlock(&p->waiting);
+    if (!w)
+        return;
+    ssize_t result = status < 0 ? status : len > w->cap ? -EMSGSIZE : (ssize_t)len;
+    if (result > 0)
+        memcpy(w->reply, msg, len);
+    wait_done(w, result);
+}
+
+/* ---- requests ---- */
+
+/* The answer's descriptors become the caller's: those that stay ours are doubled. -EMFILE. */
+static int give_fds(struct request *r, int *out, unsigned *nout)
+{
+    unsigned room = nout ? *nout : 0, n = 0;
+    int rc = 0;
+    for (; n < r->nout && n < room && rc == 0; n++) {
+        out[n] = fcntl(r->out_fd[n], F_DUPFD_CLOEXEC, 0);
+        if (out[n] < 0) {
+            rc = -EMFILE;
+            break;
+        }
+    }
+    while (rc < 0 && n > 0)
+        close(out[--n]);
+    if (nout)
+        *nout = n;
+    return rc;
+}
+
+static ssize_t program_act(struct program *p, struct program_wait *w, const int *fds, unsigned nfds,
+                           int *out_fds, unsigned *nout)
+{
+    struct request *r = &p->request;
+    r->nic = &p->nic;
+    r->client = p->client;
+    r->sealings = 0;
+    for (r->nfd = 0; r->nfd < nfds; r->nfd++) {
+        r->fd[r->nfd] = fcntl(fds[r->nfd], F_DUPFD_CLOEXEC, 0);
+        if (r->fd[r->nfd] < 0) {
+            int rc = -errno;
+            request_close_fds(r);
+            return rc;
+        }
+    }
+    int status = request_act(r);
+    ssize_t n = status < 0 ? status : (ssize_t)r->out_len;
+    if (r->deferred)
+        n = 0;
+    else if (n > (ssize_t)w->cap)
+        n = -EMSGSIZE;
+    int given = n > 0 ? give_fds(r, out_fds, nout) : 0;
+    if (n > 0)
+        memcpy(w->reply, r->out,
+               given < 0 && (size_t)n > sizeof(struct ipc_handle) ? sizeof(struct ipc_handle)
+                                                                  : (size_t)n);
+    request_end(r, status >= 0);
+    return given < 0 ? given : n;
+}
+
+ssize_t program_call(struct program *p, const void *req, size_t len, const int *fds, unsigned nfds,
+                     void *reply, size_t cap, int *out_fds, unsigned *nout)
+{
+    struct program_wait w = {.reply = reply, .cap = cap};
+    struct ipc_hdr hdr;
+    ssize_t n = -ENODEV;
+    if (len < sizeof(hdr) || len > IPC_MSG_MAX || nfds > IPC_FD_MAX)
+        return -EMSGSIZE;
+    pthread_mutex_lock(&p->lock);
+    if (p->client) {
+        memcpy(p->request.in, req, len);
+        p->request.in_len = len;
+        memcpy(&hdr, req, sizeof(hdr));
+        hdr.id = w.id = ++p->last_id;
+        memcpy(p->request.in, &hdr, sizeof(hdr));
+        wait_add(p, &w);
+        n = program_act(p, &w, fds, nfds, out_fds, nout);
+        if (n != 0)
+            wait_forget(p, w.id);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return n != 0 ? n : wait_for(&w);
+}
+
+/* ---- beginning ---- */
+
+/* Signals of the program are for the program's threads. */
+static int start_worker(struct worker *w)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t all, before;
+    sigfillset(&all);
+    for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        sigdelset(&all, own[i]);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = worker_start(w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+static int open_nic(struct program *p, char *why)
+{
+    struct nic *nic = &p->nic;
+    uint64_t seed = 0;
+    (void)!getrandom(&seed, sizeof(seed), 0);
+    int rc = worker_init(&nic->worker[0], 0, -1, IDLE_AUTO, &context_ops);
+    if (rc < 0) {
+        snprintf(why, IPC_ENGINE_WHY, "its worker: %s", strerror(-rc));
+        return rc;
+    }
+    nic->nworker = 1;
+    rc = device_open(&nic->device[0], &p->conf, 0, &nic->worker[0], seed, why);
+    if (rc < 0)
+        return rc;
+    nic->ndevice = 1;
+    p->client = cmgr_create(nic->device[0]) ? client_new_own(&nic->clients) : NULL;
+    if (!p->client) {
+        snprintf(why, IPC_ENGINE_WHY, "out of memory");
+        return -ENOMEM;
+    }
+    nic->clients.first = p->client;
+    nic->clients.n = 1;
+    rc = start_worker(&nic->worker[0]);
+    if (rc < 0)
+        snprintf(why, IPC_ENGINE_WHY, "its thread: %s", strerror(-rc));
+    return rc;
+}
+
+int program_open(const char *spec, struct program **out, char *why)
+{
+    _Static_assert(IPC_ENGINE_WHY >= CONFIG_ERR, "a sentence fits");
+    struct program *p = calloc(1, sizeof(*p));
+    if (!p)
+        return -ENOMEM;
+    struct spec s = {.conf = &p->conf};
+    int rc = spec_parse(&s, spec, why);
+    if (rc < 0) {
+        free(p);
+        return rc;
+    }
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_mutex_init(&p->waiting, NULL);
+    log_set_level(s.log);
+    p->nic.clients.answer = program_answer;
+    p->nic.clients.captures_fd = p->nic.seals_fd = -1;
+    p->nic.started_at = clock_now();
+    rc = open_nic(p, why);
+    if (rc < 0) {
+        program_close(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+}
+
+/* ---- end ---- */
+
+struct program_look {
+    struct device *device;
+    bool busy;
+};
+
+static void look_busy(void *arg, uint64_t now)
+{
+    struct program_look *look = arg;
+    (void)now;
+    look->busy = cmgr_live(cmgr_of(look->device)) > 0;
+}
+
+/* The peers of connections that end are told, and told again until they have answered. */
+static void drain(struct program *p)
+{
+    struct program_look look = {.device = p->nic.device[0]};
+    const struct timespec nap = {.tv_nsec = (long)PROGRAM_LOOK_NS};
+    uint64_t until = clock_now() + PROGRAM_DRAIN_NS;
+    do {
+        worker_call(&p->nic.worker[0], look_busy, &look);
+        if (look.busy)
+            nanosleep(&nap, NULL);
+    } while (look.busy && clock_now() < until);
+}
+
+void program_hang_up(struct program *p)
+{
+    pthread_mutex_lock(&p->lock);
+    struct client *c = p->client;
+    p->client = NULL;
+    p->nic.clients.first = NULL;
+    p->nic.clients.n = 0;
+    if (c)
+        client_free(c);
+    pthread_mutex_unlock(&p->lock);
+    /* Requests that waited for a neighbour have nobody left who answers them. */
+    pthread_mutex_lock(&p->waiting);
+    struct program_wait *w = p->waits;
+    p->waits = NULL;
+    pthread_mutex_unlock(&p->waiting);
+    while (w) {
+        struct program_wait *next = w->next;
+        wait_done(w, -ENODEV);
+        w = next;
+    }
+}
+
+void program_close(struct program *p)
+{
+    struct nic *nic = &p->nic;
+    program_hang_up(p);
+    if (nic->nworker > 0 && nic->worker[0].started)
+        drain(p);
+    if (nic->nworker > 0)
+        worker_stop(&nic->worker[0]);
+    if (nic->ndevice > 0)
+        device_close(nic->device[0]);
+    if (nic->nworker > 0)
+        worker_fini(&nic->worker[0]);
+    share_fini(&nic->clients.share);
+    pthread_mutex_destroy(&p->lock);
+    pthread_mutex_destroy(&p->waiting);
+    free(p);
+}

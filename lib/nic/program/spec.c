@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See spec.h. Keys of our own are cut out before the others are read.
+ */
+#include "spec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config_device.h"
+
+#define SPEC_MAX 2048u
+
+static int set_log(struct spec *s, const char *value, char *err)
+{
+    if (log_level_parse(value, &s->log) == 0)
+        return 0;
+    return config_fail(err, "log-level=%s: want error, warn, info or debug", value);
+}
+
+static const struct {
+    const char *key;
+    int (*set)(struct spec *s, const char *value, char *err);
+} spec_keys[] = {
+    {",log-level=", set_log},
+};
+
+/* Cut ",key=value" out of the text. False: it isn't there. */
+static bool cut(char *text, const char *key, char *value, size_t size)
+{
+    char *at = strstr(text, key);
+    if (!at)
+        return false;
+    const char *begin = at + strlen(key);
+    size_t len = strcspn(begin, ",");
+    snprintf(value, size, "%.*s", (int)len, begin);
+    memmove(at, begin + len, strlen(begin + len) + 1);
+    return true;
+}
+
+int spec_parse(struct spec *s, const char *spec, char *err)
+{
+    char text[SPEC_MAX], value[64];
+    int n = snprintf(text, sizeof(text), "port=%s", spec);
+    if (n < 0 || (size_t)n >= sizeof(text))
+        return config_fail(err, "port: longer than %u octets", SPEC_MAX);
+    s->log = LOG_ERROR;
+    config_device_init(s->conf);
+    for (size_t i = 0; i < sizeof(spec_keys) / sizeof(spec_keys[0]); i++) {
+        while (cut(text, spec_keys[i].key, value, sizeof(value))) {
+            int rc = spec_keys[i].set(s, value, err);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    int rc = config_device_parse(s->conf, text, err);
+    if (rc < 0)
+        return rc;
+    if (s->conf->name[0] == '\0')
+        snprintf(s->conf->name, sizeof(s->conf->name), "urn0");
+    return config_device_check(s->conf, err);
+}

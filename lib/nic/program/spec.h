@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a program says about the port that it opens: a device's settings (config_device.h) beginning
+ * with its port, and a few keys of its own.
+ *
+ *     memif:/run/a.sock,role=server,addr=10.0.0.1/24,log-level=warn
+ */
+#ifndef NIC_SPEC_H
+#define NIC_SPEC_H
+
+#include "log.h"
+#include "settings.h"
+
+struct spec {
+    struct config_device *conf; /* the caller's; filled in */
+    enum log_level log;
+};
+
+/* Read it. s->conf is set. 0, or -EINVAL and a sentence in err (CONFIG_ERR octets). */
+int spec_parse(struct spec *s, const char *text, char *err);
+
+#endif
