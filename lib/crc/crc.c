@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which implementation is used. The list is in the order that was measured (doc/performance.md):
+ * vectors twice as long are quicker on every CPU that has them, and ISA-L comes last, because it
+ * reads a copy once more.
+ */
+#include "crc.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "crc_impl.h"
+
+enum { CRC_HAS_NOTHING, CRC_HAS_AVX, CRC_HAS_AVX2, CRC_HAS_AVX512 };
+
+static const struct crc_way {
+    struct crc_impl impl;
+    int needs;
+} ways[] = {
+#ifdef __x86_64__
+    {{"avx512", crc_avx512_update, crc_avx512_copy}, CRC_HAS_AVX512},
+    {{"avx2", crc_avx2_update, crc_avx2_copy}, CRC_HAS_AVX2},
+    {{"avx", crc_avx_update, crc_avx_copy}, CRC_HAS_AVX},
+#endif
+    {{"isal", crc_isal_update, crc_isal_copy}, CRC_HAS_NOTHING},
+};
+
+#define WAYS (sizeof(ways) / sizeof(ways[0]))
+
+static _Atomic(const struct crc_impl *) in_use;
+
+#ifdef __x86_64__
+/* The compiler's support asks the operating system, too, whether it saves the registers. */
+static int crc_has(void)
+{
+    if (!__builtin_cpu_supports("avx") || !__builtin_cpu_supports("pclmul"))
+        return CRC_HAS_NOTHING;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("vpclmulqdq"))
+        return CRC_HAS_AVX;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vbmi"))
+        return CRC_HAS_AVX2;
+    return CRC_HAS_AVX512;
+}
+#else
+static int crc_has(void)
+{
+    return CRC_HAS_NOTHING;
+}
+#endif
+
+const struct crc_impl *crc_impl(unsigned i)
+{
+    return i < WAYS ? &ways[i].impl : NULL;
+}
+
+bool crc_runs_here(const struct crc_impl *impl)
+{
+    const struct crc_way *way = (const struct crc_way *)(const void *)impl;
+    return crc_has() >= way->needs;
+}
+
+static void crc_explain(const char *name, int rc, char *err, size_t size)
+{
+    if (!err || size == 0)
+        return;
+    int n = snprintf(err, size, CRC_ENV "=%s: %s; want one of these:", name,
+                     rc == -ENOENT ? "no such implementation" : "not on this CPU");
+    for (unsigned i = 0; i < WAYS && n >= 0 && (size_t)n < size; i++) {
+        if (crc_runs_here(&ways[i].impl))
+            n += snprintf(err + n, size - (size_t)n, " %s", ways[i].impl.name);
+    }
+}
+
+int crc_choose(const char *name, char *err, size_t size)
+{
+    int rc = -ENOENT;
+    for (unsigned i = 0; i < WAYS; i++) {
+        const struct crc_impl *impl = &ways[i].impl;
+        bool any = !name || !*name;
+        if (!any && strcmp(name, impl->name) != 0)
+            continue;
+        if (crc_runs_here(impl)) {
+            atomic_store_explicit(&in_use, impl, memory_order_relaxed);
+            return 0;
+        }
+        rc = -ENOTSUP;
+    }
+    crc_explain(name, rc, err, size);
+    return rc;
+}
+
+/* Out of line: it happens once. */
+__attribute__((noinline)) static const struct crc_impl *crc_first(void)
+{
+    crc_choose(NULL, NULL, 0);
+    return atomic_load_explicit(&in_use, memory_order_relaxed);
+}
+
+const struct crc_impl *crc_in_use(void)
+{
+    const struct crc_impl *impl = atomic_load_explicit(&in_use, memory_order_relaxed);
+    return __builtin_expect(impl != NULL, 1) ? impl : crc_first();
+}
+
+uint32_t crc_update(uint32_t crc, const void *p, size_t n)
+{
+    return crc_in_use()->update(crc, p, n);
+}
+
+uint32_t crc_copy(uint32_t crc, void *dst, const void *src, size_t n)
+{
+    return crc_in_use()->copy(crc, dst, src, n);
+}
+
+uint32_t crc_gather(uint32_t crc, void *dst, const struct crc_piece *pieces, unsigned npieces)
+{
+    const struct crc_impl *impl = crc_in_use();
+    uint8_t *at = dst;
+    for (unsigned i = 0; i < npieces; at += pieces[i++].len)
+        crc = impl->copy(crc, at, pieces[i].p, pieces[i].len);
+    return crc;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * CRC-32 as zlib computes it (ICRC-01), and a copy with the CRC of what it has copied, in one pass
+ * over memory. A running value is at every point also the finished CRC of what it has covered: 0
+ * for nothing.
+ *
+ * The quickest implementation that this CPU runs is chosen at first use, or by crc_choose.
+ *
+ * Threads: any. What crc_choose has chosen, other threads may come to use a little later.
+ */
+#ifndef URNIC_CRC_H
+#define URNIC_CRC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What names an implementation for a whole program: see crc_choose. The library doesn't read it. */
+#define CRC_ENV "URNIC_CRC"
+
+/* Octets somewhere. */
+struct crc_piece {
+    const void *p;
+    size_t len;
+};
+
+/* The running value `crc` after the n octets at p. Reads exactly these. */
+uint32_t crc_update(uint32_t crc, const void *p, size_t n);
+
+/* src[0..n) -> dst[0..n), which must not overlap. The running value after what has come to stand at
+ * dst, which it is also while another program writes to src. Reads and writes exactly these octets;
+ * each one of src is read once. */
+uint32_t crc_copy(uint32_t crc, void *dst, const void *src, size_t n);
+
+/* As crc_copy of npieces pieces, one behind the other, to dst. */
+uint32_t crc_gather(uint32_t crc, void *dst, const struct crc_piece *pieces, unsigned npieces);
+
+/* One way to do it. */
+struct crc_impl {
+    const char *name;
+    uint32_t (*update)(uint32_t crc, const void *p, size_t n);
+    uint32_t (*copy)(uint32_t crc, void *dst, const void *src, size_t n);
+};
+
+/* The i-th implementation of this architecture, the quickest first; NULL: there are not so many. */
+const struct crc_impl *crc_impl(unsigned i);
+/* Has this CPU, and the operating system, what it needs? Otherwise it must not be called. */
+bool crc_runs_here(const struct crc_impl *impl);
+
+/* Use the implementation of this name from now on; NULL or "": the quickest one. 0; -ENOENT: there
+ * is none of this name; -ENOTSUP: this CPU lacks its instructions. Then nothing has changed, and
+ * err, which holds `size` octets, says so in words; NULL: it isn't wanted. */
+int crc_choose(const char *name, char *err, size_t size);
+/* The one in use. */
+const struct crc_impl *crc_in_use(void);
+
+#endif
