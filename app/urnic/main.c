@@ -3,9 +3,11 @@
  * `urnic`: one program, one file or one folder per subcommand.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "crc.h"
 #include "std_streams.h"
 #include "urnic/urnic.h"
 
@@ -95,7 +97,12 @@ static int command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    char err[128];
     std_streams_open();
+    if (crc_choose(secure_getenv(CRC_ENV), err, sizeof(err)) < 0) {
+        cli_error("%s", err);
+        return CLI_USAGE;
+    }
     int status = command(argc, argv);
 
     if (!std_streams_flush()) {

@@ -23,6 +23,7 @@
 #include "cmgr.h"
 #include "contexts.h"
 #include "control.h"
+#include "crc.h"
 #include "log.h"
 #include "options.h"
 #include "preload.h"
@@ -178,6 +179,7 @@ static void announce(const struct urnicd *d)
         if (dev->conf->cc.type != &cc_none)
             cclog_device(dev);
     }
+    log_info("daemon", "iCRCs are computed by %s", crc_in_use()->name);
     log_info("daemon", "serving at %s", d->conf.socket);
 }
 
@@ -395,6 +397,10 @@ int main(int argc, char **argv)
     std_streams_open();
     if (options_parse(argc, argv, &d.conf, &what, err) < 0 ||
         (what == OPTIONS_CHECK && check_cpus(&d.conf, err) < 0)) {
+        fprintf(stderr, "urnicd: %s\n", err);
+        return 2;
+    }
+    if (crc_choose(secure_getenv(CRC_ENV), err, sizeof(err)) < 0) {
         fprintf(stderr, "urnicd: %s\n", err);
         return 2;
     }

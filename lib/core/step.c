@@ -28,9 +28,6 @@ unsigned step_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64
         slots[i].status = gather ? gather(arg, &slots[i]) : 0;
     if (m)
         engine_sent(e, slots, m, now);
-    for (unsigned i = 0; gather && i < m; i++)
-        if (slots[i].len)
-            wire_icrc_seal(slots[i].buf, slots[i].len, slots[i].ip_off, slots[i].bth_off);
     return m;
 }
 
@@ -47,11 +44,20 @@ uint64_t step_copy(const struct engine_copy *c, uint8_t *dst)
     return old;
 }
 
+void step_seal(const struct engine_slot *slot)
+{
+    wire_icrc_seal(slot->buf, slot->len, slot->ip_off, slot->bth_off);
+}
+
 void step_gather(const struct engine_slot *slot, step_at_fn *at, void *arg)
 {
-    uint8_t *to = slot->buf + slot->payload_off;
-    for (unsigned i = 0; i < slot->npieces; i++) {
-        memcpy(to, at(arg, &slot->pieces[i]), slot->pieces[i].len);
-        to += slot->pieces[i].len;
+    struct crc_piece pieces[ENGINE_TX_PIECES];
+    if (slot->npieces == 0) {
+        step_seal(slot);
+        return;
     }
+    for (unsigned i = 0; i < slot->npieces; i++)
+        pieces[i] = (struct crc_piece){at(arg, &slot->pieces[i]), slot->pieces[i].len};
+    wire_icrc_gather(slot->buf, slot->len, slot->ip_off, slot->bth_off, slot->payload_off, pieces,
+                     slot->npieces);
 }

@@ -14,7 +14,7 @@
 /* Does a copy: 0, or -errno when the memory can't be reached. *orig, which is 0, becomes the value
  * before an atomic. */
 typedef int step_copy_fn(void *arg, const struct engine_copy *c, uint64_t *orig);
-/* Fetches a slot's payload from its pieces to where it goes: 0, or -errno. */
+/* Fetches a slot's payload from its pieces to where it goes, and makes the iCRC: 0, or -errno. */
 typedef int step_gather_fn(void *arg, const struct engine_slot *slot);
 /* Where a piece of memory is in this process. */
 typedef uint8_t *step_at_fn(void *arg, const struct mem_piece *piece);
@@ -22,15 +22,16 @@ typedef uint8_t *step_at_fn(void *arg, const struct mem_piece *piece);
 /* A frame comes in: engine_rx, its copies by `copy`, engine_copied. *f as engine_rx leaves it. */
 void step_rx(struct engine *e, struct engine_frame *f, uint64_t now, step_copy_fn *copy, void *arg);
 /* Frames go out into up to n <= ENGINE_BURST slots; the caller sets buf and cap. Runs engine_tx,
- * `gather` for each slot, engine_sent, the iCRC. With gather NULL, frames have neither payload nor
- * iCRC. Returns how many slots the engine has filled; a slot of len 0 is void. */
+ * `gather` for each slot, engine_sent. With gather NULL, frames have neither payload nor iCRC.
+ * Returns how many slots the engine has filled; a slot of len 0 is void. */
 unsigned step_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now,
                  step_gather_fn *gather, void *arg);
 
 /* For `copy` of a caller with plain memory: do it, at dst. Returns the value before of an atomic,
  * else 0. dst of an atomic need not be aligned; no other thread may use its memory. */
 uint64_t step_copy(const struct engine_copy *c, uint8_t *dst);
-/* ... and for `gather`. */
+/* ... and for `gather`: both of what it has to do; or, where the payload is in place, the iCRC. */
 void step_gather(const struct engine_slot *slot, step_at_fn *at, void *arg);
+void step_seal(const struct engine_slot *slot);
 
 #endif

@@ -164,6 +164,7 @@ static int gather(void *arg, const struct engine_slot *slot)
         s->owner.fetch(s->owner.ctx, &slot->pieces[i], to);
         to += slot->pieces[i].len;
     }
+    step_seal(slot);
     return 0;
 }
 

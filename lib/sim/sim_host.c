@@ -71,6 +71,7 @@ static int gather(void *arg, const struct engine_slot *slot)
         memory_read(dst, slot->pieces[i].off, slot->pieces[i].len);
         dst += slot->pieces[i].len;
     }
+    step_seal(slot);
     return 0;
 }
 

@@ -3,28 +3,29 @@
  * The invariant CRC: CRC-32 as zlib computes it, over a copy of the headers in which everything a
  * router may change is masked with ones (ICRC-01..06).
  *
- * ISA-L's crc32_gzip_refl takes and returns the register with the final XOR applied, so a running
- * value is at every point also the finished CRC of what it has covered.
+ * lib/crc takes and returns the register with the final XOR applied, so a running value is at every
+ * point also the finished CRC of what it has covered.
  */
 #include "wire.h"
 
-#include <isa-l/crc.h>
 #include <string.h>
 
 #include "wire_bytes.h"
 
-/* ICRC-05: 8 octets of ones stand for the LRH. What ISA-L makes of them. */
+/* ICRC-05: 8 octets of ones stand for the LRH. What a CRC makes of them. */
 #define LRH_LEN 8u
 #define LRH_CRC (~0xDEBB20E3u)
 
 #define BTH_OF_IPV4 (WIRE_IPV4_LEN + WIRE_UDP_LEN)
 #define BTH_OF_IPV6 (WIRE_IPV6_LEN + WIRE_UDP_LEN)
 
-/* Headers are masked in a copy. It is written in blocks as wide as ISA-L reads, which would have to
- * wait for other stores until they are in the cache, behind all the payload that is on its way. */
+/* Headers are masked in a copy. It is written in blocks as wide as a CRC of so few octets reads,
+ * which would have to wait for other stores until they are in the cache, behind all the payload
+ * that is on its way. */
 typedef uint64_t block __attribute__((vector_size(16)));
 #define BLOCK sizeof(block)
-/* A short packet is copied whole: one call of ISA-L instead of two. */
+#define WORD  sizeof(uint32_t)
+/* A short packet is copied whole: one CRC instead of two. */
 #define COPY_MAX 128u
 
 /* What is not invariant, by what carries the BTH: ones in these places, none from `len` on, which
@@ -91,6 +92,16 @@ static inline void put_first(uint8_t *m, const uint8_t *ip, const uint8_t *ones)
     memcpy(m, &first, BLOCK);
 }
 
+/* 4 octets: what headers have behind whole blocks. */
+static inline void put_word(uint8_t *m, const uint8_t *ip, const uint8_t *ones)
+{
+    uint32_t octets, mask;
+    memcpy(&octets, ip, sizeof(octets));
+    memcpy(&mask, ones, sizeof(mask));
+    octets |= mask;
+    memcpy(m, &octets, sizeof(octets));
+}
+
 /* CRC of the first `span` octets, masked. Inlined, so that who knows `span` has whole blocks only.
  */
 __attribute__((always_inline)) static inline uint32_t
@@ -104,9 +115,11 @@ crc_masked(const uint8_t *ip, const struct mask *mask, size_t span)
     }
     for (; i + BLOCK <= span; i += BLOCK)
         put_block(m + lrh + i, ip + i, mask->ones + i);
+    for (; i + WORD <= span; i += WORD)
+        put_word(m + lrh + i, ip + i, mask->ones + i);
     for (; i < span; i++)
         m[lrh + i] = ip[i] | mask->ones[i];
-    return crc32_gzip_refl(lrh ? 0 : LRH_CRC, m, lrh + span);
+    return crc_update(lrh ? 0 : LRH_CRC, m, lrh + span);
 }
 
 /* CRC of `len` octets that begin with the IP header, up to the BTH's end at least. `bth` = offset
@@ -119,8 +132,8 @@ static uint32_t crc_from_ip(const uint8_t *ip, size_t len, size_t bth)
     if (len <= COPY_MAX)
         return crc_masked(ip, mask, len);
     if (mask == &ipv4_mask)
-        return crc32_gzip_refl(crc_masked(ip, &ipv4_mask, LEN_V4), ip + LEN_V4, len - LEN_V4);
-    return crc32_gzip_refl(crc_masked(ip, mask, mask->len), ip + mask->len, len - mask->len);
+        return crc_update(crc_masked(ip, &ipv4_mask, LEN_V4), ip + LEN_V4, len - LEN_V4);
+    return crc_update(crc_masked(ip, mask, mask->len), ip + mask->len, len - mask->len);
 }
 
 uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth)
@@ -130,7 +143,7 @@ uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth)
 
 uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len)
 {
-    return crc32_gzip_refl(crc, data, len);
+    return crc_update(crc, data, len);
 }
 
 uint32_t wire_icrc(const uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off)
@@ -138,10 +151,36 @@ uint32_t wire_icrc(const uint8_t *frame, size_t len, uint16_t ip_off, uint16_t b
     return crc_from_ip(frame + ip_off, len - WIRE_ICRC_LEN - ip_off, (size_t)bth_off - ip_off);
 }
 
+/* HDR-05 */
+static unsigned pad_len(const uint8_t *frame, uint16_t bth_off)
+{
+    return frame[bth_off + 1] >> 4 & 3u;
+}
+
 void wire_icrc_seal(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off)
 {
     uint8_t *end = frame + len - WIRE_ICRC_LEN;
-    unsigned pad = frame[bth_off + 1] >> 4 & 3u;
+    unsigned pad = pad_len(frame, bth_off);
     memset(end - pad, 0, pad);
     wire_put32le(end, wire_icrc(frame, len, ip_off, bth_off));
+}
+
+void wire_icrc_gather(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off,
+                      uint16_t payload_off, const struct crc_piece *pieces, unsigned npieces)
+{
+    static const uint8_t zeros[3];
+    uint8_t *at = frame + payload_off, *end = frame + len - WIRE_ICRC_LEN;
+    unsigned pad = pad_len(frame, bth_off);
+    if (len - ip_off <= COPY_MAX) {
+        for (unsigned i = 0; i < npieces; at += pieces[i++].len)
+            memcpy(at, pieces[i].p, pieces[i].len);
+        wire_icrc_seal(frame, len, ip_off, bth_off);
+        return;
+    }
+    uint32_t crc =
+        crc_from_ip(frame + ip_off, (size_t)payload_off - ip_off, (size_t)bth_off - ip_off);
+    crc = crc_gather(crc, at, pieces, npieces);
+    if (pad > 0)
+        crc = crc_copy(crc, end - pad, zeros, pad);
+    wire_put32le(end, crc);
 }

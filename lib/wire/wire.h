@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "crc.h"
+
 #define WIRE_UDP_PORT        4791u
 #define WIRE_IP_MF           1u /* of wire_pkt.ip_flags */
 #define WIRE_IP_DF           2u
@@ -299,7 +301,8 @@ enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned fla
  * are p->ethertype (it follows ip_version) and p->dport (4791). Everything else goes out as it is
  * in `p`. Fields that the opcode lacks are ignored. Fills p's offsets. Returns the octets written
  * (the payload's offset), or 0 if `cap` can't hold the whole frame, the opcode is reserved or the
- * lengths don't fit an IP packet. The caller copies the payload in, then calls wire_icrc_seal. */
+ * lengths don't fit an IP packet. The caller copies the payload in, then calls wire_icrc_seal; or
+ * wire_icrc_gather does both. */
 size_t wire_build(uint8_t *buf, size_t cap, struct wire_pkt *p);
 
 /* Octets of the whole frame that wire_build would make. */
@@ -309,6 +312,13 @@ size_t wire_frame_len(const struct wire_pkt *p);
  * frame[0..len) ends with room for the iCRC. ip_off and bth_off as wire_build filled them in.
  * Payload is read once. ICRC-01..07. */
 void wire_icrc_seal(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off);
+
+/* The same for a frame whose payload isn't there yet: copy it in from its pieces, one behind the
+ * other from payload_off on, with the CRC of the copy, in one pass. They don't overlap the frame,
+ * and fill it up to the pad (payload_off is what wire_build returned). What another program writes
+ * to them meanwhile does no harm: the iCRC is that of what is sent. */
+void wire_icrc_gather(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off,
+                      uint16_t payload_off, const struct crc_piece *pieces, unsigned npieces);
 
 /* The iCRC value (host order; stored little-endian, ICRC-06) of frame[ip_off .. len-4). The frame
  * must reach to the end of the BTH at least. */

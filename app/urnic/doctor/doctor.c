@@ -18,6 +18,7 @@
 
 #include "admin.h"
 #include "cli.h"
+#include "crc.h"
 #include "doctor.h"
 #include "dpdk_hint.h"
 #include "io.h"
@@ -213,6 +214,15 @@ static void check_cores(const struct doctor_subject *s, struct doctor_finding *f
     f->level = n == 1 ? DOCTOR_NOTE : DOCTOR_GOOD;
 }
 
+static void check_crc(const struct doctor_subject *s, struct doctor_finding *f)
+{
+    (void)s;
+    bool ours = strcmp(crc_in_use()->name, "isal") != 0;
+    f->level = DOCTOR_GOOD;
+    snprintf(f->text, sizeof(f->text), "iCRCs are computed by %s%s", crc_in_use()->name,
+             ours ? ", while the payload is copied" : ", behind a copy of the payload");
+}
+
 static const struct {
     const char *name;
     unsigned kinds;
@@ -220,6 +230,7 @@ static const struct {
 } checks[] = {
     {"daemon", ALL, check_daemon},
     {"cores", ALL, check_cores},
+    {"icrc", ALL, check_crc},
     {"memory", ALL, check_memfd},
     {"socket", ALL, check_socket},
     {"files", PCAP, check_pcap},

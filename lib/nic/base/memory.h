@@ -138,6 +138,14 @@ static inline int memory_put(const struct mem_piece *dst, const void *src)
     return memory_is_broken(m) ? -EFAULT : 0;
 }
 
+/* Where a piece is mapped, for a caller that reads it itself and then asks memory_is_broken behind
+ * a signal fence; NULL: in no mapping. */
+static inline const uint8_t *memory_at(const struct mem_piece *src)
+{
+    const struct memory *m = src->obj;
+    return memory_holds(m, src->off, src->len) ? m->base + src->off : NULL;
+}
+
 static inline int memory_get(void *dst, const struct mem_piece *src)
 {
     const struct memory *m = src->obj;

@@ -24,6 +24,7 @@
 #define DATAPATH_TX_BURSTS 4u /* sent in one round: others get their turn (SHM-08) */
 #define DATAPATH_TX_MIN    4u
 #define DATAPATH_AHEAD     2u    /* frames to send: memory is fetched so many before */
+#define DATAPATH_ONE_PASS  256u  /* octets: less of them is copied at once, and sealed later */
 #define DATAPATH_FETCH     1024u /* octets: what is less comes soon enough */
 #define DATAPATH_PAGES     512u  /* 2 MiB: so much of what was copied lately is still in a cache */
 #define DATAPATH_FULL_NS   (20 * CLOCK_US) /* retry on a full port */
@@ -383,11 +384,38 @@ static uint64_t datapath_far_gather(struct engine_slot *es, unsigned n)
 }
 
 /* A frame to this very device, of which no capture has a copy, needs no iCRC. */
+static bool datapath_needs_icrc(const struct device *d, const struct engine_slot *s)
+{
+    return !d->loop || d->captures || memcmp(s->buf, d->mac, sizeof(d->mac)) != 0;
+}
+
 static void datapath_seal(const struct device *d, const struct engine_slot *s)
 {
-    if (d->loop && !d->captures && memcmp(s->buf, d->mac, sizeof(d->mac)) == 0)
-        return;
-    wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
+    if (datapath_needs_icrc(d, s))
+        wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
+}
+
+/* Copy the payload in and compute the iCRC of the copy, in one pass. False: there is too little of
+ * it, or some lies in no mapping; nothing is done then. */
+static bool datapath_gather_sealed(const struct device *d, struct engine_slot *s)
+{
+    struct crc_piece pieces[ENGINE_TX_PIECES];
+    if (s->npieces == 0 || s->payload_len < DATAPATH_ONE_PASS || !datapath_needs_icrc(d, s))
+        return false;
+    for (unsigned i = 0; i < s->npieces; i++) {
+        const uint8_t *at = memory_at(&s->pieces[i]);
+        if (!at)
+            return false;
+        pieces[i] = (struct crc_piece){at, s->pieces[i].len};
+    }
+    wire_icrc_gather(s->buf, s->len, s->ip_off, s->bth_off, s->payload_off, pieces, s->npieces);
+    atomic_signal_fence(memory_order_seq_cst);
+    s->status = 0;
+    for (unsigned i = 0; i < s->npieces; i++) {
+        if (memory_is_broken(s->pieces[i].obj))
+            s->status = -EFAULT;
+    }
+    return true;
 }
 
 /* What a burst is made of. */
@@ -406,8 +434,10 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
         return 0;
     uint64_t filled = __builtin_expect(d->remotes > 0, 0) ? datapath_far_gather(es, m) : 0;
     /* The slot's memory was last the peer's: stores to it take a while to land, and what reads them
-     * back waits. So a frame is sealed, still in L1, while the next one's stores are under way; and
-     * its iCRC, which may have a cache line of its own, doesn't wait for that one alone. */
+     * back waits. So what isn't sealed while it is copied is sealed, still in L1, while the next
+     * one's stores are under way; and its iCRC, which may have a cache line of its own, doesn't
+     * wait for that one alone. */
+    struct engine_slot *unsealed = NULL;
     for (unsigned i = 0; i < m; i++) {
         struct datapath_far later = {0};
         if (i + DATAPATH_AHEAD < m) {
@@ -417,15 +447,18 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
             __builtin_prefetch(s->buf + s->len - WIRE_ICRC_LEN, 1);
         }
         datapath_fetch(&later, later.len / 2, false);
-        if (!(filled >> i & 1))
+        bool gathered = filled >> i & 1, sealed = !gathered && datapath_gather_sealed(d, &es[i]);
+        if (!gathered && !sealed)
             es[i].status = datapath_gather(&es[i]);
         if (es[i].status < 0)
             d->stats.copy_fault++;
         datapath_fetch(&later, later.len, false);
-        if (i > 0)
-            datapath_seal(d, &es[i - 1]);
+        if (unsealed)
+            datapath_seal(d, unsealed);
+        unsealed = sealed ? NULL : &es[i];
     }
-    datapath_seal(d, &es[m - 1]);
+    if (unsealed)
+        datapath_seal(d, unsealed);
     engine_sent(d->engine, es, m, now);
     return m;
 }
