@@ -145,6 +145,12 @@ struct io_ops {
     /* Be a member of these groups and of no others. 0 or -errno of one that could not be. Slow. */
     int (*groups)(struct io_port *io, const struct io_addr *groups, unsigned n);
 
+    /* A port of its own for member k (1 to n - 1) of the n workers that use this one from now on:
+     * frames come to the member whose number stands in the first bits of a queue pair's number
+     * (lib/core/qpn.h), as far as the driver can tell, and to this port otherwise. It is closed
+     * before this one. 0 and *out, or -errno. NULL: the port has one queue. */
+    int (*queue)(struct io_port *io, unsigned k, unsigned n, struct io_port **out);
+
     /* The next line for the log, about the port; false = none. May be NULL. */
     bool (*news)(struct io_port *io, char *text, size_t size);
 

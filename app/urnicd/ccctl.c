@@ -10,8 +10,11 @@
 
 #include "cclog.h"
 #include "log.h"
+#include "qpn.h"
 #include "quota.h"
+#include "team.h"
 
+#define MEMBER  20u                 /* bits of `at` below the number of the device's worker */
 #define PAGE    64u                 /* queue pairs; with the longest values they fit */
 #define AT_ONCE (IPC_MSG_MAX / 64u) /* ... more than an answer holds with the shortest ones */
 
@@ -80,17 +83,39 @@ static void cc_run_job(void *arg, uint64_t now)
         qp_visit(job, qp);
 }
 
+/* On each worker of the device, or that of the queue pair. */
+static void cc_each(struct cc_job *job)
+{
+    const struct team *t = job->device->team;
+    const unsigned its = qpn_worker(job->qpn, t->bits);
+    for (unsigned k = 0; k < t->n && job->rc == 0; k++) {
+        job->device = t->member[k];
+        if (job->qpn == 0 || k == its)
+            worker_call(job->device->worker, cc_run_job, job);
+    }
+    if (job->qpn && its >= t->n)
+        job->rc = -ENOENT;
+    job->device = t->member[0];
+}
+
 /* SHM-12: the worker looks at a bounded number of queue pairs at a time. */
 static void cc_list_job(void *arg, uint64_t now)
 {
     struct cc_job *job = arg;
     (void)now;
-    job->at = device_list(job->device, job->at, qp_visit, job);
+    const struct device *d = job->device;
+    uint32_t next = device_list(job->device, job->at & ((1u << MEMBER) - 1), qp_visit, job);
+    job->at = next                         ? d->member << MEMBER | next
+              : d->member + 1 < d->team->n ? (d->member + 1) << MEMBER
+                                           : 0;
 }
 
+/* All workers of the device, one after the other. */
 static void cc_list(struct cc_job *job)
 {
+    const struct team *t = job->device->team;
     do {
+        job->device = t->member[job->at >> MEMBER];
         worker_call(job->device->worker, cc_list_job, job);
     } while (job->at && !job->paged && have_room(job));
     if (job->at && job->paged)
@@ -118,7 +143,8 @@ static int first_of(const json_t *in, struct cc_job *job)
     json_int_t n = json_integer_value(first);
     if (!first)
         return 0;
-    if (!json_is_integer(first) || n < 0 || n > LIMIT_QP || !json_object_get(in, "device"))
+    if (!json_is_integer(first) || n < 0 || n >= TEAM_MAX << MEMBER ||
+        !json_object_get(in, "device"))
         return -EINVAL;
     job->paged = true;
     job->at = (uint32_t)n;
@@ -150,9 +176,14 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
             continue;
         job.out = json_pack("{s:s}", "device", job.device->name);
         job.rc = 0;
-        worker_call(job.device->worker, cc_run_job, &job);
+        const struct team *team = job.device->team;
+        if (job.paged && job.at >> MEMBER >= team->n)
+            job.rc = -EINVAL;
+        else
+            cc_each(&job);
         if (job.rc == 0 && job.list && !job.qpn)
             cc_list(&job);
+        job.device = team->member[0];
         if (job.rc == -ENOENT && !device) { /* it may be another one's */
             json_decref(job.out);
             continue;

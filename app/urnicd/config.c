@@ -290,6 +290,9 @@ int config_check(struct config *c, char *err)
         if (c->workers != 0 && d->worker >= (int)c->workers)
             return config_fail(err, "device %s: worker=%d, but workers=%u: want 0..%u", d->name,
                                d->worker, c->workers, c->workers - 1);
+        if (c->workers != 0 && d->workers > c->workers)
+            return config_fail(err, "device %s: workers=%u, but the daemon has %u: raise --workers",
+                               d->name, d->workers, c->workers);
         for (unsigned j = 0; j < i; j++) {
             if (strcmp(c->dev[j].name, d->name) == 0)
                 return config_fail(err, "device %s: the name is used twice", d->name);

@@ -30,6 +30,7 @@
 #include "start_limit.h"
 #include "std_streams.h"
 #include "stop.h"
+#include "team.h"
 
 #define DRAIN_NS    (200 * CLOCK_MS) /* for what the peers must still be told, on SIGTERM */
 #define OPEN_S      30u /* for each port: some NICs take their time, none takes so much */
@@ -60,6 +61,8 @@ static unsigned worker_count(const struct config *c)
     for (unsigned i = 0; i < c->ndev; i++) {
         if (c->dev[i].worker >= (int)n)
             n = (unsigned)c->dev[i].worker + 1;
+        if (c->dev[i].workers > n)
+            n = c->dev[i].workers;
     }
     return n;
 }
@@ -125,11 +128,19 @@ static int open_devices(struct urnicd *d, uint64_t seed, char *err)
         int rc = device_open(&d->nic.device[i], c, i, &d->nic.worker[w], seed + i, err);
         if (rc < 0)
             return rc;
+        const struct team *team = d->nic.device[i]->team;
         d->nic.ndevice++;
-        if (!cmgr_create(d->nic.device[i])) {
-            snprintf(err, CONFIG_ERR, "device %s: out of memory", c->name);
-            return -ENOMEM;
+        for (unsigned k = 1; k < team->n && rc == 0; k++)
+            rc =
+                device_open_member(d->nic.device[i], &d->nic.worker[(w + k) % d->nic.nworker], err);
+        for (unsigned k = 0; k < team->n && rc == 0; k++) {
+            if (!cmgr_create(team->member[k])) {
+                snprintf(err, CONFIG_ERR, "device %s: out of memory", c->name);
+                rc = -ENOMEM;
+            }
         }
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }

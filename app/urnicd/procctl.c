@@ -11,6 +11,7 @@
 #include "client.h"
 #include "clients.h"
 #include "control.h"
+#include "team.h"
 #include "worker.h"
 
 #define PAGE 64u /* contexts in an answer: they fit into IPC_MSG_MAX */
@@ -59,8 +60,11 @@ int procctl_admin(struct request *r, const json_t *in, char *out, size_t size)
         look.client[look.n++] = c;
     }
     for (unsigned i = 0; i < r->nic->ndevice; i++) {
-        look.device = r->nic->device[i];
-        worker_call(look.device->worker, look_job, &look);
+        const struct team *t = r->nic->device[i]->team;
+        for (unsigned k = 0; k < t->n; k++) {
+            look.device = t->member[k];
+            worker_call(look.device->worker, look_job, &look);
+        }
     }
     json_t *list = json_array();
     for (unsigned i = 0; i < look.n; i++)

@@ -5,6 +5,7 @@
  * (SEC-33); changing anything is for root and the daemon's own user.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client_capture.h"
@@ -12,23 +13,51 @@
 #include "control.h"
 #include "device_addr.h"
 #include "linkctl.h"
+#include "qpn.h"
 #include "request.h"
 #include "stats.h"
+#include "team.h"
 
 /* ---- counters ---- */
 
+/* Those of all workers of the device. */
+struct stats_sum {
+    unsigned n;
+    struct stats_entry all[STATS_MAX], one[STATS_MAX];
+};
+
+static int prep_stats(struct request *r)
+{
+    r->prepared = calloc(1, sizeof(struct stats_sum));
+    return r->prepared ? 0 : -ENOMEM;
+}
+
 static int req_stats(struct request *r)
+{
+    struct stats_sum *s = r->prepared;
+    if (r->device->member == 0)
+        s->n = stats_collect(r->device, s->all);
+    else
+        stats_merge(s->all, s->n, s->one, stats_collect(r->device, s->one));
+    return 0;
+}
+
+static int finish_stats(struct request *r)
 {
     const uint32_t first = request_in(r, struct ipc_by_device)->first;
     const uint32_t max = (IPC_MSG_MAX - sizeof(struct ipc_stats)) / sizeof(struct ipc_counter);
-    static _Thread_local struct stats_entry all[STATS_MAX];
-    unsigned n = stats_collect(r->device, all);
+    struct stats_sum *s = r->prepared;
+    if (!s)
+        return 0;
+    struct stats_entry *all = s->all;
+    unsigned n = s->n;
 
-    /* of the daemon, whose thread waits for this answer */
+    /* of the daemon */
     all[n++] = (struct stats_entry){"clients", r->nic->clients.n};
     all[n++] = (struct stats_entry){"clients_refused", urnicd_of(r->nic)->refused};
     for (unsigned i = SHARE_FIRST_OF_DAEMON; i < SHARE_KINDS; i++)
-        all[n++] = (struct stats_entry){share_counters[i], r->nic->clients.share.refused[i]};
+        all[n++] =
+            (struct stats_entry){share_counters[i], share_refusals(&r->nic->clients.share, i)};
     uint32_t count = first < n ? n - first : 0;
 
     if (count > max)
@@ -40,6 +69,7 @@ static int req_stats(struct request *r)
     }
     out->count = count;
     out->next = first + count < n ? first + count : 0;
+    free(s);
     return 0;
 }
 
@@ -136,6 +166,21 @@ static bool qp_visit(void *arg, struct qp *qp)
     return true;
 }
 
+/* Where a listing is: the worker of the device, and the place there. */
+#define LIST_MEMBER 20u
+
+/* The worker that has the queue pair, or where the listing goes on. */
+static int prep_qp(struct request *r)
+{
+    const struct ipc_qp_filter *in = request_in(r, struct ipc_qp_filter);
+    const struct team *t = r->device->team;
+    unsigned k = in->qpn ? qpn_worker(in->qpn, t->bits) : in->first >> LIST_MEMBER;
+    if (k >= t->n)
+        return in->qpn ? 0 : -EINVAL; /* no queue pair has that number */
+    r->device = t->member[k];
+    return 0;
+}
+
 static int req_qp_list(struct request *r)
 {
     const uint32_t max = (IPC_MSG_MAX - sizeof(struct ipc_qp_list)) / sizeof(struct ipc_qp_info);
@@ -152,7 +197,12 @@ static int req_qp_list(struct request *r)
         if (qp)
             qp_visit(&w, qp);
     } else {
-        out->next = device_list(r->device, w.filter->first, qp_visit, &w);
+        const uint32_t k = r->device->member, mask = (1u << LIST_MEMBER) - 1;
+        out->next = device_list(r->device, w.filter->first & mask, qp_visit, &w);
+        if (out->next)
+            out->next |= k << LIST_MEMBER;
+        else if (k + 1 < r->device->team->n)
+            out->next = (k + 1) << LIST_MEMBER;
     }
     r->out_len = sizeof(*out) + out->count * sizeof(struct ipc_qp_info);
     return 0;
@@ -178,7 +228,7 @@ static int req_qp_history(struct request *r)
 
 /* ---- captures ---- */
 
-static int prep_capture_start(struct request *r)
+static int req_capture_start(struct request *r)
 {
     const struct ipc_capture *in = request_in(r, struct ipc_capture);
     if (r->nfd != 1)
@@ -192,14 +242,9 @@ static int prep_capture_start(struct request *r)
         .limit = in->limit,
     };
     int rc = client_capture_open(r->client, r->device, &p, &in->hdr);
-    if (rc == 0)
-        r->fd[0] = -1;
-    return rc;
-}
-
-static int req_capture_start(struct request *r)
-{
-    capture_attach(r->client->capture->capture);
+    if (rc < 0)
+        return rc;
+    r->fd[0] = -1;
     r->deferred = true;
     return 0;
 }
@@ -252,14 +297,16 @@ static int req_admin(struct request *r)
 }
 
 const struct request_type request_admin[IPC_TYPE_MAX] = {
-    [IPC_STATS] = {REQ_DEVICE, false, BY_DEVICE, .run = req_stats},
-    [IPC_QP_LIST] = {REQ_DEVICE, false, WHOLE(ipc_qp_filter), .run = req_qp_list},
-    [IPC_QP_HISTORY] = {REQ_DEVICE, false, WHOLE(ipc_qp_filter), .run = req_qp_history},
-    [IPC_CAPTURE_START] = {REQ_DEVICE, true, SINCE(ipc_capture, qpn), .prepare = prep_capture_start,
-                           .run = req_capture_start},
+    [IPC_STATS] = {REQ_MEMBERS, false, BY_DEVICE, .prepare = prep_stats, .run = req_stats,
+                   .finish = finish_stats},
+    [IPC_QP_LIST] = {REQ_DEVICE, false, WHOLE(ipc_qp_filter), .prepare = prep_qp,
+                     .run = req_qp_list},
+    [IPC_QP_HISTORY] = {REQ_DEVICE, false, WHOLE(ipc_qp_filter), .prepare = prep_qp,
+                        .run = req_qp_history},
+    [IPC_CAPTURE_START] = {REQ_OF_DEVICE, true, SINCE(ipc_capture, qpn), .run = req_capture_start},
     [IPC_CAPTURE_STOP] = {REQ_CONTROL, true, BY_HANDLE, .run = req_capture_stop},
-    [IPC_ADDR_ADD] = {REQ_DEVICE, true, WHOLE(ipc_addr_admin), .run = req_addr_add},
-    [IPC_ADDR_DEL] = {REQ_DEVICE, true, WHOLE(ipc_addr_admin), .run = req_addr_del},
+    [IPC_ADDR_ADD] = {REQ_MEMBERS, true, WHOLE(ipc_addr_admin), .run = req_addr_add},
+    [IPC_ADDR_DEL] = {REQ_MEMBERS, true, WHOLE(ipc_addr_admin), .run = req_addr_del},
     [IPC_LINK_SET] = {REQ_DEVICE, true, WHOLE(ipc_link_admin), .run = req_link_set},
     [IPC_ADMIN] = {REQ_CONTROL, false, sizeof(struct ipc_text), IPC_MSG_MAX, .run = req_admin},
 };

@@ -38,6 +38,7 @@ struct cm_params {
     uint8_t max_rd_atomic;   /* limit of what cm_accept and cm_connect offer; 0 = 16 */
     bool lenient_addr;       /* accept a REQ whose IP header is not its packet's source (CM-04) */
     uint64_t timewait_ns;    /* least time in TIMEWAIT; 0 = 1 s (CM-26) */
+    uint8_t part_bits, part; /* of several managers of one device: the first bits of its ids */
     /* A connection of this account (cm_conn_set_account) has left the table and no longer counts
      * for max_conns. cm_destroy does not call this. It must not call back; NULL = no accounts. */
     void (*left)(void *account);

@@ -122,6 +122,17 @@ int cm_msg_pack(uint8_t mad[CM_MAD_LEN], const struct cm_msg *msg);
  * a REQ, so that it can be rejected); -ENOMSG unknown attribute. */
 int cm_msg_unpack(struct cm_msg *msg, const uint8_t *mad, size_t len);
 
+/* Whom a MAD that nobody has judged yet is for: a connection, by the receiver's id; the server of a
+ * service; a connection that is known by the sender's numbers alone (a REJ in place of a REQ's
+ * answer, CM-28); or that can't be told. */
+enum cm_for { CM_FOR_NONE, CM_FOR_ID, CM_FOR_SERVICE, CM_FOR_PEER };
+struct cm_whom {
+    enum cm_for what;
+    uint32_t id;
+    uint64_t service_id;
+};
+struct cm_whom cm_msg_whom(const uint8_t *mad, size_t len);
+
 /* "REQ", "REP" ...; "?" for an unknown attribute. */
 const char *cm_attr_name(unsigned attr);
 /* A reject reason in words, all of CM-29. */

@@ -398,6 +398,8 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
         fn(cm, c, &msg, now);
         return;
     }
+    if (cm->params.part_bits && !c && msg.attr == CM_REJ && msg.remote_id == 0)
+        return; /* every part gets it, and one of them may know it */
     cm_count(cm, CM_C_cm_rx_bad_id);
     if (msg.attr == CM_DREQ && !c) { /* CM-24: the peer still remembers what we have forgotten */
         struct cm_path path = {.local = *dst, .remote = *src, .pkey = pkey};

@@ -229,9 +229,12 @@ struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg)
     c->arg = arg;
     c->heap_at = CM_NONE;
     c->deadline = UINT64_MAX;
-    do
+    do {
         c->local_id = (uint32_t)cm_random(cm);
-    while (c->local_id == 0 || cm_find_local(cm, c->local_id)); /* CM-15 */
+        if (cm->params.part_bits)
+            c->local_id = c->local_id >> cm->params.part_bits | (uint32_t)cm->params.part
+                                                                    << (32 - cm->params.part_bits);
+    } while (c->local_id == 0 || cm_find_local(cm, c->local_id)); /* CM-15 */
 
     struct cm_conn **at = &cm->by_local[c->local_id & cm->bucket_mask];
     c->next_local = *at;

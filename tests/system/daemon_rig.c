@@ -36,6 +36,23 @@ static void rig_nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
+/* RIG_WORKERS=N: each device has so many workers, and ends are opened on all of them in turn. */
+static unsigned rig_workers(void)
+{
+    const char *n = getenv("RIG_WORKERS");
+    return n ? (unsigned)atoi(n) : 1;
+}
+
+static const char *rig_arg(const char *arg, bool device)
+{
+    static char text[RIG_ARGS][320];
+    static unsigned used;
+    if (!device || rig_workers() == 1)
+        return arg;
+    snprintf(text[used], sizeof(text[used]), "%s,workers=%u", arg, rig_workers());
+    return text[used++];
+}
+
 static void rig_exec(const struct rig *r, const char *const *args)
 {
     const char *program = getenv("URNICD");
@@ -44,8 +61,8 @@ static void rig_exec(const struct rig *r, const char *const *args)
     int file = program ? open(program, O_RDONLY | O_CLOEXEC) : -1; /* while we may find it */
     if (r->uid != 0 && (setgid(r->uid) < 0 || setuid(r->uid) < 0))
         _exit(126);
-    while (*args && n < RIG_ARGS - 1)
-        argv[n++] = *args++;
+    for (; *args && n < RIG_ARGS - 1; args++, n++)
+        argv[n] = rig_arg(*args, strcmp(argv[n - 1], "--device") == 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that dies takes its daemon along */
     if (!getenv("RIG_VERBOSE"))
         argv[n++] = "--log-level=warn";
@@ -188,12 +205,21 @@ void rig_start_pair(struct rig *r, const char *link)
     rig_await_link(r, "urn1");
 }
 
+static int rig_worker = -1;
+
+void rig_on_worker(int worker)
+{
+    rig_worker = worker;
+}
+
 void end_open(struct end *e, const struct rig *r, const char *device, size_t size)
 {
+    static unsigned opened;
+    const int worker = rig_workers() > 1 ? (int)(++opened % rig_workers()) : rig_worker;
     uint64_t until = rig_now_ms() + RIG_START;
     int rc;
     memset(e, 0, sizeof(*e));
-    while ((rc = urnic_open_at(r->socket, device, -1, &e->ctx)) < 0 && rig_now_ms() < until)
+    while ((rc = urnic_open_at(r->socket, device, worker, &e->ctx)) < 0 && rig_now_ms() < until)
         rig_nap();
     ck_assert_msg(rc == 0, "open %s: %s", device, strerror(-rc));
     ck_assert_int_eq(urnic_alloc_pd(e->ctx, &e->pd), 0);

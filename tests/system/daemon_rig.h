@@ -49,6 +49,8 @@ struct end {
     (URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE | URNIC_ACCESS_REMOTE_READ |             \
      URNIC_ACCESS_REMOTE_ATOMIC)
 
+/* The worker that contexts are opened on from now on; -1, at first: the daemon's choice. */
+void rig_on_worker(int worker);
 /* A client of this device, with `size` octets of memory that may be used in every way (END_ACCESS),
  * a CQ and a channel for its events. */
 void end_open(struct end *e, const struct rig *r, const char *device, size_t size);

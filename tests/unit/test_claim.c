@@ -35,14 +35,14 @@ START_TEST(sec_33_every_part_counts)
     claims_init(&t, 7);
     struct claim mine = by_id(1);
     claim_set(&t, &mine, &key);
-    ck_assert_ptr_eq(claim_owner(&t, &key, 2), &mine);
-    ck_assert_ptr_null(claim_owner(&t, &key, 1));
+    ck_assert(claim_has_owner(&t, &key, 2));
+    ck_assert(!claim_has_owner(&t, &key, 1));
     for (unsigned i = 0; i < 3; i++) {
         struct claim_key other = key;
         other.local.b[15] ^= i == 0;
         other.peer.b[15] ^= i == 1;
         other.qpn ^= i == 2;
-        ck_assert_ptr_null(claim_owner(&t, &other, 2));
+        ck_assert(!claim_has_owner(&t, &other, 2));
     }
     for (uint64_t seed = 0; seed < 64; seed++) { /* all in few buckets */
         claims_init(&t, seed);
@@ -58,7 +58,7 @@ START_TEST(sec_33_every_part_counts)
         for (unsigned i = 0; i < 64; i++) {
             struct claim_key k = key;
             k.qpn = i;
-            ck_assert_ptr_eq(claim_owner(&t, &k, 2), i % 2 ? &c[i] : NULL);
+            ck_assert_int_eq(claim_has_owner(&t, &k, 2), i % 2);
         }
     }
 }
@@ -77,18 +77,18 @@ START_TEST(the_same_often)
     for (unsigned i = 0; i < n; i++) {
         c[i] = by_id(1);
         claim_set(all, &c[i], &key);
-        ck_assert_ptr_nonnull(claim_owner(all, &key, 2));
+        ck_assert(claim_has_owner(all, &key, 2));
     }
     claim_set(all, &other, &key);
     for (unsigned i = 0; i < n; i++) {
         struct claim *goes = &c[i % 2 ? n - i : i];
         claim_drop(goes);
         claim_drop(goes);
-        ck_assert_int_eq(claim_owner(all, &key, 2) != NULL, i + 1 < n);
-        ck_assert_ptr_eq(claim_owner(all, &key, 1), &other);
+        ck_assert_int_eq(claim_has_owner(all, &key, 2), i + 1 < n);
+        ck_assert(claim_has_owner(all, &key, 1));
     }
     claim_drop(&other);
-    ck_assert_ptr_null(claim_owner(all, &key, 3));
+    ck_assert(!claim_has_owner(all, &key, 3));
     free(all);
 }
 END_TEST
@@ -103,9 +103,9 @@ START_TEST(sec_33_queue_pairs_share)
     ck_assert(!claim_is_shared(&a));
     claim_set(&t, &b, &key);
     claim_set(&t, &b, &key); /* again: nothing new */
-    ck_assert_uint_eq(t.shared, 1);
+    ck_assert_uint_eq(t.count.shared, 1);
     ck_assert(claim_is_shared(&a) && claim_is_shared(&b));
-    ck_assert_ptr_null(claim_owner(&t, &key, 3));
+    ck_assert(!claim_has_owner(&t, &key, 3));
     claim_set(&t, &c, &key);
     claim_drop(&a);
     claim_drop(&a);
@@ -123,14 +123,77 @@ START_TEST(sec_33_rivals)
     claim_set(&t, &own, &key);
     claim_set(&t, &other, &key);
     claim_set(&t, &conn, &key);
-    ck_assert_ptr_eq(claim_rival(&conn), other.qp);
+    unsigned left = 2;
+    ck_assert_ptr_eq(claim_displace(&conn, &left), other.qp);
+    ck_assert_ptr_null(claim_displace(&conn, &left));
+    ck_assert_uint_eq(left, 1);
+    ck_assert_ptr_null(other.in);
     claim_drop(&other);
-    ck_assert_ptr_null(claim_rival(&conn));
     struct claim_key elsewhere = key;
     elsewhere.qpn = 4;
     claim_set(&t, &conn, &elsewhere); /* in place of the first */
-    ck_assert_ptr_null(claim_owner(&t, &key, 2));
-    ck_assert_ptr_eq(claim_owner(&t, &elsewhere, 2), &conn);
+    ck_assert(!claim_has_owner(&t, &key, 2));
+    ck_assert(claim_has_owner(&t, &elsewhere, 2));
+}
+END_TEST
+
+static unsigned woken;
+static uint64_t asked_at;
+
+static void wake(void *arg, unsigned member)
+{
+    *(unsigned *)arg |= 1u << member;
+}
+
+static void ask_now(struct claim *c, uint64_t at)
+{
+    ck_assert_uint_eq(c->uid, 1);
+    asked_at = at;
+}
+
+/* SEC-33: what a claim on another worker of the device has to do is that worker's to do. */
+START_TEST(sec_33_on_other_workers)
+{
+    claims_init(&t, 7);
+    t.wake = wake;
+    t.wake_arg = &woken;
+    struct claim conn = by_id(1), qp[3];
+    unsigned left = 64;
+    uid_t owner;
+    for (unsigned i = 0; i < 3; i++) {
+        qp[i] = by_qp(2 + i, 16 + i);
+        qp[i].member = i;
+        claim_set(&t, &qp[i], &key);
+    }
+    conn.doubt = ask_now;
+    claim_set(&t, &conn, &key);
+    ck_assert_ptr_eq(claim_displace(&conn, &left), qp[0].qp); /* on this worker */
+    ck_assert_ptr_null(claim_displace(&conn, &left));
+    ck_assert_uint_eq(woken, 6);
+    ck_assert_uint_eq(left, 61);
+    ck_assert(!claim_has_news(&t, 0) && claim_has_news(&t, 1) && claim_has_news(&t, 2));
+    ck_assert(!claim_has_owner(&t, &key, 1)); /* nobody else has it any more */
+    claim_drop(&qp[2]);                       /* its queue pair is gone before it hears */
+    ck_assert_ptr_null(claim_news(&t, 2));
+    ck_assert(!claim_has_news(&t, 2));
+    ck_assert_ptr_eq(claim_news(&t, 1), &qp[1]);
+    ck_assert_ptr_null(qp[1].in);
+    ck_assert_ptr_null(claim_news(&t, 1));
+
+    /* A refusal asks the owner, by its own worker; on this one at once. */
+    ck_assert(claim_refuses(&t, &key, 5, 0, &owner, 77));
+    ck_assert_uint_eq(owner, 1);
+    ck_assert_uint_eq(asked_at, 77);
+    ck_assert(claim_refuses(&t, &key, 5, 3, &owner, 88));
+    ck_assert(claim_refuses(&t, &key, 5, 3, &owner, 99)); /* told once */
+    ck_assert_uint_eq(asked_at, 77);
+    ck_assert_ptr_eq(claim_news(&t, 0), &conn);
+    ck_assert_ptr_eq(conn.in, &t); /* it goes on to claim it */
+    ck_assert_ptr_null(claim_news(&t, 0));
+    struct claim_counters n;
+    claim_counts(&t, &n);
+    ck_assert_uint_eq(n.refused, 3);
+    ck_assert_uint_eq(n.displaced, 3);
 }
 END_TEST
 
@@ -143,6 +206,7 @@ int main(void)
     tcase_add_test(c, the_same_often);
     tcase_add_test(c, sec_33_queue_pairs_share);
     tcase_add_test(c, sec_33_rivals);
+    tcase_add_test(c, sec_33_on_other_workers);
     suite_add_tcase(s, c);
     return unit_run(s);
 }

@@ -19,6 +19,7 @@
 #include "control.h"
 #include "memory.h"
 #include "request.h"
+#include "team.h"
 #include "unit.h"
 
 #define PLACES 16u
@@ -85,7 +86,7 @@ static void setup(void)
         0);
     ck_assert_int_eq(device_open(&dev, &d.conf.dev[0], 0, &d.nic.worker[0], 1, err), 0);
     ck_assert_ptr_nonnull(cmgr_create(dev));
-    dev->share.limit[SHARE_CONN] = PLACES;
+    dev->team->share.limit[SHARE_CONN] = PLACES;
     peer = cm_create(&far);
     open_client();
 }
@@ -166,13 +167,13 @@ START_TEST(share_of_what_is_over)
         for (unsigned i = 0; i < SHARE; i++)
             ck_assert(ask_and_answer());
         ck_assert_uint_eq(c->handles.count[HANDLE_CM_ID], 1);
-        ck_assert_uint_eq(dev->share.used[SHARE_CONN], SHARE);
+        ck_assert_uint_eq(dev->team->share.used[SHARE_CONN], SHARE);
         for (unsigned i = 0; i < 3; i++)
             ck_assert(!ask_and_answer());
-        ck_assert_uint_eq(dev->share.used[SHARE_CONN], SHARE);
+        ck_assert_uint_eq(dev->team->share.used[SHARE_CONN], SHARE);
         later(11 * CLOCK_SEC); /* longer than an answer is kept */
         ck_assert_uint_eq(cmgr_live(cmgr_of(dev)), 0);
-        ck_assert_uint_eq(dev->share.used[SHARE_CONN], 0);
+        ck_assert_uint_eq(dev->team->share.used[SHARE_CONN], 0);
     }
 }
 END_TEST
@@ -191,7 +192,7 @@ START_TEST(share_of_what_is_asked)
     ck_assert_int_eq(cmgr_connect(id[SHARE], &req, now), 0);
     for (unsigned i = 1; i <= SHARE; i++)
         free_id(id[i]);
-    ck_assert_uint_eq(dev->share.used[SHARE_CONN], 0);
+    ck_assert_uint_eq(dev->team->share.used[SHARE_CONN], 0);
     ck_assert_uint_eq(c->of_device->members, 1);
 }
 END_TEST
@@ -203,11 +204,11 @@ START_TEST(share_of_the_dead)
     for (unsigned i = 0; i < SHARE; i++)
         ck_assert(ask_and_answer());
     close_client();
-    ck_assert_uint_eq(dev->share.used[SHARE_CONN], SHARE);
+    ck_assert_uint_eq(dev->team->share.used[SHARE_CONN], SHARE);
     open_client();
     ck_assert(!ask_and_answer());
     later(11 * CLOCK_SEC);
-    ck_assert_uint_eq(dev->share.used[SHARE_CONN], 0);
+    ck_assert_uint_eq(dev->team->share.used[SHARE_CONN], 0);
     ck_assert_uint_eq(c->of_device->members, 1);
     ck_assert(ask_and_answer()); /* and this one is there when the device goes */
 }
@@ -222,28 +223,28 @@ START_TEST(share_of_unread_events)
     struct cm_id *id = new_id();
     int theirs;
     unsigned n = 0;
-    dev->share.limit[SHARE_EVENT] = PLACES;
+    dev->team->share.limit[SHARE_EVENT] = PLACES;
     quiet->last = &quiet->first;
     ck_assert_int_eq(socket_pair(SOCK_SEQPACKET, &quiet->fd, &theirs), 0);
     cmgr_channel_add(cmgr_of(dev), quiet);
     id->channel = quiet;
     while (n < 100000 && cmid_event(id, &ev))
         n++;
-    ck_assert_uint_eq(dev->share.used[SHARE_EVENT], SHARE);
-    ck_assert_uint_eq(dev->share.refused[SHARE_EVENT], 1);
+    ck_assert_uint_eq(dev->team->share.used[SHARE_EVENT], SHARE);
+    ck_assert_uint_eq(dev->team->share.refused[SHARE_EVENT], 1);
     ck_assert(!cmid_hears(id));
     ck_assert_uint_eq(dev->stats.cm_lost, 2);
     while (recv(theirs, &ev, sizeof(ev), MSG_DONTWAIT) > 0)
         n--;
     ck_assert_uint_eq(n, SHARE);
     ck_assert(cmid_hears(id)); /* there is room again, and what was kept is sent */
-    ck_assert_uint_eq(dev->share.used[SHARE_EVENT], 0);
+    ck_assert_uint_eq(dev->team->share.used[SHARE_EVENT], 0);
     while (n < 100000 && cmid_event(id, &ev))
         n++;
-    ck_assert_uint_eq(dev->share.used[SHARE_EVENT], SHARE);
+    ck_assert_uint_eq(dev->team->share.used[SHARE_EVENT], SHARE);
     id->channel = channel;
     cmgr_channel_free(quiet);
-    ck_assert_uint_eq(dev->share.used[SHARE_EVENT], 0);
+    ck_assert_uint_eq(dev->team->share.used[SHARE_EVENT], 0);
     close(theirs);
     id->events = 0;
     free_id(id);

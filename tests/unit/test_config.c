@@ -106,8 +106,9 @@ START_TEST(unknown_keys)
                      "parent seed devices");
     config_device_init(&d);
     ck_assert_int_eq(config_device_set(&d, "colour", "red", err), -EINVAL);
-    ck_assert_str_eq(err, "device: unknown key colour; known: name port addr gw mtu vlan dscp mac "
-                          "cc worker neigh loopback hold strict_resp nak_confirm rnr_on_rd_res");
+    ck_assert_str_eq(err,
+                     "device: unknown key colour; known: name port addr gw mtu vlan dscp mac "
+                     "cc worker workers neigh loopback hold strict_resp nak_confirm rnr_on_rd_res");
 }
 END_TEST
 

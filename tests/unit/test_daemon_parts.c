@@ -32,6 +32,7 @@
 #include "queue.h"
 #include "quota.h"
 #include "reclaim.h"
+#include "team.h"
 #include "unit.h"
 #include "watch.h"
 
@@ -847,7 +848,8 @@ START_TEST(capture_goes_round)
     static uint8_t data[9000];
     struct io_port io = {0};
     struct config_device conf = {.port = "test"};
-    struct device d = {.conf = &conf, .name = "urn0", .io = &io};
+    struct team team = {.n = 1};
+    struct device d = {.conf = &conf, .name = "urn0", .io = &io, .team = &team};
     struct capture_result res;
     struct capture *c;
     struct stat st;
@@ -859,7 +861,7 @@ START_TEST(capture_goes_round)
     memset(data, 0x55, sizeof(data)); /* what is left of an earlier lap is no length */
     ck_assert_int_ge(news, 0);
     ck_assert_int_eq(capture_open(&d, &(struct capture_params){.fd = fd, .news = news}, &c), 0);
-    capture_attach(c);
+    capture_attach(c, &d);
     ck_assert_int_eq(read(news, &told, sizeof(told)), (ssize_t)sizeof(told));
     ck_assert(capture_has_begun(c));
     for (; put < LAPS_OCTETS; n++) {
@@ -872,7 +874,7 @@ START_TEST(capture_goes_round)
         while (fstat(mine, &st) == 0 && (size_t)st.st_size + LAPS_BEHIND < file_put)
             sched_yield();
     }
-    capture_detach(c);
+    capture_detach(c, &d);
     ck_assert_ptr_null(d.captures);
     ck_assert(!capture_is_done(c));
     capture_stop(c);

@@ -16,6 +16,7 @@
 #include "neigh.h"
 #include "quota.h"
 #include "share.h"
+#include "team.h"
 #include "unit.h"
 #include "worker.h"
 
@@ -160,9 +161,9 @@ static struct wire_addr made_up(unsigned user, unsigned i)
  */
 START_TEST(neighbours_are_shared)
 {
-    struct share *hog = share_join(&dev->share, 1000, false),
-                 *other = share_join(&dev->share, 1001, false),
-                 *root = share_join(&dev->share, 0, true);
+    struct share *hog = share_join(&dev->team->share, 1000, false),
+                 *other = share_join(&dev->team->share, 1001, false),
+                 *root = share_join(&dev->team->share, 0, true);
     const unsigned most = LIMIT_NEIGH - LIMIT_NEIGH / 8;
     static struct neigh_hop *hop[LIMIT_NEIGH + LIMIT_NEIGH_RESERVE], *more;
     struct wire_addr a;
@@ -175,7 +176,7 @@ START_TEST(neighbours_are_shared)
         neigh_watch(dev->neigh, hog, &qps[n].watcher, qps[n].qp, hop[n], now);
     }
     ck_assert_uint_eq(n, most);
-    ck_assert_uint_eq(dev->share.refused[SHARE_NEIGH], 1);
+    ck_assert_uint_eq(dev->team->share.refused[SHARE_NEIGH], 1);
     ck_assert_int_eq(hog->lacked, SHARE_NEIGH);
 
     /* Neither does it get one by waiting or by datagrams, but may go on with those that it has. */
@@ -211,7 +212,7 @@ START_TEST(neighbours_are_shared)
     neigh_let_go(dev->neigh, hog, more);
     for (unsigned i = 0; i < ALL; i++)
         neigh_unwatch(dev->neigh, i < 2 * most ? other : root, &qps[i].watcher);
-    ck_assert_uint_eq(dev->share.used[SHARE_NEIGH], 0);
+    ck_assert_uint_eq(dev->team->share.used[SHARE_NEIGH], 0);
     share_leave(hog);
     share_leave(other);
     share_leave(root);
@@ -221,7 +222,7 @@ END_TEST
 /* A user may be gone before what it waited for: nothing of it stays. */
 START_TEST(waiters_give_back)
 {
-    struct share *s = share_join(&dev->share, 1000, false);
+    struct share *s = share_join(&dev->team->share, 1000, false);
     struct wire_addr a = made_up(0, 1);
     struct neigh_waiter w = {.dst = a, .share = s, .done = not_called};
     ck_assert_int_eq(neigh_wait(dev->neigh, &w, CLOCK_SEC, now), 0);

@@ -41,40 +41,62 @@ const char *const share_counters[SHARE_KINDS] = {
     [SHARE_LINES] = "refused_log_lines",
 };
 
+static void share_lock(struct share_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+}
+
+static void share_unlock(struct share_pool *pool)
+{
+    pthread_mutex_unlock(&pool->lock);
+}
+
 struct share *share_join(struct share_pool *pool, uid_t uid, bool all)
 {
+    share_lock(pool);
     struct share *s = pool->first;
     while (s && (s->uid != uid || s->all != all))
         s = s->next;
     if (!s) {
         s = calloc(1, sizeof(*s));
-        if (!s)
-            return NULL;
-        *s = (struct share){
-            .next = pool->first, .pool = pool, .uid = uid, .all = all, .lacked = SHARE_KINDS};
-        pool->first = s;
+        if (s) {
+            *s = (struct share){
+                .next = pool->first, .pool = pool, .uid = uid, .all = all, .lacked = SHARE_KINDS};
+            pool->first = s;
+        }
     }
-    return share_hold(s);
+    if (s)
+        s->members++;
+    share_unlock(pool);
+    return s;
 }
 
 struct share *share_hold(struct share *s)
 {
-    if (s)
-        s->members++;
+    if (!s)
+        return NULL;
+    share_lock(s->pool);
+    s->members++;
+    share_unlock(s->pool);
     return s;
 }
 
 void share_leave(struct share *s)
 {
-    if (!s || --s->members > 0)
+    if (!s)
         return;
-    for (struct share **p = &s->pool->first; *p; p = &(*p)->next) {
+    struct share_pool *pool = s->pool;
+    share_lock(pool);
+    bool last = --s->members == 0;
+    for (struct share **p = &pool->first; last && *p; p = &(*p)->next) {
         if (*p == s) {
             *p = s->next;
             break;
         }
     }
-    free(s);
+    share_unlock(pool);
+    if (last)
+        free(s);
 }
 
 void share_fini(struct share_pool *pool)
@@ -86,9 +108,9 @@ void share_fini(struct share_pool *pool)
     }
 }
 
-bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n)
+static bool has_room(const struct share *s, enum share_kind kind, uint64_t n)
 {
-    if (!s || s->all || s->pool->limit[kind] == 0)
+    if (s->all || s->pool->limit[kind] == 0)
         return true;
     uint64_t limit = s->pool->limit[kind], used = s->pool->used[kind], own = s->used[kind];
     if (used >= limit || n > limit - used) /* administrators may have taken more than there is */
@@ -96,28 +118,69 @@ bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n)
     return used + n <= limit - limit / SHARE_PART || own + n <= (limit - (used - own)) / SHARE_PART;
 }
 
-int share_refuse(struct share *s, enum share_kind kind)
+bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n)
+{
+    if (!s)
+        return true;
+    share_lock(s->pool);
+    bool room = has_room(s, kind, n);
+    share_unlock(s->pool);
+    return room;
+}
+
+static int refuse(struct share *s, enum share_kind kind)
 {
     s->pool->refused[kind]++;
     s->lacked = kind;
     return -EDQUOT;
 }
 
-int share_take(struct share *s, enum share_kind kind, uint64_t n)
+int share_refuse(struct share *s, enum share_kind kind)
 {
-    if (!share_has_room(s, kind, n))
-        return share_refuse(s, kind);
-    if (s) {
-        s->used[kind] += n;
-        s->pool->used[kind] += n;
-    }
-    return 0;
+    share_lock(s->pool);
+    int rc = refuse(s, kind);
+    share_unlock(s->pool);
+    return rc;
 }
 
-bool share_may_log(struct share *s, uint64_t now)
+int share_take(struct share *s, enum share_kind kind, uint64_t n)
 {
-    if (!s || s->all)
-        return true;
+    int rc = 0;
+    if (!s)
+        return 0;
+    share_lock(s->pool);
+    if (has_room(s, kind, n)) {
+        s->used[kind] += n;
+        s->pool->used[kind] += n;
+    } else {
+        rc = refuse(s, kind);
+    }
+    share_unlock(s->pool);
+    return rc;
+}
+
+bool share_lacked(struct share *s, struct share_lack *out)
+{
+    share_lock(s->pool);
+    enum share_kind kind = s->lacked;
+    bool any = kind != SHARE_KINDS;
+    if (any)
+        *out = (struct share_lack){kind, s->used[kind], s->pool->used[kind], s->pool->limit[kind]};
+    s->lacked = SHARE_KINDS;
+    share_unlock(s->pool);
+    return any;
+}
+
+uint64_t share_refusals(struct share_pool *pool, enum share_kind kind)
+{
+    share_lock(pool);
+    uint64_t n = pool->refused[kind];
+    share_unlock(pool);
+    return n;
+}
+
+static bool may_log(struct share *s, uint64_t now)
+{
     uint64_t old = now > s->lines_at ? (now - s->lines_at) / SHARE_LOG_NS : 0;
     s->lines = old < s->lines ? s->lines - (uint32_t)old : 0;
     s->lines_at = s->lines ? s->lines_at + old * SHARE_LOG_NS : now;
@@ -129,12 +192,24 @@ bool share_may_log(struct share *s, uint64_t now)
     return true;
 }
 
+bool share_may_log(struct share *s, uint64_t now)
+{
+    if (!s || s->all)
+        return true;
+    share_lock(s->pool);
+    bool may = may_log(s, now);
+    share_unlock(s->pool);
+    return may;
+}
+
 void share_give(struct share *s, enum share_kind kind, uint64_t n)
 {
-    if (s) {
-        s->used[kind] -= n;
-        s->pool->used[kind] -= n;
-    }
+    if (!s)
+        return;
+    share_lock(s->pool);
+    s->used[kind] -= n;
+    s->pool->used[kind] -= n;
+    share_unlock(s->pool);
 }
 
 int share_take_all(struct share *s, const struct share_part *part, unsigned count)

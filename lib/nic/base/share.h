@@ -5,12 +5,13 @@
  * eighth is for those who have little: it is open to a user up to an eighth of what the others
  * leave. So one alone gets seven eighths, and after that each of the next dozens still gets some.
  *
- * Threads: the pool of a device is its worker's (a connection may come, and be over, at any time),
- * that of the daemon the control thread's and that of jobs that it waits for.
+ * Threads: any. A device may have several workers, on each of which a connection may come, and be
+ * over, at any time. `limit` is set before they run.
  */
 #ifndef NIC_SHARE_H
 #define NIC_SHARE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -38,11 +39,13 @@ enum share_kind {
     SHARE_KINDS
 };
 
+/* All zero, but for limits, is an empty pool. */
 struct share_pool {
     uint64_t limit[SHARE_KINDS]; /* how much there is; 0 = no matter how much */
     uint64_t used[SHARE_KINDS];
     uint64_t refused[SHARE_KINDS]; /* how often somebody got none */
     struct share *first;
+    pthread_mutex_t lock; /* of all that follows `limit`, and of all shares */
 };
 
 /* What it is: "queue pairs" ... */
@@ -79,6 +82,14 @@ bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n);
 int share_refuse(struct share *s, enum share_kind kind);
 /* Take: 0, or -EDQUOT. A share that is NULL has no bounds, here as elsewhere. */
 int share_take(struct share *s, enum share_kind kind, uint64_t n);
+/* What the last refusal was about, told once. False: there was none since. */
+struct share_lack {
+    enum share_kind kind;
+    uint64_t own, used, limit; /* the user's, all users', what there is */
+};
+bool share_lacked(struct share *s, struct share_lack *out);
+/* How often somebody got none of this kind. */
+uint64_t share_refusals(struct share_pool *pool, enum share_kind kind);
 /* May the log have a line of what this user does? Not if it has written many lately, so that it
  * neither fills a disk nor hides others' lines: SHARE_LOG_BURST, and one each SHARE_LOG_NS. */
 bool share_may_log(struct share *s, uint64_t now);

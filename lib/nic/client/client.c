@@ -26,6 +26,7 @@
 #include "log.h"
 #include "neigh.h"
 #include "remote.h"
+#include "team.h"
 #include "worker.h"
 
 #define CLIENT_FDS         2u  /* its socket and its process */
@@ -139,7 +140,7 @@ static void client_join_device(void *arg, uint64_t now)
 {
     const struct client_join *j = arg;
     (void)now;
-    j->c->of_device = share_join(&j->device->share, j->c->account, client_is_admin(j->c));
+    j->c->of_device = share_join(&j->device->team->share, j->c->account, client_is_admin(j->c));
 }
 
 static void client_leave_device(void *arg, uint64_t now)
@@ -148,6 +149,16 @@ static void client_leave_device(void *arg, uint64_t now)
     (void)now;
     share_leave(c->of_device);
     c->of_device = NULL;
+}
+
+struct device *client_place(const struct client *c, const struct device *dev)
+{
+    for (const struct client *o = c->all->first; o; o = o->next) {
+        if (o->open && o->pid > 0 && o->pid == c->pid && o->uid == c->uid &&
+            o->ctx.device->team == dev->team)
+            return o->ctx.device;
+    }
+    return team_choose(dev->team);
 }
 
 int client_open(struct client *c, struct device *dev)
@@ -166,6 +177,7 @@ int client_open(struct client *c, struct device *dev)
         return rc;
     }
     c->ctx.worker = dev->worker;
+    dev->team->contexts[dev->member]++;
     c->handles.of_device = c->of_device;
     c->handles.of_daemon = c->qslabs.share = c->share;
     c->open = true;
@@ -177,6 +189,7 @@ void client_unopen(struct client *c)
     context_fini(&c->ctx);
     share_give_all(c->share, client_context_parts, CLIENT_CONTEXT_PARTS);
     worker_call(c->ctx.worker, client_leave_device, c);
+    c->ctx.device->team->contexts[c->ctx.device->member]--;
     c->open = false;
 }
 

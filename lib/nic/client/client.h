@@ -79,6 +79,10 @@ struct client *client_new(struct clients *all, int fd);
 struct client *client_new_own(struct clients *all);
 /* May it change what others have, too: root and the daemon's own user. */
 bool client_is_admin(const struct client *c);
+/* Which worker of a device a context of this client goes to, unless it asks for one: where its
+ * process has another context, as the queue pairs of one may have their ids in the other; else the
+ * one with the fewest. On the control thread. */
+struct device *client_place(const struct client *c, const struct device *dev);
 /* Open its context on a device: doorbells and sockets. 0 or -errno. On the control thread, as is
  * what follows. */
 int client_open(struct client *c, struct device *dev);

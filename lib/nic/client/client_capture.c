@@ -16,10 +16,40 @@
 #include "device.h"
 #include "log.h"
 #include "quota.h"
+#include "team.h"
 #include "worker.h"
 
 #define CLIENT_CAPTURE_HANDLE  0xCA97u         /* of its own kind; a connection has at most one */
 #define CLIENT_CAPTURE_LAST_NS (3 * CLOCK_SEC) /* for files, when the daemon ends */
+
+struct client_capture_job {
+    struct capture *capture;
+    struct device *member;
+};
+
+static void client_capture_on(void *arg, uint64_t now)
+{
+    struct client_capture_job *job = arg;
+    (void)now;
+    capture_attach(job->capture, job->member);
+}
+
+static void client_capture_off(void *arg, uint64_t now)
+{
+    struct client_capture_job *job = arg;
+    (void)now;
+    capture_detach(job->capture, job->member);
+}
+
+/* On each worker of the device. */
+static void client_capture_each(struct client_capture *cc, void (*fn)(void *arg, uint64_t now))
+{
+    const struct team *t = capture_device(cc->capture)->team;
+    for (unsigned k = 0; k < t->n; k++) {
+        struct client_capture_job job = {cc->capture, t->member[k]};
+        worker_call(t->member[k]->worker, fn, &job);
+    }
+}
 
 int client_capture_open(struct client *c, struct device *d, const struct capture_params *p,
                         const struct ipc_hdr *request)
@@ -45,6 +75,7 @@ int client_capture_open(struct client *c, struct device *d, const struct capture
     c->capture = cc;
     cc->next = all->captures;
     all->captures = cc;
+    client_capture_each(cc, client_capture_on);
     return 0;
 }
 
@@ -57,15 +88,9 @@ static void client_capture_started(struct client_capture *cc, int status)
                             status < 0 ? sizeof(out.hdr) : sizeof(out));
 }
 
-static void client_capture_off(void *arg, uint64_t now)
-{
-    (void)now;
-    capture_detach(arg);
-}
-
 static void client_capture_end(struct client_capture *cc)
 {
-    worker_call(capture_device(cc->capture)->worker, client_capture_off, cc->capture);
+    client_capture_each(cc, client_capture_off);
     capture_stop(cc->capture);
     cc->state = CAPTURE_ENDS;
 }

@@ -26,8 +26,8 @@ struct client_capture {
     struct ipc_hdr request; /* what is answered when it has started, when it has ended */
 };
 
-/* Prepare one, not yet on its device, and answer this request when it has started. -EBUSY: the
- * client has one, also one that ends; -EDQUOT: too many of clients that are gone still end. The
+/* Begin one on its device, on all its workers, and answer this request when it has started. -EBUSY:
+ * the client has one, also one that ends; -EDQUOT: too many of clients that are gone still end. The
  * file is taken over with 0 only. */
 int client_capture_open(struct client *c, struct device *d, const struct capture_params *p,
                         const struct ipc_hdr *request);

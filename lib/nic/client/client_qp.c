@@ -19,6 +19,7 @@
 #include "neigh.h"
 #include "queue.h"
 #include "quota.h"
+#include "team.h"
 
 #define FLOW_LABEL_MAX 0xFFFFFu /* 20 bits (SEC-25) */
 
@@ -141,17 +142,15 @@ static bool client_qp_names(const struct client_qp *qp, const struct ipc_qp_modi
 static int client_qp_may_name(struct client *c, const struct claim_key *key, uint64_t now)
 {
     struct device *d = c->ctx.device;
-    struct claim *owner = claim_owner(&d->claims, key, c->uid);
-    if (!owner)
+    uid_t owner;
+    if (!claim_refuses(&d->team->claims, key, c->uid, d->member, &owner, now))
         return 0;
-    d->claims.refused++;
     if (share_may_log(c->of_device, now))
         log_warn("qp",
                  "%s: uid %u (%s[%d]) may not connect to queue pair 0x%06x: the connection manager "
                  "has given that to uid %u; connect by the connection manager, or end the other "
                  "connection",
-                 d->name, (unsigned)c->uid, c->comm, (int)c->pid, key->qpn, (unsigned)owner->uid);
-    owner->doubt(owner, now);
+                 d->name, (unsigned)c->uid, c->comm, (int)c->pid, key->qpn, (unsigned)owner);
     return -EADDRINUSE;
 }
 
@@ -159,11 +158,10 @@ static void client_qp_claims(struct client *c, struct client_qp *qp, const struc
                              uint64_t now)
 {
     struct device *d = c->ctx.device;
-    uint64_t shared = d->claims.shared;
     qp->claim.uid = c->uid;
+    qp->claim.member = d->member;
     qp->claim.qp = qp;
-    claim_set(&d->claims, &qp->claim, key);
-    if (d->claims.shared > shared && share_may_log(c->of_device, now))
+    if (claim_set(&d->team->claims, &qp->claim, key) && share_may_log(c->of_device, now))
         log_info("qp", "%s: queue pairs of several users name the peer's queue pair 0x%06x",
                  d->name, key->qpn);
 }
@@ -231,7 +229,7 @@ int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_a
     unsigned before = engine_mcast_count(d->engine, qp->qp);
     int rc = loop_start(d); /* its own datagrams to the group are for it, too */
     if (rc == 0)
-        rc = group_join(&d->groups, c->of_device, group);
+        rc = group_join(&d->team->users, c->of_device, group);
     if (rc < 0)
         return rc;
     rc = engine_mcast_attach(d->engine, qp->qp, group);
@@ -243,7 +241,7 @@ int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_a
         joined = false;
     }
     if (!joined) /* it couldn't, or was in it before */
-        group_leave(&d->groups, c->of_device, group);
+        group_leave(&d->team->users, c->of_device, group);
     return rc;
 }
 
@@ -253,7 +251,7 @@ int client_qp_detach(struct client *c, struct client_qp *qp, const struct wire_a
     struct device *d = c->ctx.device;
     int rc = engine_mcast_detach(d->engine, qp->qp, group);
     if (rc == 0) {
-        group_leave(&d->groups, c->of_device, group);
+        group_leave(&d->team->users, c->of_device, group);
         neigh_groups(d->neigh, now);
     }
     return rc;
@@ -271,7 +269,7 @@ static void client_qp_leave_all(struct client *c, struct client_qp *qp)
         n++;
     while (n-- > 0) {
         if (engine_mcast_get(d->engine, n, &g) && engine_mcast_detach(d->engine, qp->qp, &g) == 0)
-            group_leave(&d->groups, c->of_device, &g);
+            group_leave(&d->team->users, c->of_device, &g);
     }
 }
 

@@ -17,7 +17,9 @@
 #include "device.h"
 #include "log.h"
 #include "quota.h"
+#include "services.h"
 #include "stats.h"
+#include "team.h"
 
 #define CMGR_WAIT_NS  (1 * CLOCK_SEC) /* for a neighbour; then the datagram is dropped */
 #define CMGR_RETRY_NS (1 * CLOCK_MS)
@@ -55,6 +57,18 @@ static void cmgr_rx(struct gsi *g, const struct wire_pkt *pkt, const uint8_t *ma
     struct cmgr *m = cmgr_at(g);
     cm_rx(m->cm, mad, len, &pkt->sip, &pkt->dip, pkt->sqpn, pkt->pkey, m->now);
     m->dirty = true;
+}
+
+static int cmgr_member(const struct gsi *g, const uint8_t *mad, uint32_t len,
+                       const struct wire_addr *dip)
+{
+    const struct cmgr *m = cmgr_behind(g);
+    const struct cm_whom whom = cm_msg_whom(mad, len);
+    if (whom.what == CM_FOR_ID)
+        return (int)(whom.id >> (32 - m->device->team->bits));
+    if (whom.what == CM_FOR_PEER)
+        return GSI_ALL;
+    return whom.what == CM_FOR_SERVICE ? services_find(m->services, whom.service_id, dip) : -1;
 }
 
 static void cmgr_comm_est(struct gsi *g, void *qp_arg)
@@ -155,6 +169,8 @@ static unsigned cmgr_run(struct gsi *g, uint64_t now)
     }
     if (m->nwaiting > 0 && now >= m->retry_at)
         cmgr_retry(m, now);
+    if (claim_has_news(&m->device->team->claims, m->device->member))
+        cmid_hear_claims(m, now);
     if (!LIST_EMPTY(&m->displacing))
         cmid_displace(LIST_FIRST(&m->displacing), now);
     if (!m->dirty)
@@ -174,6 +190,8 @@ static uint64_t cmgr_deadline(const struct gsi *g)
 {
     const struct cmgr *m = cmgr_behind(g);
     uint64_t at = LIST_EMPTY(&m->displacing) ? cm_deadline(m->cm) : 0;
+    if (claim_has_news(&m->device->team->claims, m->device->member))
+        return 0;
     return m->nwaiting > 0 && m->retry_at < at ? m->retry_at : at;
 }
 
@@ -197,11 +215,14 @@ static void cmgr_destroy(struct gsi *g)
 {
     struct cmgr *m = cmgr_at(g);
     cm_destroy(m->cm);
+    if (m->device->member == 0)
+        services_free(m->services);
     free(m);
 }
 
 static const struct gsi_ops cmgr_ops = {
     .rx = cmgr_rx,
+    .member = cmgr_member,
     .comm_est = cmgr_comm_est,
     .busy = cmgr_busy,
     .tx_ready = cmgr_tx_ready,
@@ -223,14 +244,22 @@ struct cmgr *cmgr_create(struct device *d)
                           .max_conns = LIMIT_CM_ID,
                           .left = cmgr_conn_left,
                           .silent = cmgr_silent,
-                          .silent_arg = m};
+                          .silent_arg = m,
+                          .part_bits = (uint8_t)d->team->bits,
+                          .part = (uint8_t)d->member};
     if (!m)
         return NULL;
     m->gsi.ops = &cmgr_ops;
     m->device = d;
-    if (getrandom(p.key, sizeof(p.key), 0) == (ssize_t)sizeof(p.key))
+    if (d->member > 0)
+        m->services = cmgr_of(d->team->member[0])->services;
+    else if (d->shared)
+        m->services = services_new();
+    if (getrandom(p.key, sizeof(p.key), 0) == (ssize_t)sizeof(p.key) && (m->services || !d->shared))
         m->cm = cm_create(&p);
     if (!m->cm) {
+        if (d->member == 0)
+            services_free(m->services);
         free(m);
         return NULL;
     }

@@ -17,6 +17,7 @@
 #include "cmid_group.h"
 #include "cmid_qp.h"
 #include "device.h"
+#include "services.h"
 
 static void cmid_touch(struct cm_id *id, uint64_t now)
 {
@@ -229,6 +230,8 @@ void cmgr_id_free(struct cm_id *id, uint64_t now)
     cmid_detach(id);
     if (id->listener) {
         cm_unlisten(m->cm, id->listener, now);
+        if (m->services)
+            services_del(m->services, id);
         share_give(id->client->of_device, SHARE_LISTENER, 1);
     }
     if (id->conn && id->ps == IPC_PS_UDP && id->passive) /* unless it has its answer */

@@ -14,6 +14,7 @@
 #include "cmgr_priv.h"
 #include "cmid_channel.h"
 #include "device.h"
+#include "services.h"
 
 #define CMID_RESOLVE_MS 2000u
 #define CMID_PORT_FIRST 49152u /* of those that nobody registers (RFC 6335) */
@@ -40,6 +41,14 @@ static bool sockaddr_any(const struct ipc_sockaddr *a)
             memcmp(a->ip + 12, none, 4) == 0);
 }
 
+/* On any worker of the device. */
+static bool cmid_listens(const struct cm_id *id, uint16_t port)
+{
+    const struct cmgr *m = cmgr_of(id->device);
+    return m->services ? services_has(m->services, cm_service_id(id->ps, port))
+                       : cm_listens(m->cm, id->ps, port);
+}
+
 /* A port at which nobody listens. Steps are random, too: there is no row of taken ports to be led
  * into, each of which costs a look at all listeners. */
 static uint16_t cmid_port(const struct cm_id *id)
@@ -51,7 +60,7 @@ static uint16_t cmid_port(const struct cm_id *id)
     (void)!getrandom(r, sizeof(r), 0);
     for (unsigned i = 0; i < ports; i++) {
         port = (uint16_t)(CMID_PORT_FIRST + (r[0] + i * (r[1] | 1u)) % ports);
-        if (!cm_listens(cmgr_of(id->device)->cm, id->ps, port))
+        if (!cmid_listens(id, port))
             break;
     }
     return port;
@@ -156,11 +165,26 @@ int cmgr_listen(struct cm_id *id, uint32_t backlog, uint32_t family)
     if (rc < 0)
         return rc;
     struct cm *cm = cmgr_of(id->device)->cm;
+    const struct service s = {.id = cm_service_id(id->ps, id->src.port),
+                              .addr = local,
+                              .any = all,
+                              .family = family,
+                              .member = id->device->member};
+    if (cmgr_of(id->device)->services) {
+        rc = services_add(cmgr_of(id->device)->services, &s, id);
+        if (rc < 0) {
+            share_give(id->client->of_device, SHARE_LISTENER, 1);
+            return rc;
+        }
+    }
     rc = all ? cm_listen_family(cm, id->ps, family, id->src.port, backlog, id, &id->listener)
              : cm_listen(cm, id->ps, &local, id->src.port, backlog, id, &id->listener);
-    if (rc == 0)
+    if (rc == 0) {
         id->state = CM_ID_LISTEN;
-    else
-        share_give(id->client->of_device, SHARE_LISTENER, 1);
+        return 0;
+    }
+    if (cmgr_of(id->device)->services)
+        services_del(cmgr_of(id->device)->services, id);
+    share_give(id->client->of_device, SHARE_LISTENER, 1);
     return rc;
 }

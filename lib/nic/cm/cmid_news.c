@@ -17,6 +17,7 @@
 #include "cmid_qp.h"
 #include "device.h"
 #include "log.h"
+#include "team.h"
 
 static void cmid_from_cm(const struct cm_event *in, struct ipc_cm_event *out)
 {
@@ -135,10 +136,22 @@ static void cmid_own_peer(struct cm_id *id, uint64_t now)
         return;
     const struct claim_key key = {a.sgid, a.dgid, a.dest_qpn};
     id->claim.uid = id->client->uid;
-    if (claim_owner(&d->claims, &key, id->claim.uid))
+    id->claim.member = d->member;
+    if (claim_has_owner(&d->team->claims, &key, id->claim.uid))
         return; /* another user's connection was first: the queue pair will be refused */
-    claim_set(&d->claims, &id->claim, &key);
+    claim_set(&d->team->claims, &id->claim, &key);
     cmid_displace(id, now);
+}
+
+/* Its peer is another user's now. */
+static void cmid_end_rival(struct device *d, const struct client_qp *rival, uint64_t now)
+{
+    log_warn("qp",
+             "%s: queue pair 0x%06x of uid %u ends: the connection manager has given its peer, "
+             "queue pair 0x%06x, to another user",
+             d->name, rival->qpn, (unsigned)rival->claim.uid, rival->claim.key.qpn);
+    engine_qp_fail(d->engine, rival->qp,
+                   "SEC-33 the connection manager has given the peer to another user", now);
 }
 
 bool cmid_displace(struct cm_id *id, uint64_t now)
@@ -146,29 +159,36 @@ bool cmid_displace(struct cm_id *id, uint64_t now)
     struct device *d = id->device;
     struct client_qp *rival;
     unsigned left = budget_of[BUDGET_displace];
-    while ((rival = claim_rival(&id->claim)) != NULL) {
-        if (left-- == 0) {
-            budget_over(d->stats.job, BUDGET_displace);
-            if (!id->displaces)
-                LIST_INSERT_HEAD(&cmgr_of(d)->displacing, id, displacing);
-            id->displaces = true;
-            return true;
-        }
-        budget_spend(d->stats.job, BUDGET_displace, 1);
-        log_warn("qp",
-                 "%s: queue pair 0x%06x of uid %u ends: the connection manager has given its peer, "
-                 "queue pair 0x%06x, to uid %u",
-                 d->name, rival->qpn, (unsigned)rival->claim.uid, id->claim.key.qpn,
-                 (unsigned)id->claim.uid);
-        d->claims.displaced++;
-        claim_drop(&rival->claim);
-        engine_qp_fail(d->engine, rival->qp,
-                       "SEC-33 the connection manager has given the peer to another user", now);
+    while ((rival = claim_displace(&id->claim, &left)) != NULL)
+        cmid_end_rival(d, rival, now);
+    budget_spend(d->stats.job, BUDGET_displace, budget_of[BUDGET_displace] - left);
+    if (left == 0) {
+        budget_over(d->stats.job, BUDGET_displace);
+        if (!id->displaces)
+            LIST_INSERT_HEAD(&cmgr_of(d)->displacing, id, displacing);
+        id->displaces = true;
+        return true;
     }
     if (id->displaces)
         LIST_REMOVE(id, displacing);
     id->displaces = false;
     return false;
+}
+
+void cmid_hear_claims(struct cmgr *m, uint64_t now)
+{
+    struct device *d = m->device;
+    for (unsigned left = budget_of[BUDGET_displace]; left > 0; left--) {
+        struct claim *c = claim_news(&d->team->claims, d->member);
+        if (!c)
+            return;
+        budget_spend(d->stats.job, BUDGET_displace, 1);
+        if (c->qp)
+            cmid_end_rival(d, c->qp, now);
+        else
+            c->doubt(c, now);
+    }
+    budget_over(d->stats.job, BUDGET_displace);
 }
 
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One writer (the worker), one reader (the capture's thread): a ring of octets with two counters.
- * Records are 16-octet aligned; one that doesn't fit before the ring's end begins at its start
- * again.
+ * One writer (a worker), one reader (the capture's thread): a ring of octets with two counters, one
+ * for each worker of the device. Records are 16-octet aligned; one that doesn't fit before the
+ * ring's end begins at its start again.
+ *
+ * With several workers the reader takes the oldest record of all rings, and not before each worker
+ * must have put in what it saw at that time.
  */
 #include "capture.h"
 
@@ -19,11 +22,14 @@
 #include "clock.h"
 #include "device.h"
 #include "pcapng_file.h"
+#include "team.h"
 
 #define CAPTURE_RING (16u << 20) /* power of two */
 #define CAPTURE_NAP  (2 * CLOCK_MS)
 #define CAPTURE_LAST 1000 /* ms: at the end, for a reader who reads nothing */
 #define CAPTURE_NAME 32u
+#define CAPTURE_LATE                                                                               \
+    (20 * CLOCK_MS) /* a frame's time is that of its round; so long may that last */
 
 struct record {
     uint32_t size; /* of the whole record; 0 = the rest of the ring is unused */
@@ -34,14 +40,21 @@ struct record {
     uint8_t frame[];
 };
 
-struct capture {
-    struct capture *next;
-    struct device *device;
-    struct capture_params params;
+/* One worker's part. */
+struct capture_tap {
+    struct capture_tap *next;
+    struct capture *capture;
     uint8_t *ring;
     _Alignas(64) _Atomic uint64_t head; /* the worker's */
     uint64_t lost, packets, octets;     /* the worker's; read after detaching */
     _Alignas(64) _Atomic uint64_t tail; /* the thread's */
+};
+
+struct capture {
+    struct device *device;
+    struct capture_params params;
+    struct capture_tap *tap[TEAM_MAX];
+    unsigned ntaps;
     _Atomic bool stop, begun, done;
     pthread_t thread;
     /* of the device, which may be gone before a thread that hangs */
@@ -49,31 +62,56 @@ struct capture {
     char port[IO_SPEC_MAX + 96];
     uint64_t rate;
     struct pcapng *file;
+    uint64_t last;      /* time of the last packet written */
     uint64_t unwritten; /* packets that the file didn't take */
     int status;
 };
 
 /* ---- the thread ---- */
 
-static uint64_t capture_drain(struct capture *c)
+/* The oldest record of a ring; NULL = it is empty. */
+static const struct record *tap_first(struct capture_tap *t)
 {
-    uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
-    uint64_t head = atomic_load_explicit(&c->head, memory_order_acquire), begin = tail;
-    while (tail != head) {
-        uint64_t at = tail % CAPTURE_RING;
-        struct record *r = (struct record *)(void *)(c->ring + at);
-        if (r->size == 0) {
-            tail += CAPTURE_RING - at;
-            continue;
-        }
-        const char *comment = c->params.comments && r->drop ? engine_counter_names[r->drop] : NULL;
-        pcapng_packet(c->file, 0, r->now, r->out ? CAPTURE_OUT : CAPTURE_IN, r->frame, r->len,
-                      comment);
-        tail += r->size;
-        atomic_store_explicit(&c->tail, tail, memory_order_release);
+    uint64_t tail = atomic_load_explicit(&t->tail, memory_order_relaxed);
+    while (tail != atomic_load_explicit(&t->head, memory_order_acquire)) {
+        const struct record *r =
+            (const struct record *)(const void *)(t->ring + tail % CAPTURE_RING);
+        if (r->size != 0)
+            return r;
+        tail += CAPTURE_RING - tail % CAPTURE_RING;
+        atomic_store_explicit(&t->tail, tail, memory_order_release);
     }
-    atomic_store_explicit(&c->tail, tail, memory_order_release);
-    return tail - begin;
+    return NULL;
+}
+
+static void capture_record(struct capture *c, struct capture_tap *t, const struct record *r)
+{
+    const char *comment = c->params.comments && r->drop ? engine_counter_names[r->drop] : NULL;
+    uint64_t tail = atomic_load_explicit(&t->tail, memory_order_relaxed);
+    if (r->now > c->last)
+        c->last = r->now; /* a worker was off the processor for longer than we wait */
+    pcapng_packet(c->file, 0, c->last, r->out ? CAPTURE_OUT : CAPTURE_IN, r->frame, r->len,
+                  comment);
+    atomic_store_explicit(&t->tail, tail + r->size, memory_order_release);
+}
+
+/* Write what there is, up to this time. Returns how many packets. */
+static uint64_t capture_drain(struct capture *c, uint64_t until)
+{
+    for (uint64_t n = 0;; n++) {
+        const struct record *oldest = NULL;
+        struct capture_tap *its = NULL;
+        for (unsigned i = 0; i < c->ntaps; i++) {
+            const struct record *r = tap_first(c->tap[i]);
+            if (r && (!oldest || r->now < oldest->now)) {
+                oldest = r;
+                its = c->tap[i];
+            }
+        }
+        if (!oldest || oldest->now > until)
+            return n;
+        capture_record(c, its, oldest);
+    }
 }
 
 static int capture_begin(struct capture *c)
@@ -95,7 +133,8 @@ static void capture_write(struct capture *c)
     const struct timespec nap = {.tv_nsec = (long)CAPTURE_NAP};
     for (;;) {
         bool stop = atomic_load_explicit(&c->stop, memory_order_acquire);
-        if (capture_drain(c) > 0)
+        uint64_t until = stop || c->ntaps == 1 ? UINT64_MAX : clock_now() - CAPTURE_LATE;
+        if (capture_drain(c, until) > 0)
             continue;
         if (stop)
             return;
@@ -143,12 +182,38 @@ static void *capture_main(void *arg)
     return NULL;
 }
 
+static void capture_free(struct capture *c)
+{
+    for (unsigned i = 0; i < c->ntaps; i++) {
+        free(c->tap[i]->ring);
+        free(c->tap[i]);
+    }
+    free(c);
+}
+
+static int capture_taps(struct capture *c, unsigned n)
+{
+    for (; c->ntaps < n; c->ntaps++) {
+        struct capture_tap *t = aligned_alloc(64, (sizeof(*t) + 63) / 64 * 64);
+        if (!t)
+            return -ENOMEM;
+        memset(t, 0, sizeof(*t));
+        t->capture = c;
+        t->ring = malloc(CAPTURE_RING);
+        if (!t->ring) {
+            free(t);
+            return -ENOMEM;
+        }
+        c->tap[c->ntaps] = t;
+    }
+    return 0;
+}
+
 int capture_open(struct device *d, const struct capture_params *p, struct capture **out)
 {
-    struct capture *c = aligned_alloc(64, (sizeof(*c) + 63) / 64 * 64);
+    struct capture *c = calloc(1, sizeof(*c));
     if (!c)
         return -ENOMEM;
-    memset(c, 0, sizeof(*c));
     c->device = d;
     c->params = *p;
     snprintf(c->port, sizeof(c->port), "%s%s", d->conf->port,
@@ -158,11 +223,11 @@ int capture_open(struct device *d, const struct capture_params *p, struct captur
     c->rate = d->io->caps.rate_bps;
     _Static_assert(sizeof(d->name) <= sizeof(c->name), "fits");
     memcpy(c->name, d->name, sizeof(d->name));
-    c->ring = malloc(CAPTURE_RING);
-    int rc = c->ring ? -pthread_create(&c->thread, NULL, capture_main, c) : -ENOMEM;
+    int rc = capture_taps(c, d->team->n);
+    if (rc == 0)
+        rc = -pthread_create(&c->thread, NULL, capture_main, c);
     if (rc < 0) {
-        free(c->ring);
-        free(c);
+        capture_free(c);
         return rc;
     }
     *out = c;
@@ -187,11 +252,14 @@ bool capture_is_done(const struct capture *c)
 int capture_close(struct capture *c, struct capture_result *out)
 {
     pthread_join(c->thread, NULL);
-    *out = (struct capture_result){
-        .packets = c->packets, .octets = c->octets, .lost = c->lost + c->unwritten};
+    *out = (struct capture_result){.lost = c->unwritten};
+    for (unsigned i = 0; i < c->ntaps; i++) {
+        out->packets += c->tap[i]->packets;
+        out->octets += c->tap[i]->octets;
+        out->lost += c->tap[i]->lost;
+    }
     int rc = c->status;
-    free(c->ring);
-    free(c);
+    capture_free(c);
     return rc;
 }
 
@@ -202,25 +270,29 @@ struct device *capture_device(const struct capture *c)
 
 /* ---- the worker ---- */
 
-void capture_attach(struct capture *c)
+void capture_attach(struct capture *c, struct device *member)
 {
-    c->next = c->device->captures;
-    c->device->captures = c;
+    struct capture_tap *t = c->tap[member->member];
+    t->next = member->captures;
+    member->captures = t;
 }
 
-void capture_detach(struct capture *c)
+void capture_detach(struct capture *c, struct device *member)
 {
-    struct capture **p = &c->device->captures;
-    while (*p && *p != c)
+    const struct capture_tap *t = c->tap[member->member];
+    struct capture_tap **p = &member->captures;
+    while (*p && *p != t)
         p = &(*p)->next;
     if (*p)
-        *p = c->next;
+        *p = t->next;
 }
 
-static void capture_put(struct capture *c, const uint8_t *frame, uint32_t len, bool sent,
+static void capture_put(struct capture_tap *c, const uint8_t *frame, uint32_t len, bool sent,
                         uint16_t drop, uint64_t now)
 {
-    uint32_t keep = c->params.snaplen && c->params.snaplen < len ? c->params.snaplen : len;
+    uint32_t keep = c->capture->params.snaplen && c->capture->params.snaplen < len
+                        ? c->capture->params.snaplen
+                        : len;
     uint32_t size = ((uint32_t)sizeof(struct record) + keep + 15u) & ~15u;
     uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
     uint64_t used = head - atomic_load_explicit(&c->tail, memory_order_acquire);
@@ -246,18 +318,19 @@ static void capture_put(struct capture *c, const uint8_t *frame, uint32_t len, b
     atomic_store_explicit(&c->head, head + size, memory_order_release);
 }
 
-static bool capture_wants(const struct capture *c, const uint8_t *frame, uint32_t len)
+static bool capture_wants(const struct capture_tap *c, const uint8_t *frame, uint32_t len)
 {
     struct wire_pkt pkt;
-    if (c->params.qpn == 0)
+    if (c->capture->params.qpn == 0)
         return true;
     return wire_parse(frame, len, WIRE_P_NO_ICRC | WIRE_P_IP_CSUM_OK, &pkt) == WIRE_OK &&
-           pkt.dqpn == c->params.qpn;
+           pkt.dqpn == c->capture->params.qpn;
 }
 
-void capture_rx(struct capture *list, const struct engine_frame *frames, unsigned n, uint64_t now)
+void capture_rx(struct capture_tap *list, const struct engine_frame *frames, unsigned n,
+                uint64_t now)
 {
-    for (struct capture *c = list; c; c = c->next) {
+    for (struct capture_tap *c = list; c; c = c->next) {
         for (unsigned i = 0; i < n; i++) {
             if (capture_wants(c, frames[i].data, frames[i].len))
                 capture_put(c, frames[i].data, frames[i].len, false, frames[i].drop, now);
@@ -265,11 +338,12 @@ void capture_rx(struct capture *list, const struct engine_frame *frames, unsigne
     }
 }
 
-void capture_tx(struct capture *list, const struct engine_slot *slots, unsigned n, uint64_t now)
+void capture_tx(struct capture_tap *list, const struct engine_slot *slots, unsigned n, uint64_t now)
 {
-    for (struct capture *c = list; c; c = c->next) {
+    for (struct capture_tap *c = list; c; c = c->next) {
         for (unsigned i = 0; i < n; i++) {
-            if (slots[i].len > 0 && (c->params.qpn == 0 || slots[i].qpn == c->params.qpn))
+            if (slots[i].len > 0 &&
+                (c->capture->params.qpn == 0 || slots[i].qpn == c->capture->params.qpn))
                 capture_put(c, slots[i].buf, slots[i].len, true, 0, now);
         }
     }

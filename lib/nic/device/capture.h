@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Captures on demand: what a device receives and sends, as pcapng, with our own drops as comments.
- * The worker copies frames into a ring and never waits; a thread of the capture writes them out.
+ * Each worker of the device copies frames into a ring and never waits; a thread of the capture
+ * writes them out, in the order of their times.
  */
 #ifndef NIC_CAPTURE_H
 #define NIC_CAPTURE_H
@@ -12,6 +13,7 @@
 #include "engine.h"
 
 struct capture;
+struct capture_tap;
 struct device;
 
 struct capture_params {
@@ -27,7 +29,7 @@ struct capture_result {
     uint64_t packets, octets, lost;
 };
 
-/* Prepare: ring and thread. From the control thread, as is what follows. 0 or -errno (then fd is
+/* Prepare: rings and thread. From the control thread, as is what follows. 0 or -errno (then fd is
  * still the caller's). */
 int capture_open(struct device *d, const struct capture_params *p, struct capture **out);
 /* Have it write out what is left, when it is off its device. */
@@ -39,15 +41,18 @@ bool capture_is_done(const struct capture *c);
 /* Free one that is off its device, and stopped or done; waits until it is done. 0 or why the file
  * is not whole, -errno. */
 int capture_close(struct capture *c, struct capture_result *out);
-/* Put it on its device / take it off; on the worker. */
-void capture_attach(struct capture *c);
-void capture_detach(struct capture *c);
+/* Put it on its device / take it off, one member of the team after the other; each on its worker.
+ */
+void capture_attach(struct capture *c, struct device *member);
+void capture_detach(struct capture *c, struct device *member);
 
-/* The device whose frames it takes. */
+/* The device whose frames it takes: the first member of its team. */
 struct device *capture_device(const struct capture *c);
 
 /* The data path's part; `list` is the device's. */
-void capture_rx(struct capture *list, const struct engine_frame *frames, unsigned n, uint64_t now);
-void capture_tx(struct capture *list, const struct engine_slot *slots, unsigned n, uint64_t now);
+void capture_rx(struct capture_tap *list, const struct engine_frame *frames, unsigned n,
+                uint64_t now);
+void capture_tx(struct capture_tap *list, const struct engine_slot *slots, unsigned n,
+                uint64_t now);
 
 #endif

@@ -9,7 +9,9 @@
 
 void claims_init(struct claims *t, uint64_t seed)
 {
-    *t = (struct claims){.seed = seed};
+    memset(t, 0, sizeof(*t));
+    t->seed = seed;
+    pthread_mutex_init(&t->lock, NULL);
 }
 
 static size_t claim_bucket(const struct claims *t, const struct claim_key *key)
@@ -47,18 +49,73 @@ static struct claim *claim_of_others(const struct claims *t, const struct claim_
     return c;
 }
 
-struct claim *claim_owner(const struct claims *t, const struct claim_key *key, uid_t uid)
+bool claim_has_owner(struct claims *t, const struct claim_key *key, uid_t uid)
 {
-    return claim_of_others(t, key, uid, true, false);
+    pthread_mutex_lock(&t->lock);
+    bool has = claim_of_others(t, key, uid, true, false) != NULL;
+    pthread_mutex_unlock(&t->lock);
+    return has;
 }
 
-void claim_set(struct claims *t, struct claim *c, const struct claim_key *key)
+/* The worker that has this claim is to look at it. */
+static void claim_tell(struct claims *t, struct claim *c)
+{
+    if (c->has_news)
+        return;
+    c->has_news = true;
+    LIST_INSERT_HEAD(&t->news[c->member], c, next_news);
+    atomic_store_explicit(&t->waits[c->member], true, memory_order_relaxed);
+    if (t->wake)
+        t->wake(t->wake_arg, c->member);
+}
+
+bool claim_refuses(struct claims *t, const struct claim_key *key, uid_t uid, unsigned member,
+                   uid_t *owner, uint64_t now)
+{
+    pthread_mutex_lock(&t->lock);
+    struct claim *c = claim_of_others(t, key, uid, true, false);
+    bool ours = c && c->member == member;
+    if (c) {
+        t->count.refused++;
+        *owner = c->uid;
+        if (!ours)
+            claim_tell(t, c);
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (ours)
+        c->doubt(c, now); /* only this worker can end it */
+    return c != NULL;
+}
+
+/* Out of its bucket. */
+static void claim_unlink(struct claim *c)
+{
+    if (c->first) {
+        if (c->to != c) {
+            c->to->first = true;
+            LIST_INSERT_AFTER(c, c->to, next);
+        }
+        LIST_REMOVE(c, next);
+    }
+    c->to->fro = c->fro;
+    c->fro->to = c->to;
+    c->to = c->fro = c;
+    c->first = false;
+}
+
+static bool claim_others_share(const struct claim *c)
+{
+    return c->in && claim_of_others(c->in, &c->key, c->uid, true, true);
+}
+
+bool claim_set(struct claims *t, struct claim *c, const struct claim_key *key)
 {
     struct claim *first;
     size_t bucket = claim_bucket(t, key);
-    if (c->in && claim_same(c, key))
-        return;
+    if (c->in && claim_same(c, key) && !c->has_news)
+        return false;
     claim_drop(c);
+    pthread_mutex_lock(&t->lock);
     c->in = t;
     c->key = *key;
     c->to = c->fro = c;
@@ -75,33 +132,79 @@ void claim_set(struct claims *t, struct claim *c, const struct claim_key *key)
     } else {
         LIST_INSERT_HEAD(&t->bucket[bucket], c, next);
     }
-    if (c->qp && claim_is_shared(c))
-        t->shared++;
+    bool shared = c->qp && claim_others_share(c);
+    t->count.shared += shared;
+    pthread_mutex_unlock(&t->lock);
+    return shared;
 }
 
 void claim_drop(struct claim *c)
 {
-    if (!c->in)
+    struct claims *t = c->in;
+    if (!t)
         return;
-    if (c->first) {
-        if (c->to != c) {
-            c->to->first = true;
-            LIST_INSERT_AFTER(c, c->to, next);
-        }
-        LIST_REMOVE(c, next);
-    }
-    c->to->fro = c->fro;
-    c->fro->to = c->to;
+    pthread_mutex_lock(&t->lock);
+    claim_unlink(c);
+    if (c->has_news)
+        LIST_REMOVE(c, next_news);
+    c->has_news = false;
     c->in = NULL;
+    pthread_mutex_unlock(&t->lock);
 }
 
 bool claim_is_shared(const struct claim *c)
 {
-    return c->in && claim_of_others(c->in, &c->key, c->uid, true, true);
+    struct claims *t = c->in;
+    if (!t)
+        return false;
+    pthread_mutex_lock(&t->lock);
+    bool shared = claim_others_share(c);
+    pthread_mutex_unlock(&t->lock);
+    return shared;
 }
 
-struct client_qp *claim_rival(const struct claim *c)
+struct client_qp *claim_displace(const struct claim *c, unsigned *left)
 {
-    const struct claim *other = c->in ? claim_of_others(c->in, &c->key, c->uid, false, true) : NULL;
-    return other ? other->qp : NULL;
+    struct claims *t = c->in;
+    struct claim *other;
+    struct client_qp *qp = NULL;
+    if (!t)
+        return NULL;
+    pthread_mutex_lock(&t->lock);
+    while (!qp && *left > 0 && (other = claim_of_others(t, &c->key, c->uid, false, true)) != NULL) {
+        --*left;
+        t->count.displaced++;
+        claim_unlink(other);
+        if (other->member == c->member) {
+            other->in = NULL;
+            qp = other->qp;
+        } else {
+            claim_tell(t, other);
+        }
+    }
+    pthread_mutex_unlock(&t->lock);
+    return qp;
+}
+
+struct claim *claim_news(struct claims *t, unsigned member)
+{
+    pthread_mutex_lock(&t->lock);
+    struct claim *c = LIST_FIRST(&t->news[member]);
+    if (c) {
+        LIST_REMOVE(c, next_news);
+        c->has_news = false;
+        if (c->qp)
+            c->in = NULL; /* claim_displace has taken it */
+    } else {
+        atomic_store_explicit(&t->waits[member], false, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return c;
+}
+
+void claim_counts(struct claims *t, struct claim_counters *out)
+{
+    pthread_mutex_lock(&t->lock);
+    *out = t->count;
+    pthread_mutex_unlock(&t->lock);
 }

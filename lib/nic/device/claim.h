@@ -6,12 +6,17 @@
  * manager nobody knows whose it is: several users may claim it, which is counted and shown.
  *
  * Claims count per user, not per context: an application may use several. A user may claim the same
- * thousands of times; to look for a claim of others costs the same (SHM-12). Of one device, on its
- * worker.
+ * thousands of times; to look for a claim of others costs the same (SHM-12).
+ *
+ * Threads: the table is of a device, and any of its workers may look into it; a claim is of one of
+ * them (`member`), which alone sets and drops it. What a claim on another worker has to do is told
+ * to that worker (claim_news).
  */
 #ifndef NIC_CLAIM_H
 #define NIC_CLAIM_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -20,6 +25,7 @@
 #include "wire.h"
 
 #define CLAIM_BUCKETS 4096u
+#define CLAIM_MEMBERS 8u /* workers of a device */
 
 struct client_qp;
 
@@ -36,32 +42,60 @@ struct claim {
     bool first;
     struct claim_key key;
     uid_t uid;
+    unsigned member; /* the device's worker whose claim it is; set before claim_set */
+    bool has_news;   /* it is in its worker's list of news */
+    LIST_ENTRY(claim) next_news;
     struct client_qp *qp;
     /* Another user names the peer's queue pair that this connection has: is it this one's still
      * (CM-21)? */
     void (*doubt)(struct claim *c, uint64_t now);
 };
 
-struct claims {
-    uint64_t seed;
-    LIST_HEAD(, claim) bucket[CLAIM_BUCKETS];
-    /* counters */
+struct claim_counters {
     uint64_t refused;   /* another user's connection has it */
     uint64_t displaced; /* queue pairs that ended because a connection of another user got it */
     uint64_t shared;    /* claims beside one of another user, without the connection manager */
 };
 
+struct claims {
+    uint64_t seed;
+    pthread_mutex_t lock; /* of all that follows */
+    LIST_HEAD(claim_bucket, claim) bucket[CLAIM_BUCKETS];
+    LIST_HEAD(claim_list, claim) news[CLAIM_MEMBERS];
+    _Atomic bool waits[CLAIM_MEMBERS];        /* there are some */
+    void (*wake)(void *arg, unsigned member); /* that worker has news; NULL = there is one worker */
+    void *wake_arg;
+    struct claim_counters count;
+};
+
 /* An empty table; `seed`: random, so that nobody can aim at a bucket. */
 void claims_init(struct claims *t, uint64_t seed);
-/* The connection of another user that has it; NULL = none. */
-struct claim *claim_owner(const struct claims *t, const struct claim_key *key, uid_t uid);
-/* Claim it in place of what `c` claimed before; c->uid, and qp or doubt, are set. */
-void claim_set(struct claims *t, struct claim *c, const struct claim_key *key);
+/* Is there a connection of another user that has it? */
+bool claim_has_owner(struct claims *t, const struct claim_key *key, uid_t uid);
+/* The same, for a queue pair of worker `member`, which is refused then: that is counted, *owner is
+ * the other user, and its connection is asked whether it is alive (`doubt`). */
+bool claim_refuses(struct claims *t, const struct claim_key *key, uid_t uid, unsigned member,
+                   uid_t *owner, uint64_t now);
+/* Claim it in place of what `c` claimed before; c->uid, c->member, and qp or doubt, are set.
+ * Returns whether it is a queue pair's claim beside one of another user. */
+bool claim_set(struct claims *t, struct claim *c, const struct claim_key *key);
 /* Claim nothing any more; harmless when it doesn't. */
 void claim_drop(struct claim *c);
 /* Does another user claim the same? */
 bool claim_is_shared(const struct claim *c);
-/* A queue pair of another user that claims the same as `c`; NULL = none. */
-struct client_qp *claim_rival(const struct claim *c);
+/* Take its claim from a queue pair of another user that claims the same as `c`, and count it. NULL
+ * = there is none on this worker any more: those on others have it as news; or *left, from which
+ * each that loses its claim takes one, is 0. */
+struct client_qp *claim_displace(const struct claim *c, unsigned *left);
+
+/* Does this worker have news of its claims? Any thread. */
+static inline bool claim_has_news(const struct claims *t, unsigned member)
+{
+    return atomic_load_explicit(&t->waits[member], memory_order_relaxed);
+}
+/* The next claim of this worker of which there is news; NULL = none. One of a queue pair (`qp`) was
+ * taken from it: it is to end. One of a connection is in doubt: call `doubt`. */
+struct claim *claim_news(struct claims *t, unsigned member);
+void claim_counts(struct claims *t, struct claim_counters *out);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "io_arg.h"
 #include "net.h"
+#include "team.h"
 
 #define NEIGH_BY_PORT "?" /* kernel_if, until config_device_check: the port names the interface */
 
@@ -205,6 +206,15 @@ static int set_worker(struct config_device *d, const char *key, const char *v, c
     return 0;
 }
 
+static int set_workers(struct config_device *d, const char *key, const char *v, char *err)
+{
+    uint64_t n;
+    if (!config_number(v, TEAM_MAX, &n) || n == 0 || (n & (n - 1)) != 0)
+        return config_fail(err, "%s=%s: want 1, 2, 4 or 8 workers of the device", key, v);
+    d->workers = (unsigned)n;
+    return 0;
+}
+
 static int set_neigh(struct config_device *d, const char *key, const char *v, char *err)
 {
     const char *ifname = strcmp(v, "kernel") == 0        ? NEIGH_BY_PORT
@@ -269,6 +279,7 @@ static const struct {
     {"mac", set_mac},
     {"cc", set_cc},
     {"worker", set_worker},
+    {"workers", set_workers},
     {"neigh", set_neigh},
     {"loopback", set_loopback},
     {"hold", set_hold},

@@ -15,10 +15,13 @@
 #include "device.h"
 #include "device_addr.h"
 #include "device_port.h"
+#include "lane.h"
 #include "loop.h"
 #include "memory.h"
 #include "neigh.h"
 #include "remote.h"
+#include "steer.h"
+#include "team.h"
 
 #define DATAPATH_COPIES    512u
 #define DATAPATH_TX_BURSTS 4u /* sent in one round: others get their turn (SHM-08) */
@@ -35,8 +38,8 @@
 
 struct datapath {
     /* lent by the port and by the loop, until device_take gives them back */
-    unsigned nport, nown;
-    struct io_frame port[DATAPATH_RX_BURST], own[IO_BURST_MAX];
+    unsigned nport, nown, nmate;
+    struct io_frame port[DATAPATH_RX_BURST], own[IO_BURST_MAX], mate[DATAPATH_RX_BURST];
     /* the copies of an engine_rx, and how far they are */
     unsigned made;
     unsigned waiting; /* behind those: writes to processes, for one system call */
@@ -204,17 +207,20 @@ void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n
     datapath_fetch(&next, next.len, true);
 }
 
-/* Lent frames -> the engine's form. With `echo`, frames of ours that the port gives back are left
- * out. */
-static unsigned datapath_frames(struct device *d, const struct io_frame *in, unsigned n, bool echo,
+/* Lent frames -> the engine's form. From the port: frames of ours that it gives back, and those for
+ * other workers of the device, are left out. */
+static unsigned datapath_frames(struct device *d, const struct io_frame *in, unsigned n, bool port,
                                 struct engine_frame *out)
 {
+    const bool echo = port && d->io->caps.own_echo, shared = port && d->shared;
     unsigned m = 0;
     for (unsigned i = 0; i < n; i++) {
         if (echo && in[i].len >= 12 && memcmp(in[i].data + 6, d->mac, 6) == 0) {
             d->stats.own_echo++;
             continue;
         }
+        if (shared && steer_away(d, &in[i]))
+            continue;
         out[m].data = in[i].data;
         out[m].len = in[i].len;
         out[m].flags = (in[i].flags & IO_RX_IP_CSUM_OK ? WIRE_P_IP_CSUM_OK : 0) |
@@ -266,21 +272,47 @@ static bool datapath_slow_rx(struct device *d, const struct engine_frame *frames
     return any;
 }
 
+/* What other workers of the device have for this one. Returns how much, beside lent frames. */
+static unsigned datapath_mates_peek(struct device *d, uint64_t now)
+{
+    struct datapath *p = d->path;
+    unsigned n = claim_has_news(&d->team->claims, d->member);
+    if (d->member == 0) {
+        n += lane_forward(d, now);
+        team_regroup(d);
+    }
+    p->nmate = steer_peek(d, p->mate, DATAPATH_RX_BURST);
+    return n;
+}
+
 unsigned device_peek(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
+    unsigned n = d->shared ? datapath_mates_peek(d, now) : 0;
     p->nown = d->loop ? loop_peek(d->loop, p->own, IO_BURST_MAX) : 0;
     p->nport = d->io->ops->rx_peek(d->io, p->port, DATAPATH_RX_BURST, now);
-    return p->nown + p->nport;
+    return n + p->nown + p->nport + p->nmate;
+}
+
+/* What isn't RoCE is for all workers of the device: they learn of neighbours by it. */
+static void datapath_share(struct device *d, const struct engine_frame *frames, unsigned n)
+{
+    for (unsigned i = 0; i < n && !d->io->caps.kernel_ip; i++) {
+        if (frames[i].disposition == ENGINE_SLOW_PATH)
+            steer_copy(d, frames[i].data, frames[i].len);
+    }
+    steer_wake(d);
 }
 
 static bool datapath_port_rx(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
     struct engine_frame frames[DATAPATH_RX_BURST];
-    unsigned m = datapath_frames(d, p->port, p->nport, d->io->caps.own_echo, frames);
+    unsigned m = datapath_frames(d, p->port, p->nport, true, frames);
     bool news = datapath_engine(d, frames, m, now);
     news |= datapath_slow_rx(d, frames, m, now);
+    if (d->shared)
+        datapath_share(d, frames, m);
     if (d->captures)
         capture_rx(d->captures, frames, m, now);
     d->io->ops->rx_release(d->io, p->nport);
@@ -301,9 +333,33 @@ static bool datapath_loop_rx(struct device *d, uint64_t now)
     return news;
 }
 
+/* What other workers of the device have given to this one. Captures have seen what the device has
+ * sent to itself, and what another worker has as well. */
+static bool datapath_mates_rx(struct device *d, uint64_t now)
+{
+    struct datapath *p = d->path;
+    struct engine_frame frames[DATAPATH_RX_BURST];
+    datapath_frames(d, p->mate, p->nmate, false, frames);
+    for (unsigned i = 0; i < p->nmate; i++) {
+        if (p->mate[i].flags & STEER_LOOP)
+            frames[i].flags |= WIRE_P_NO_ICRC;
+    }
+    bool news = datapath_engine(d, frames, p->nmate, now);
+    news |= datapath_slow_rx(d, frames, p->nmate, now);
+    for (unsigned i = 0; d->captures && i < p->nmate; i++) {
+        if (!(p->mate[i].flags & (STEER_LOOP | STEER_COPY)))
+            capture_rx(d->captures, &frames[i], 1, now);
+    }
+    steer_release(d);
+    p->nmate = 0;
+    return news;
+}
+
 bool device_take(struct device *d, uint64_t now)
 {
     bool news = d->path->nown > 0 && datapath_loop_rx(d, now);
+    if (d->path->nmate > 0)
+        news |= datapath_mates_rx(d, now);
     if (d->path->nport > 0)
         news |= datapath_port_rx(d, now);
     return news;
@@ -526,8 +582,10 @@ static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uin
         slots[i].len = es[i].len;
     if (d->captures)
         capture_tx(d->captures, es, m, now);
-    if (d->loop)
+    if (d->loop || (d->shared && steer_groups(d))) {
         loop_take(d, slots, m);
+        steer_wake(d);
+    }
     d->io->ops->tx_commit(d->io, slots, n, now);
 
     if (turn == TURN_FIRST)

@@ -16,10 +16,12 @@
 #include "datapath.h"
 #include "device_addr.h"
 #include "device_port.h"
+#include "lane.h"
 #include "log.h"
 #include "loop.h"
 #include "neigh.h"
 #include "quota.h"
+#include "team.h"
 #include "worker.h"
 
 #define DEVICE_TX_WANT 8u
@@ -51,8 +53,9 @@ static void device_choose_mac(struct device *d)
         memcpy(d->mac, d->conf->mac, 6);
     else if (memcmp(d->io->caps.mac, mac_none, 6) != 0)
         memcpy(d->mac, d->io->caps.mac, 6);
-    else
+    else if (d->member == 0)
         device_make_mac(d);
+    /* else it has that of member 0 */
 
     const uint8_t *m = d->mac;
     const uint8_t eui[8] = {m[0] ^ 0x02, m[1], m[2], 0xFF, 0xFE, m[3], m[4], m[5]};
@@ -117,21 +120,6 @@ static void device_on_guess(void *arg, const struct wire_addr *source, enum engi
 
 /* ---- up and down ---- */
 
-static const struct share_pool device_share = {
-    .limit = {[SHARE_PD] = LIMIT_PD,
-              [SHARE_MR] = LIMIT_MR,
-              [SHARE_MW] = LIMIT_MW,
-              [SHARE_CQ] = LIMIT_CQ,
-              [SHARE_SRQ] = LIMIT_SRQ,
-              [SHARE_QP] = LIMIT_QP,
-              [SHARE_CM_ID] = LIMIT_CM_ID,
-              [SHARE_LISTENER] = LIMIT_LISTEN,
-              [SHARE_GROUP] = LIMIT_MCAST,
-              [SHARE_CONN] = LIMIT_CM_ID,
-              [SHARE_NEIGH] = LIMIT_NEIGH,
-              [SHARE_EVENT] = LIMIT_EVENT},
-};
-
 static int device_make_engine(struct device *d, char *err)
 {
     const struct context_ops *contexts = d->worker->context_ops;
@@ -152,6 +140,8 @@ static int device_make_engine(struct device *d, char *err)
         .vlan = d->conf->vlan,
         .mtu = d->path_mtu,
         .line_rate = d->io->caps.rate_bps,
+        .worker = (uint8_t)d->member,
+        .worker_bits = (uint8_t)d->team->bits,
         .cc = d->conf->cc,
         .loopback = d->conf->loopback || d->io->caps.loopback,
         .sport = d->io->caps.udp_sport,
@@ -160,15 +150,11 @@ static int device_make_engine(struct device *d, char *err)
         .rnr_on_rd_res = d->conf->rnr_on_rd_res,
     };
     memcpy(p.mac, d->mac, 6);
-    uint64_t seed;
     if (getrandom(p.key, sizeof(p.key), 0) != (ssize_t)sizeof(p.key) ||
-        getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed) ||
         getrandom(p.mem.key, sizeof(p.mem.key), 0) != (ssize_t)sizeof(p.mem.key)) {
         snprintf(err, CONFIG_ERR, "device %s: no random numbers: %s", d->name, strerror(errno));
         return -errno;
     }
-    d->share = device_share;
-    claims_init(&d->claims, seed);
     d->engine = engine_create(&p, clock_now());
     snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
     d->neigh = d->engine ? neigh_create(d, err) : NULL;
@@ -224,24 +210,54 @@ static int device_addresses(struct device *d, char *err)
     return rc;
 }
 
-int device_open(struct device **out, const struct config_device *conf, unsigned index,
-                struct worker *worker, uint64_t seed, char *err)
+/* A claim of member k has news. */
+static void device_wake_claims(void *team, unsigned member)
+{
+    team_wake(team, member);
+}
+
+static int device_make_team(struct device *d, char *err)
+{
+    uint64_t seed;
+    if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed)) {
+        snprintf(err, CONFIG_ERR, "device %s: no random numbers: %s", d->name, strerror(errno));
+        return -errno;
+    }
+    d->team = team_new(d->conf->workers ? d->conf->workers : 1);
+    if (!d->team)
+        return -ENOMEM;
+    claims_init(&d->team->claims, seed);
+    if (d->team->n > 1) {
+        d->team->claims.wake = device_wake_claims;
+        d->team->claims.wake_arg = d->team;
+    }
+    return 0;
+}
+
+/* A member that has neither team nor port. */
+static struct device *device_new(const struct config_device *conf, unsigned index,
+                                 struct worker *worker, char *err)
 {
     struct device *d = calloc(1, sizeof(*d));
-    struct io_open_params params = {.seed = seed, .vlan = conf->vlan};
-    char why[CONFIG_ERR] = "";
-    if (!d) {
-        snprintf(err, CONFIG_ERR, "device %s: out of memory", conf->name);
-        return -ENOMEM;
-    }
+    snprintf(err, CONFIG_ERR, "device %s: out of memory", conf->name);
+    if (!d)
+        return NULL;
     d->conf = conf;
     d->index = index;
     d->worker = worker;
     d->gsi = &gsi_none;
     d->tx_want = DEVICE_TX_WANT;
     memcpy(d->name, conf->name, sizeof(d->name));
-    memcpy(params.mac, conf->mac, 6);
+    return d;
+}
+
+static int device_open_port(struct device *d, uint64_t seed, char *err)
+{
+    const struct config_device *conf = d->conf;
+    struct io_open_params params = {.seed = seed, .vlan = conf->vlan};
     struct io_addr only[CONFIG_ADDRS];
+    char why[CONFIG_ERR] = "";
+    memcpy(params.mac, conf->mac, 6);
     for (unsigned i = 0; i < conf->naddr; i++)
         memcpy(only[i].b, conf->addr[i].ip.b, sizeof(only[i].b));
     params.only = only;
@@ -253,38 +269,40 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
     if (rc < 0)
         snprintf(err, CONFIG_ERR, "device %s: port=%.120s: %.360s", conf->name, conf->port,
                  why[0] ? why : strerror(-rc));
-    if (rc == 0)
-        rc = device_check_kernel_ip(d, err);
-    if (rc == 0)
-        rc = device_choose_mtu(d, err);
-    if (rc == 0) {
-        device_find_interface(d);
-        device_choose_mac(d);
-        if (d->io->caps.kernel_ip)
-            gid_init_empty(&d->gids);
-        else
-            gid_init(&d->gids, d->mac);
-        rc = device_make_engine(d, err);
-    }
-    if (rc == 0)
-        rc = device_addresses(d, err);
-    if (rc < 0) {
-        device_close(d);
-        return rc;
-    }
-    d->io->ops->link(d->io, &d->link);
-    device_watch(d);
-    worker->device[worker->ndevice++] = d;
-    *out = d;
-    return 0;
+    return rc;
 }
 
-void device_close(struct device *d)
+/* With its port open. */
+static int device_set_up(struct device *d, char *err)
 {
-    if (!d)
-        return;
+    int rc = device_check_kernel_ip(d, err);
+    if (rc == 0)
+        rc = device_choose_mtu(d, err);
+    if (rc < 0)
+        return rc;
+    device_find_interface(d);
+    device_choose_mac(d);
+    if (d->io->caps.kernel_ip)
+        gid_init_empty(&d->gids);
+    else
+        gid_init(&d->gids, d->mac);
+    rc = device_make_engine(d, err);
+    return rc < 0 ? rc : device_addresses(d, err);
+}
+
+static void device_begin(struct device *d)
+{
+    d->io->ops->link(d->io, &d->link);
+    device_watch(d);
+    d->team->member[d->member] = d;
+    d->worker->device[d->worker->ndevice++] = d;
+    if (d->member == 0)
+        team_publish(d);
+}
+
+static void device_free(struct device *d)
+{
     d->gsi->ops->destroy(d->gsi); /* with connections that outlive their ids */
-    share_fini(&d->share);
     if (d->neigh)
         neigh_destroy(d->neigh);
     if (d->engine)
@@ -296,6 +314,70 @@ void device_close(struct device *d)
     free(d);
 }
 
+int device_open(struct device **out, const struct config_device *conf, unsigned index,
+                struct worker *worker, uint64_t seed, char *err)
+{
+    struct device *d = device_new(conf, index, worker, err);
+    if (!d)
+        return -ENOMEM;
+    int rc = device_make_team(d, err);
+    if (rc == 0)
+        rc = device_open_port(d, seed, err);
+    if (rc == 0) {
+        d->shared = d->team->n > 1;
+        rc = device_set_up(d, err);
+    }
+    if (rc < 0) {
+        struct team *t = d->team;
+        device_free(d);
+        team_free(t);
+        return rc;
+    }
+    device_begin(d);
+    *out = d;
+    return 0;
+}
+
+int device_open_member(struct device *first, struct worker *worker, char *err)
+{
+    struct team *t = first->team;
+    unsigned member = 1;
+    while (member < t->n && t->member[member])
+        member++;
+    struct device *d = device_new(first->conf, first->index, worker, err);
+    if (!d)
+        return -ENOMEM;
+    d->team = t;
+    d->member = member;
+    d->shared = true;
+    memcpy(d->mac, first->mac, 6);
+    int rc = first->io->ops->queue ? first->io->ops->queue(first->io, member, t->n, &d->io)
+                                   : lane_open(d, &d->io);
+    if (rc < 0)
+        snprintf(err, CONFIG_ERR, "device %s: port=%.120s: queue %u of %u: %s", first->name,
+                 first->conf->port, member, t->n, strerror(-rc));
+    else
+        rc = device_set_up(d, err);
+    if (rc < 0) {
+        device_free(d);
+        return rc;
+    }
+    device_begin(d);
+    return 0;
+}
+
+void device_close(struct device *d)
+{
+    if (!d)
+        return;
+    struct team *t = d->team;
+    for (unsigned k = t->n; k-- > 0;) {
+        if (t->member[k])
+            device_free(t->member[k]);
+    }
+    team_free(t);
+}
+
 /* ---- what changes ---- */
 
 static void device_look_at_link(struct device *d, uint64_t now)
@@ -303,7 +385,7 @@ static void device_look_at_link(struct device *d, uint64_t now)
     struct io_link link;
     d->io->ops->link(d->io, &link);
     bool changed = link.changes != d->link.changes || link.up != d->link.up;
-    if (link.why && strcmp(link.why, d->no_link) != 0 && !changed)
+    if (link.why && strcmp(link.why, d->no_link) != 0 && !changed && d->member == 0)
         log_info("port", "%s: no link: %s", d->name, link.why);
     snprintf(d->no_link, sizeof(d->no_link), "%s", link.why ? link.why : "");
     if (!changed)
@@ -311,8 +393,9 @@ static void device_look_at_link(struct device *d, uint64_t now)
     /* Down and up again between two looks is still news: the peer has been away. */
     bool blinked = link.up && d->link.up;
     d->stats.link_changes++;
-    log_info("port", "%s: link is %s%s%s", d->name, link.up ? "up" : "down",
-             !link.up && link.why ? ": " : "", !link.up && link.why ? link.why : "");
+    if (d->member == 0)
+        log_info("port", "%s: link is %s%s%s", d->name, link.up ? "up" : "down",
+                 !link.up && link.why ? ": " : "", !link.up && link.why ? link.why : "");
     if (!link.up || blinked)
         d->worker->context_ops->event(d, EVT_PORT_ERR);
     if (link.up) {
@@ -342,6 +425,8 @@ void device_service(struct device *d, uint64_t now)
     device_addr_service(d, now);
     neigh_service(d->neigh, now);
     d->gsi->ops->service(d->gsi);
+    if (d->member == 0)
+        team_publish(d);
 }
 
 uint8_t device_tclass(const struct device *d, uint8_t wanted)

@@ -2,7 +2,8 @@
  *
  * A device (urn0, urn1 ...): a port, its addresses, the engine that speaks RoCE on it, the little
  * network stack that resolves its neighbours, and what serves its QP1. All of it belongs to one
- * worker once that runs.
+ * worker once that runs. A device of several workers has all this for each of them: a struct device
+ * is then one member of a team (team.h).
  */
 #ifndef NIC_DEVICE_H
 #define NIC_DEVICE_H
@@ -11,18 +12,17 @@
 #include <stdint.h>
 
 #include "budget.h"
-#include "claim.h"
 #include "engine.h"
 #include "gid.h"
 #include "gsi.h"
 #include "io.h"
 #include "settings.h"
-#include "share.h"
 
-struct capture;
+struct capture_tap;
 struct datapath;
 struct loop;
 struct neigh;
+struct team;
 struct worker;
 
 /* What happened to frames beside the engine's own counters. */
@@ -41,6 +41,9 @@ struct device_stats {
     uint64_t client_event_owed;   /* events that had to wait: their channel was full */
     uint64_t async_lost;          /* asynchronous events that nobody took (EVT-04) */
     uint64_t cm_lost;             /* those of connections likewise; a request is refused */
+    /* between the members of a team: frames that came to the right one, were given to another, or
+     * were lost because the ring to it was full */
+    uint64_t steer_right, steer_moved, steer_lost;
     struct budget_stats job[BUDGETS];
 };
 
@@ -64,14 +67,20 @@ struct device {
     bool tx_blocked;        /* frames wait, and the port has no room */
     uint64_t catch_up_from; /* device_is_late: not before then */
 
+    struct team *team; /* never NULL */
+    unsigned member;   /* which of it this is */
+    bool shared;       /* the team has others */
+    unsigned steered;  /* members that were given frames and not woken yet, a bit each */
+    unsigned lent;     /* members whose frames are lent, likewise */
+    unsigned turn;     /* whose frames come first */
     struct io_port *io;
     struct worker *worker;
     struct engine *engine;
     struct neigh *neigh;
-    struct gsi *gsi;          /* what serves QP1 */
-    struct datapath *path;    /* its scratch */
-    struct loop *loop;        /* frames to ourselves; NULL = none were ever needed */
-    struct capture *captures; /* running ones, linked */
+    struct gsi *gsi;              /* what serves QP1 */
+    struct datapath *path;        /* its scratch */
+    struct loop *loop;            /* frames to ourselves; NULL = none were ever needed */
+    struct capture_tap *captures; /* of running captures, linked */
     struct gid_table gids;
     struct device_gone gone[GID_PAIRS];
     unsigned ngone;
@@ -79,14 +88,11 @@ struct device {
     struct io_link link; /* but for `why` */
     char no_link[96]; /* what was said last of why there is none; "" = it is up, or nothing was */
     struct device_stats stats;
-    struct group_user *groups; /* who is in which */
-    uint32_t remotes;          /* regions in memory of processes (remote.h) */
-    struct share_pool share;   /* who has how many of the engine's objects */
-    struct claims claims;      /* whose the peers' queue pairs are */
-    uint32_t ifindex;          /* of the kernel's interface that the port is on; 0 = none */
-    unsigned mtu_before;       /* path MTU to tell of when its pass has ended; 0 = nothing */
-    int rx_fd;                 /* of the port, as the worker watches it; -1 = none */
-    bool rx_deaf;              /* ... but not any more: it stays readable without frames */
+    uint32_t remotes;    /* regions in memory of processes (remote.h) */
+    uint32_t ifindex;    /* of the kernel's interface that the port is on; 0 = none */
+    unsigned mtu_before; /* path MTU to tell of when its pass has ended; 0 = nothing */
+    int rx_fd;           /* of the port, as the worker watches it; -1 = none */
+    bool rx_deaf;        /* ... but not any more: it stays readable without frames */
 };
 
 /* What a frame has beside IP: room is kept for a VLAN tag. */
@@ -97,7 +103,11 @@ struct device {
  * (CONFIG_ERR octets) that says what to do. */
 int device_open(struct device **out, const struct config_device *conf, unsigned index,
                 struct worker *worker, uint64_t seed, char *err);
-/* The worker doesn't run any more, and no context is open on it. Ends what serves QP1, too. */
+/* Open the next member of its team, on another worker, until it has conf->workers of them. The
+ * rest as above. */
+int device_open_member(struct device *first, struct worker *worker, char *err);
+/* The workers don't run any more, and no context is open on them. Ends all members of its team, and
+ * what serves their QP1, too. */
 void device_close(struct device *d);
 
 /* The traffic class of who wants this one: with 0 the device's (WIRE-13). */

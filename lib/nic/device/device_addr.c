@@ -12,6 +12,7 @@
 #include "device.h"
 #include "log.h"
 #include "neigh.h"
+#include "team.h"
 #include "worker.h"
 
 struct addr_pass {
@@ -87,11 +88,12 @@ void device_claim(struct device *d)
     d->io->ops->claim(d->io, addrs, n);
 }
 
-int device_addr_add(struct device *d, const struct config_addr *a)
+/* index: of its v1 entry, or what gid_add said. */
+static int device_addr_add_at(struct device *d, const struct config_addr *a, int index)
 {
-    int index = gid_add(&d->gids, &a->ip);
     if (index < 0)
         return index;
+    d->gids.pair[index / 2] = (struct gid_entry){.addr = a->ip, .used = true};
     int rc = engine_addr_add(d->engine, &a->ip);
     if (rc == 0) {
         rc = neigh_addr_add(d->neigh, a);
@@ -110,6 +112,11 @@ int device_addr_add(struct device *d, const struct config_addr *a)
     device_claim(d);
     d->worker->context_ops->event(d, EVT_GID_CHANGE);
     return 0;
+}
+
+int device_addr_add(struct device *d, const struct config_addr *a)
+{
+    return device_addr_add_at(d, a, gid_add(&d->gids, &a->ip));
 }
 
 int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now)
@@ -145,8 +152,31 @@ static void addr_tell(const struct device *d, const struct wire_addr *ip, const 
     log_info("port", "%s: %s %s", d->name, wire_addr_str(ip, text, sizeof(text)), what);
 }
 
+/* Addresses stand at the same index for all members, whatever order they come in: member 0 says
+ * where. */
+static void addr_follow_first(struct device *d)
+{
+    struct team_port port;
+    team_port(d->team, &port);
+    for (unsigned i = 0; i < GID_PAIRS; i++) {
+        const struct gid_entry *e = &port.gids.pair[i];
+        const struct wire_addr ip = d->gids.pair[i].addr;
+        if (d->gids.pair[i].used && (!e->used || memcmp(e->addr.b, ip.b, sizeof(ip.b)) != 0))
+            device_addr_del(d, &ip, d->worker->now);
+    }
+    for (unsigned i = 0; i < GID_PAIRS; i++) {
+        const struct config_addr a = {.ip = port.gids.pair[i].addr};
+        if (port.gids.pair[i].used && !d->gids.pair[i].used)
+            device_addr_add_at(d, &a, (int)(2 * i));
+    }
+}
+
 void device_addr_follow(struct device *d)
 {
+    if (d->member > 0) {
+        addr_follow_first(d);
+        return;
+    }
     struct io_addr now[GID_PAIRS];
     unsigned n = d->io->ops->addrs(d->io, now, GID_PAIRS);
     for (unsigned i = 0; i < GID_PAIRS; i++) {

@@ -60,7 +60,10 @@ static void tell_mtu(struct device *d)
                  larger);
     else if (!fits)
         snprintf(more, sizeof(more), "; that is too little for RoCE, full packets don't fit");
-    log_at(larger > 0 || !fits ? LOG_WARN : LOG_INFO, "port",
+    log_at(d->member > 0 && larger == 0 ? LOG_DEBUG
+           : larger > 0 || !fits        ? LOG_WARN
+                                        : LOG_INFO,
+           "port",
            "%s: the port carries %u octets of IP now: new connections have path MTU %u (%u "
            "before)%s",
            d->name, d->ip_mtu, wire_mtu_octets(d->path_mtu), wire_mtu_octets(before), more);
@@ -107,11 +110,11 @@ static void follow_mac(struct device *d, uint64_t now)
     const uint8_t *m = d->io->caps.mac, *old = d->mac;
     if (memcmp(m, d->mac, 6) == 0 || memcmp(m, none, 6) == 0 || memcmp(d->conf->mac, none, 6) != 0)
         return;
-    log_info("port",
-             "%s: the interface has MAC address %02x:%02x:%02x:%02x:%02x:%02x now "
-             "(%02x:%02x:%02x:%02x:%02x:%02x before): we send from it, and announce it",
-             d->name, m[0], m[1], m[2], m[3], m[4], m[5], old[0], old[1], old[2], old[3], old[4],
-             old[5]);
+    log_at(d->member == 0 ? LOG_INFO : LOG_DEBUG, "port",
+           "%s: the interface has MAC address %02x:%02x:%02x:%02x:%02x:%02x now "
+           "(%02x:%02x:%02x:%02x:%02x:%02x before): we send from it, and announce it",
+           d->name, m[0], m[1], m[2], m[3], m[4], m[5], old[0], old[1], old[2], old[3], old[4],
+           old[5]);
     memcpy(d->mac, m, 6);
     engine_set_mac(d->engine, d->mac);
     neigh_mac(d->neigh, now);

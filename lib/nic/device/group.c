@@ -5,6 +5,7 @@
 #include "group.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,10 @@ static struct group_user **group_find(struct group_user **list, const struct sha
     return list;
 }
 
-int group_join(struct group_user **list, struct share *s, const struct wire_addr *group)
+/* Of all lists: they change rarely, perhaps on several workers of one device. */
+static pthread_mutex_t group_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int join_locked(struct group_user **list, struct share *s, const struct wire_addr *group)
 {
     struct group_user *u = *group_find(list, s, group);
     if (!u) {
@@ -36,7 +40,7 @@ int group_join(struct group_user **list, struct share *s, const struct wire_addr
     return 0;
 }
 
-void group_leave(struct group_user **list, struct share *s, const struct wire_addr *group)
+static void leave_locked(struct group_user **list, struct share *s, const struct wire_addr *group)
 {
     struct group_user **p = group_find(list, s, group), *u = *p;
     if (!u || --u->n > 0)
@@ -44,4 +48,19 @@ void group_leave(struct group_user **list, struct share *s, const struct wire_ad
     *p = u->next;
     share_give(s, SHARE_GROUP, 1);
     free(u);
+}
+
+int group_join(struct group_user **list, struct share *s, const struct wire_addr *group)
+{
+    pthread_mutex_lock(&group_lock);
+    int rc = join_locked(list, s, group);
+    pthread_mutex_unlock(&group_lock);
+    return rc;
+}
+
+void group_leave(struct group_user **list, struct share *s, const struct wire_addr *group)
+{
+    pthread_mutex_lock(&group_lock);
+    leave_locked(list, s, group);
+    pthread_mutex_unlock(&group_lock);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Whose queue pairs are in which multicast groups. A group counts once for each user who is in it
- * (SEC-22), however many of his queue pairs are. On the device's worker.
+ * (SEC-22), however many of his queue pairs are. On any of the device's workers.
  */
 #ifndef NIC_GROUP_H
 #define NIC_GROUP_H

@@ -12,6 +12,16 @@ static void none_rx(struct gsi *g, const struct wire_pkt *pkt, const uint8_t *ma
     (void)len;
 }
 
+static int none_member(const struct gsi *g, const uint8_t *mad, uint32_t len,
+                       const struct wire_addr *dip)
+{
+    (void)g;
+    (void)mad;
+    (void)len;
+    (void)dip;
+    return -1;
+}
+
 static void none_comm_est(struct gsi *g, void *qp_arg)
 {
     (void)g;
@@ -63,6 +73,7 @@ static void none_counters(const struct gsi *g, struct stats_list *list)
 
 static const struct gsi_ops none_ops = {
     .rx = none_rx,
+    .member = none_member,
     .comm_est = none_comm_est,
     .busy = none_waits,
     .tx_ready = none_waits,

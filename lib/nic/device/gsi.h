@@ -14,6 +14,8 @@
 #include "engine.h"
 #include "wire.h"
 
+#define GSI_ALL (-2)
+
 struct gsi;
 struct stats_list;
 
@@ -21,6 +23,10 @@ struct gsi_ops {
     /* A datagram has come: its packet's headers, and its MAD of `len` octets. Valid for the call
      * only. */
     void (*rx)(struct gsi *g, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len);
+    /* Which member of the device's team serves this MAD, which has come to the address `dip` and
+     * nobody has judged yet; -1 = that can't be told; GSI_ALL = each has to look. */
+    int (*member)(const struct gsi *g, const uint8_t *mad, uint32_t len,
+                  const struct wire_addr *dip);
     /* A queue pair (its engine_qp_params.arg) got a packet in RTR. */
     void (*comm_est)(struct gsi *g, void *qp_arg);
     /* Is there anything to send, or anything that `run` has to do first? */

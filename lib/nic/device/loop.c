@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "steer.h"
 
 #define LOOP_FRAMES (2u * IO_BURST_MAX)
 
@@ -79,10 +80,14 @@ void loop_take(struct device *d, struct io_slot *slots, unsigned n)
         if (s->len == 0)
             continue;
         if (memcmp(s->data, d->mac, sizeof(d->mac)) == 0) {
-            loop_put(d->loop, s);
+            if (d->loop && !(d->shared && steer_loop(d, s)))
+                loop_put(d->loop, s);
             s->len = 0;
-        } else if ((s->data[0] & 1) && loop_group(d, s)) {
-            loop_put(d->loop, s);
+        } else if (s->data[0] & 1) {
+            if (d->loop && loop_group(d, s))
+                loop_put(d->loop, s);
+            if (d->shared)
+                steer_loop_group(d, s);
         }
     }
 }

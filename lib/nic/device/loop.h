@@ -25,7 +25,7 @@ bool loop_waits(const struct loop *l);
 /* For how many more frames there is room. */
 unsigned loop_room(const struct loop *l);
 /* Look through the `n` slots of a burst: a frame to ourselves is taken and its slot's len becomes
- * 0, one to a group of ours is copied. */
+ * 0, one to a group of ours is copied. One for another worker of the device goes there. */
 void loop_take(struct device *d, struct io_slot *slots, unsigned n);
 /* The oldest frames that wait, at most `max`; they stay in place until they are released. */
 unsigned loop_peek(const struct loop *l, struct io_frame *out, unsigned max);

@@ -19,6 +19,7 @@
 #include "net.h"
 #include "quota.h"
 #include "share.h"
+#include "team.h"
 
 #define NEIGH_REPLIES 16u
 #define NEIGH_BUCKETS 4096u /* of next hops: as many as neighbours */
@@ -166,7 +167,8 @@ void neigh_mtu(struct neigh *n, uint32_t mtu)
 void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now)
 {
     struct neigh_reply *r = &n->reply[(n->first + n->count) % NEIGH_REPLIES];
-    bool room = n->count < NEIGH_REPLIES; /* else *r is the oldest one, which still waits */
+    /* Else *r is the oldest one, which still waits. Of a device's workers one answers. */
+    bool room = n->count < NEIGH_REPLIES && n->device->member == 0;
     uint64_t too_big = net_counter(n->port, NET_RX_TOO_BIG);
     size_t answer = net_rx(n->port, frame, len, now, r->frame, room ? sizeof(r->frame) : 0);
     if (room && answer > 0) {
@@ -340,9 +342,10 @@ static bool neigh_attached(const struct neigh *n, const struct wire_addr *group)
     return false;
 }
 
-static int neigh_kernel_groups(struct neigh *n)
+/* Those whom neither lib/net nor the engine tells: the kernel, the other workers of the device. */
+static int neigh_tell_groups(struct neigh *n)
 {
-    struct io_port *io = n->device->io;
+    struct device *d = n->device;
     struct io_addr groups[NET_GROUPS_MAX];
     struct wire_addr g;
     unsigned m = 0;
@@ -353,7 +356,11 @@ static int neigh_kernel_groups(struct neigh *n)
         else
             memcpy(groups[m++].b, g.b, sizeof(g.b));
     }
-    int one = io->ops->groups(io, groups, m);
+    if (d->shared)
+        team_set_groups(d, groups, m);
+    if (d->shared || !kernel_ip(n))
+        return rc;
+    int one = d->io->ops->groups(d->io, groups, m);
     return one < 0 ? one : rc;
 }
 
@@ -363,7 +370,9 @@ int neigh_groups(struct neigh *n, uint64_t now)
     bool member;
     int rc = 0;
     if (kernel_ip(n))
-        return neigh_kernel_groups(n);
+        return neigh_tell_groups(n);
+    if (n->device->shared)
+        neigh_tell_groups(n);
     for (unsigned i = 0; net_group_get(n->port, i, &g, &member); i++) {
         if (member && !neigh_attached(n, &g))
             net_group_leave(n->port, &g, now);

@@ -41,6 +41,7 @@ struct config_device {
     uint64_t addr_hold; /* ns that queue pairs outlive the address they send from (GID-04) */
     char kernel_if[16]; /* whose neighbours the kernel resolves; "" = we do */
     int worker;         /* -1 = spread */
+    unsigned workers;   /* that serve it, `worker` first: 1, 2, 4 or 8; 0 = 1 */
     bool loopback;      /* accept 127/8 and ::1 as addresses */
     bool strict_resp;   /* REQ-28 */
     bool nak_confirm;   /* SEC-06 */

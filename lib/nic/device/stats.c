@@ -5,6 +5,7 @@
 #include "stats.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "clock.h"
 #include "context_ops.h"
@@ -12,6 +13,7 @@
 #include "device_port.h"
 #include "mem_link.h"
 #include "neigh.h"
+#include "team.h"
 #include "worker.h"
 
 void stats_add(struct stats_list *list, const char *name, uint64_t value)
@@ -54,13 +56,18 @@ static void stats_port(struct stats_list *l, struct device *d)
     stats_add(l, "port_up", d->link.up);
     stats_add(l, "port_link_changes", d->stats.link_changes);
     stats_add(l, "port_slow_path", d->stats.slow_path);
+    stats_add(l, "steer_right", d->stats.steer_right);
+    stats_add(l, "steer_moved", d->stats.steer_moved);
+    stats_add(l, "steer_lost", d->stats.steer_lost);
     stats_add(l, "port_own_echo", d->stats.own_echo);
     stats_add(l, "port_full", d->stats.port_full);
     stats_add(l, "port_no_link", d->stats.no_link);
     stats_add(l, "copy_fault", d->stats.copy_fault);
-    stats_add(l, "qp_peer_refused", d->claims.refused);
-    stats_add(l, "qp_peer_displaced", d->claims.displaced);
-    stats_add(l, "qp_peer_shared", d->claims.shared);
+    struct claim_counters claims;
+    claim_counts(&d->team->claims, &claims);
+    stats_add(l, "qp_peer_refused", claims.refused);
+    stats_add(l, "qp_peer_displaced", claims.displaced);
+    stats_add(l, "qp_peer_shared", claims.shared);
     stats_add(l, "client_bad_index", d->stats.client_bad_index);
     stats_add(l, "client_bad_doorbell", d->stats.client_bad_doorbell);
     stats_add(l, "client_unsealed", d->stats.client_unsealed);
@@ -72,7 +79,7 @@ static void stats_port(struct stats_list *l, struct device *d)
         stats_add(l, budget_over_names[i], d->stats.job[i].over);
     }
     for (unsigned i = 0; i < SHARE_FIRST_OF_DAEMON; i++)
-        stats_add(l, share_counters[i], d->share.refused[i]);
+        stats_add(l, share_counters[i], share_refusals(&d->team->share, i));
 }
 
 static void stats_worker(struct stats_list *l, struct device *d)
@@ -92,7 +99,7 @@ static void stats_worker(struct stats_list *l, struct device *d)
 /* What the emulated link did to the frames that this device sent. */
 static void stats_link(struct stats_list *l, struct device *d)
 {
-    struct mem_link *link = device_link(d);
+    struct mem_link *link = d->member == 0 ? device_link(d) : NULL;
     struct mem_link_stats s;
     if (!link)
         return;
@@ -105,6 +112,38 @@ static void stats_link(struct stats_list *l, struct device *d)
     stats_add(l, "link_reordered", s.reordered);
     stats_add(l, "link_marked", s.marked);
     stats_add(l, "link_injected", s.injected);
+}
+
+/* These are one thing for all workers of the device: member 0 says them. */
+static bool stats_of_device(const char *name)
+{
+    static const char *const names[] = {"port_up",         "port_link_changes", "port_slow_path",
+                                        "qp_peer_refused", "qp_peer_displaced", "qp_peer_shared"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    for (unsigned i = 0; i < SHARE_FIRST_OF_DAEMON; i++) {
+        if (strcmp(name, share_counters[i]) == 0)
+            return true;
+    }
+    return strncmp(name, "net_rx", 6) == 0; /* each gets a copy of what isn't RoCE */
+}
+
+void stats_merge(struct stats_entry *to, unsigned n, const struct stats_entry *from, unsigned nfrom)
+{
+    unsigned at = 0;
+    for (unsigned i = 0; i < nfrom; i++) {
+        if (stats_of_device(from[i].name))
+            continue;
+        unsigned looks = 0;
+        while (looks < n && strcmp(to[at % n].name, from[i].name) != 0) { /* mostly the next one */
+            at++;
+            looks++;
+        }
+        if (looks < n)
+            to[at % n].value += from[i].value;
+    }
 }
 
 unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX])

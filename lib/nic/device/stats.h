@@ -25,7 +25,12 @@ struct stats_list {
 /* One more counter; `name` is kept. */
 void stats_add(struct stats_list *list, const char *name, uint64_t value);
 
-/* All counters; on the device's worker. Returns the number (at most STATS_MAX). */
+/* Add the counters of another worker of the same device, `from`, to those of its first, as one
+ * device's. */
+void stats_merge(struct stats_entry *to, unsigned n, const struct stats_entry *from,
+                 unsigned nfrom);
+
+/* All counters of this worker; on the device's worker. Returns the number (at most STATS_MAX). */
 unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX]);
 
 #endif

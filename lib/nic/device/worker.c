@@ -111,7 +111,7 @@ void worker_fini(struct worker *w)
     w->page_fd = w->eventfd = -1;
 }
 
-static void worker_kick(struct worker *w)
+void worker_kick(struct worker *w)
 {
     const uint64_t one = 1;
     ipc_fence();

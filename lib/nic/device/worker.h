@@ -87,6 +87,9 @@ void worker_fini(struct worker *w);
  * that is blocked or not running, right here in its place. From the control thread only. */
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg);
 
+/* It may have something to do: wake it if it sleeps. Any thread; what it has to do is there. */
+void worker_kick(struct worker *w);
+
 /* Count, on the worker: one writer, so no locked instruction is needed. */
 static inline void worker_stat_add(_Atomic uint64_t *c, uint64_t n)
 {

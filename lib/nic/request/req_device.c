@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "quota.h"
 #include "request.h"
+#include "team.h"
 
 #define FEATURES                                                                                   \
     (IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE | IPC_FEAT_REG_MR |   \
@@ -42,7 +43,7 @@ static void device_fill(const struct device *d, struct ipc_device *out)
     memcpy(out->name, d->name, sizeof(d->name));
     out->guid = d->guid;
     out->index = d->index;
-    out->workers = 1;
+    out->workers = d->team->n;
 }
 
 static int req_device_list(struct request *r)
@@ -92,17 +93,23 @@ static int req_device_query(struct request *r)
 }
 
 /* A violation counter as a port attribute: it stays at its largest value (KEY-03, KEY-06). */
-static uint16_t violations(const struct device *d, enum engine_counter which)
+static void violations(uint16_t *sum, const struct device *d, enum engine_counter which)
 {
-    uint64_t n = engine_counters(d->engine)[which];
-    return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
+    uint64_t n = *sum + engine_counters(d->engine)[which];
+    *sum = n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
 }
 
 static int req_port_query(struct request *r)
 {
     const struct device *d = r->device;
-    struct ipc_port_attr *out = request_out(r, struct ipc_port_attr);
+    struct ipc_port_attr *out = (struct ipc_port_attr *)(void *)r->out;
     struct io_link link;
+    if (d->member == 0)
+        out = request_out(r, struct ipc_port_attr);
+    violations(&out->bad_pkey_cntr, d, ENGINE_C_rx_bad_pkey);
+    violations(&out->qkey_viol_cntr, d, ENGINE_C_rx_bad_qkey);
+    if (d->member > 0)
+        return 0;
     d->io->ops->link(d->io, &link);
     out->state = link.up ? IPC_PORT_ACTIVE : IPC_PORT_DOWN;
     out->max_mtu = IPC_MTU_4096;
@@ -117,8 +124,6 @@ static int req_port_query(struct request *r)
     out->vlan = d->conf->vlan;
     out->dscp = d->conf->dscp;
     out->pkeys[0] = WIRE_PKEY_DEFAULT;
-    out->bad_pkey_cntr = violations(d, ENGINE_C_rx_bad_pkey);
-    out->qkey_viol_cntr = violations(d, ENGINE_C_rx_bad_qkey);
     return 0;
 }
 
@@ -173,7 +178,8 @@ static int req_ctx_open(struct request *r)
     struct device *dev = nic_device(r->nic, name);
     if (!dev)
         return -ENODEV;
-    if (in->worker >= 0 && (uint32_t)in->worker != dev->worker->index)
+    dev = in->worker >= 0 ? team_on_worker(dev->team, (unsigned)in->worker) : client_place(c, dev);
+    if (!dev)
         return -EINVAL;
     int rc = client_open(c, dev);
     if (rc < 0)
@@ -197,7 +203,7 @@ const struct request_type request_device[IPC_TYPE_MAX] = {
     [IPC_VERSION] = {REQ_CONTROL, false, PLAIN, .run = req_version},
     [IPC_DEVICE_LIST] = {REQ_CONTROL, false, PLAIN, .run = req_device_list},
     [IPC_DEVICE_QUERY] = {REQ_DEVICE, false, BY_DEVICE, .run = req_device_query},
-    [IPC_PORT_QUERY] = {REQ_DEVICE, false, BY_DEVICE, .run = req_port_query},
+    [IPC_PORT_QUERY] = {REQ_MEMBERS, false, BY_DEVICE, .run = req_port_query},
     [IPC_GID_TABLE] = {REQ_DEVICE, false, BY_DEVICE, .run = req_gid_table},
     [IPC_CTX_OPEN] = {REQ_CONTROL, false, SINCE(ipc_ctx_open, worker), .run = req_ctx_open,
                       .fds = true},

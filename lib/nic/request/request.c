@@ -15,6 +15,7 @@
 #include "foreign.h"
 #include "log.h"
 #include "seal.h"
+#include "team.h"
 
 void *request_reply(struct request *r, size_t len)
 {
@@ -98,7 +99,7 @@ static int request_device_of(struct request *r)
     if (name[0] != '\0')
         r->device = nic_device(r->nic, name);
     else if (r->client->open)
-        r->device = r->client->ctx.device;
+        r->device = r->client->ctx.device->team->member[0];
     return r->device ? 0 : -ENODEV;
 }
 
@@ -119,7 +120,7 @@ static int request_run(struct request *r, const struct request_type *t)
 {
     struct request_job job = {.r = r, .fn = t->run};
     int rc = 0;
-    if (t->where == REQ_DEVICE)
+    if (t->where == REQ_DEVICE || t->where == REQ_MEMBERS || t->where == REQ_OF_DEVICE)
         rc = request_device_of(r);
     else if (t->where == REQ_CONTEXT)
         rc = r->client->open ? 0 : -ENOTCONN;
@@ -133,9 +134,16 @@ static int request_run(struct request *r, const struct request_type *t)
         rc = t->prepare(r);
     if (rc < 0)
         return rc;
-    if (t->where == REQ_CONTROL)
+    if (t->where == REQ_CONTROL || t->where == REQ_OF_DEVICE)
         return t->run(r);
-    worker_call(r->device->worker, request_on_worker, &job);
+    const struct team *team = r->device->team;
+    for (unsigned k = 0; k < (t->where == REQ_MEMBERS ? team->n : 1); k++) {
+        if (t->where == REQ_MEMBERS)
+            r->device = team->member[k];
+        worker_call(r->device->worker, request_on_worker, &job);
+        if (job.status < 0)
+            break;
+    }
     return job.status;
 }
 
@@ -179,18 +187,17 @@ void request_close_fds(struct request *r)
 static void request_over_share(struct request *r, unsigned type)
 {
     struct share *of[] = {r->client->share, r->client->of_device};
+    struct share_lack lack;
     for (unsigned i = 0; i < 2; i++) {
         struct share *s = of[i];
-        if (!s || s->lacked == SHARE_KINDS || !share_may_log(r->client->share, clock_now()))
+        if (!s || !share_lacked(s, &lack) || !share_may_log(r->client->share, clock_now()))
             continue;
         log_warn("client",
                  "%s[%d]: %s refused: uid %u has its share of %s (%llu; all users %llu of %llu): "
                  "destroy some, or end other programs of that user",
                  r->client->comm, (int)r->client->pid, ipc_type_name(type), (unsigned)s->uid,
-                 share_names[s->lacked], (unsigned long long)s->used[s->lacked],
-                 (unsigned long long)s->pool->used[s->lacked],
-                 (unsigned long long)s->pool->limit[s->lacked]);
-        s->lacked = SHARE_KINDS;
+                 share_names[lack.kind], (unsigned long long)lack.own,
+                 (unsigned long long)lack.used, (unsigned long long)lack.limit);
     }
 }
 

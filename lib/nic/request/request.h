@@ -43,10 +43,12 @@ struct request {
 typedef int (*request_fn)(struct request *r);
 
 enum request_where {
-    REQ_NOWHERE, /* unknown: -ENOTSUP */
-    REQ_CONTROL, /* on the control thread */
-    REQ_DEVICE,  /* on the worker of the device that the message names */
-    REQ_CONTEXT, /* on the worker of the client's context */
+    REQ_NOWHERE,   /* unknown: -ENOTSUP */
+    REQ_CONTROL,   /* on the control thread */
+    REQ_OF_DEVICE, /* there, about the device that the message names */
+    REQ_DEVICE,    /* on the first worker of that device, or of the member that `prepare` chose */
+    REQ_MEMBERS,   /* on each worker of that device, one after the other, unless one fails */
+    REQ_CONTEXT,   /* on the worker of the client's context */
 };
 
 struct request_type {

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a member of a team has in place of a port when the port has one queue: a ring to member 0,
+ * which sends for it. What comes in for it comes over the team's rings (steer.h).
+ */
+#ifndef NIC_LANE_H
+#define NIC_LANE_H
+
+#include "io.h"
+
+struct device;
+
+/* For a member whose team knows the port (team_publish). 0 and *out, or -ENOMEM. */
+int lane_open(struct device *d, struct io_port **out);
+/* On member 0: send what lanes have for it, as much as there is room for. Returns how many frames.
+ */
+unsigned lane_forward(struct device *d, uint64_t now);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The workers of one device. Each has a struct device of its own, a member of the team, with an
+ * engine, neighbours and a connection manager; for the network and for applications all of them are
+ * one device, with one MAC address and one set of addresses. Member 0 has the port. Another one has
+ * a queue of the port, where the driver can (io_ops.queue), or else a lane (lane.h).
+ *
+ * A context belongs to one member, with all that it opens. Frames for the queue pair of another
+ * member go over a ring (steer.h).
+ */
+#ifndef NIC_TEAM_H
+#define NIC_TEAM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "claim.h"
+#include "frame_ring.h"
+#include "gid.h"
+#include "group.h"
+#include "io.h"
+#include "net.h"
+#include "share.h"
+
+#define TEAM_MAX 8u /* members: a power of two */
+_Static_assert(TEAM_MAX <= CLAIM_MEMBERS, "claims know all members");
+
+struct device;
+
+/* What the members without a port know of it: member 0 says it every few ms. */
+struct team_port {
+    struct io_caps caps;
+    struct io_link link;
+    char why[96]; /* of the link */
+    struct gid_table gids;
+};
+
+struct team {
+    unsigned n;    /* members: 1, 2, 4 or 8 */
+    unsigned bits; /* of a queue pair's number that name the member: log2 of n */
+    struct device *member[TEAM_MAX];
+    unsigned contexts[TEAM_MAX]; /* that each has; the control thread's */
+
+    struct share_pool share;  /* users, and what they have of the engines' objects */
+    struct claims claims;     /* whose the peers' queue pairs are */
+    struct group_user *users; /* in which groups */
+
+    struct frame_ring *ring[TEAM_MAX][TEAM_MAX]; /* from, to; NULL to itself */
+    struct frame_ring *out[TEAM_MAX]; /* what a lane sends, to member 0; NULL = no lane */
+    _Atomic unsigned in_groups;       /* members with queue pairs in groups, a bit each */
+
+    pthread_mutex_t lock; /* of what follows */
+    struct team_port port;
+    struct io_addr groups[TEAM_MAX][NET_GROUPS_MAX]; /* of queue pairs */
+    unsigned ngroups[TEAM_MAX];
+    _Atomic bool regroup; /* member 0 has to tell the port of them */
+};
+
+/* For a device of n workers. NULL = out of memory. */
+struct team *team_new(unsigned n);
+/* All members have gone. */
+void team_free(struct team *t);
+
+/* Which member gets the next context: the one with the fewest. On the control thread, which counts
+ * them in `contexts`. */
+struct device *team_choose(const struct team *t);
+/* The member that runs on this worker; NULL = none. */
+struct device *team_on_worker(const struct team *t, unsigned worker);
+
+/* Member k may have something to do: wake it if it sleeps. Any thread. */
+void team_wake(struct team *t, unsigned k);
+
+/* Member 0 says what its port and its addresses are now. */
+void team_publish(struct device *d);
+/* What it said last. */
+void team_port(struct team *t, struct team_port *out);
+/* These are the groups of a member's queue pairs now. */
+void team_set_groups(struct device *d, const struct io_addr *groups, unsigned n);
+/* Which members have queue pairs in this group: a bit each. */
+unsigned team_in_group(struct team *t, const struct wire_addr *group);
+/* On member 0: tell a port of the kernel's of the groups of all, if they have changed. */
+void team_regroup(struct device *d);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A device of several workers: it is one device for its peers, wherever a context is. The same
+ * traffic over a bad link with 1, 2 and 4 workers; connections made and ended at random over 4.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon_rig.h"
+#include "unit.h"
+
+#define SIZE     (1u << 20)
+#define PART     (SIZE / 4)
+#define PORT     4811
+#define ENDS     4u
+#define CONNS    1000u
+#define BAD_LINK ",loss=0.01,reorder=0.01,dup=0.01,corrupt=0.005"
+
+static struct rig rig;
+static struct end a[ENDS], b[ENDS];
+
+static void up(unsigned workers, const char *link)
+{
+    char one[256], two[256];
+    snprintf(one, sizeof(one), "name=urn0,port=mem:L%s,addr=10.0.0.1/24,workers=%u", link, workers);
+    snprintf(two, sizeof(two), "name=urn1,port=mem:L,addr=10.0.0.2/24,workers=%u", workers);
+    const char *const args[] = {"--device", one, "--device", two, NULL};
+    rig_start(&rig, args);
+    rig_await_link(&rig, "urn0");
+    rig_await_link(&rig, "urn1");
+}
+
+/* Contexts of one process stay together unless they ask for a worker; -1: this one doesn't. */
+static void open_on(struct end *e, const char *device, int worker)
+{
+    rig_on_worker(worker);
+    end_open(e, &rig, device, SIZE);
+}
+
+static void fill(uint8_t *at, uint32_t seed)
+{
+    for (uint32_t i = 0; i < PART; i++)
+        at[i] = (uint8_t)((i * 2654435761u + seed * 40503u) >> 24);
+}
+
+/* WRITE a part there, have it read back to another place, send it, and add to a word, all in one
+ * go; the contents must be right. */
+static void exchange(struct end *from, struct end *to, uint32_t seed)
+{
+    uint64_t word = 0, far = (uint64_t)(uintptr_t)to->mem;
+    fill(from->mem, seed);
+    memset(from->mem + PART, 0, PART);
+    memset(to->mem, 0, SIZE);
+    ck_assert_int_eq(end_post_recv(to, PART, PART, 9), 0);
+    ck_assert_int_eq(end_post(from, URNIC_WR_RDMA_WRITE, 0, PART, far, to->mr->rkey, 1), 0);
+    ck_assert_int_eq(end_post(from, URNIC_WR_RDMA_READ, PART, PART, far, to->mr->rkey, 2), 0);
+    ck_assert_int_eq(end_post(from, URNIC_WR_SEND, 0, PART, 0, 0, 3), 0);
+    ck_assert_int_eq(
+        end_post(from, URNIC_WR_ATOMIC_FETCH_AND_ADD, 2 * PART, 8, far + 3 * PART, to->mr->rkey, 4),
+        0);
+    for (unsigned i = 1; i <= 4; i++)
+        end_expect(from, URNIC_WC_SUCCESS, i);
+    end_expect(to, URNIC_WC_SUCCESS, 9);
+    ck_assert_int_eq(memcmp(from->mem, to->mem, PART), 0);
+    ck_assert_int_eq(memcmp(from->mem, from->mem + PART, PART), 0);
+    ck_assert_int_eq(memcmp(from->mem, to->mem + PART, PART), 0);
+    memcpy(&word, to->mem + 3 * PART, sizeof(word));
+    ck_assert_uint_eq(word, 1);
+}
+
+static void open_all(unsigned workers)
+{
+    for (unsigned i = 0; i < ENDS; i++) {
+        int k = workers == 1 ? -1 : (int)i;
+        open_on(&a[i], "urn0", k < 0 ? k : k % (int)workers);
+        open_on(&b[i], "urn1", k < 0 ? k : (k + k / (int)workers) % (int)workers);
+    }
+}
+
+static void close_all(void)
+{
+    for (unsigned i = 0; i < ENDS; i++) {
+        end_close(&a[i]);
+        end_close(&b[i]);
+    }
+    rig_stop(&rig);
+}
+
+/* The right data over a link that loses, doubles, damages and mixes up frames, for queue pairs of
+ * all workers; frames that came to the wrong one were given to the right one. */
+static void live_sample(unsigned workers)
+{
+    up(workers, BAD_LINK);
+    open_all(workers);
+    for (unsigned i = 0; i < ENDS; i++) {
+        end_qp(&a[i], URNIC_QPT_RC);
+        end_qp(&b[i], URNIC_QPT_RC);
+        end_connect(&a[i], &b[i]);
+    }
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < ENDS; i++) {
+            exchange(&a[i], &b[i], round * ENDS + i);
+            exchange(&b[i], &a[i], round * ENDS + i + 77);
+        }
+    }
+    uint64_t right = rig_counter(&rig, "urn1", "steer_right"),
+             moved = rig_counter(&rig, "urn1", "steer_moved");
+    ck_assert_uint_gt(rig_counter(&rig, "urn0", "tx_retransmit"), 0);
+    ck_assert_uint_eq(rig_counter(&rig, "urn1", "rx_bad_qpn"), 0);
+    ck_assert_uint_eq(rig_counter(&rig, "urn1", "contexts"), ENDS);
+    ck_assert_int_eq(right > 0 && moved > 0, workers > 1);
+    close_all();
+}
+
+START_TEST(with_1_worker)
+{
+    live_sample(1);
+}
+END_TEST
+
+START_TEST(with_2_workers)
+{
+    live_sample(2);
+}
+END_TEST
+
+START_TEST(with_4_workers)
+{
+    live_sample(4);
+}
+END_TEST
+
+/* ---- connections ---- */
+
+static _Atomic unsigned made, over;
+
+static unsigned next_random(unsigned *state)
+{
+    return (*state = *state * 1103515245u + 12345u) >> 16;
+}
+
+/* Says how many octets it wants to have; the server sends them. Then either side hangs up. */
+static void *client(void *arg)
+{
+    const unsigned k = (unsigned)(uintptr_t)arg;
+    unsigned seed = k + 1;
+    while (atomic_fetch_add(&made, 1) < CONNS) {
+        unsigned to = next_random(&seed) % ENDS;
+        struct urnic_conn_attr attr = end_conn_attr(&a[k], 20000);
+        struct urnic_conn *c;
+        int rc =
+            urnic_connect_addr(a[k].ctx, "10.0.0.2", (uint16_t)(PORT + to), &attr, NULL, NULL, &c);
+        ck_assert_msg(rc == 0, "connecting: %s", strerror(-rc));
+        if (next_random(&seed) % 4 != 0) { /* else it hangs up without a word */
+            a[k].qp = c->qp;
+            ck_assert_int_eq(end_post(&a[k], URNIC_WR_SEND, 0, 64, 0, 0, 5), 0);
+            struct urnic_wc wc;
+            end_wait(&a[k], &wc, 20000); /* the server may have hung up before */
+            a[k].qp = NULL;
+        }
+        ck_assert_int_eq(urnic_close_conn(c), 0);
+    }
+    return NULL;
+}
+
+static _Atomic bool all_made;
+
+static void *server(void *arg)
+{
+    const unsigned k = (unsigned)(uintptr_t)arg;
+    struct urnic_listener *l;
+    unsigned seed = 100 + k;
+    ck_assert_int_eq(urnic_listen_addr(b[k].ctx, NULL, (uint16_t)(PORT + k), 0, &l), 0);
+    atomic_fetch_add(&over, 1);
+    while (!atomic_load(&all_made)) {
+        struct urnic_conn_attr attr = end_conn_attr(&b[k], 100);
+        struct urnic_conn *c;
+        struct urnic_wc wc;
+        int rc = urnic_accept_conn(l, &attr, NULL, NULL, &c);
+        if (rc == -ETIMEDOUT || rc == -ECONNABORTED || rc == -ECONNRESET)
+            continue;
+        ck_assert_msg(rc == 0, "accepting: %s", strerror(-rc));
+        b[k].qp = c->qp;
+        ck_assert_int_eq(end_post_recv(&b[k], 0, 64, 6), 0);
+        if (next_random(&seed) % 8 != 0) /* else it hangs up without waiting */
+            end_wait(&b[k], &wc, 20000);
+        b[k].qp = NULL;
+        ck_assert_int_eq(urnic_close_conn(c), 0);
+        while (urnic_poll_cq(b[k].cq, 1, &wc) > 0)
+            ;
+    }
+    ck_assert_int_eq(urnic_close_listener(l), 0);
+    return NULL;
+}
+
+/* A listener of one worker is found by the requests of all; nothing is left of a connection. */
+START_TEST(a_thousand_connections)
+{
+    pthread_t c[ENDS], s[ENDS];
+    up(4, "");
+    open_all(4);
+    for (uintptr_t k = 0; k < ENDS; k++)
+        pthread_create(&s[k], NULL, server, (void *)k);
+    while (atomic_load(&over) < ENDS)
+        sched_yield();
+    for (uintptr_t k = 0; k < ENDS; k++)
+        pthread_create(&c[k], NULL, client, (void *)k);
+    for (unsigned k = 0; k < ENDS; k++)
+        pthread_join(c[k], NULL);
+    atomic_store(&all_made, true);
+    for (unsigned k = 0; k < ENDS; k++)
+        pthread_join(s[k], NULL);
+    ck_assert_uint_ge(rig_counter(&rig, "urn1", "cm_established"), CONNS);
+    for (uint64_t until = rig_now_ms() + 20000;
+         rig_counter(&rig, "urn1", "cm_live") > 0 || rig_counter(&rig, "urn0", "cm_live") > 0;)
+        ck_assert_msg(rig_now_ms() < until, "%u connections are left",
+                      (unsigned)rig_counter(&rig, "urn1", "cm_live"));
+    ck_assert_uint_eq(rig_counter(&rig, "urn0", "qps"), 0);
+    ck_assert_uint_eq(rig_counter(&rig, "urn1", "qps"), 0);
+    close_all();
+}
+END_TEST
+
+/* A port has one listener, whatever worker it is on. */
+START_TEST(one_listener)
+{
+    struct urnic_listener *l, *other;
+    up(2, "");
+    open_all(2);
+    ck_assert_int_eq(urnic_listen_addr(b[0].ctx, NULL, PORT, 0, &l), 0);
+    ck_assert_int_eq(urnic_listen_addr(b[1].ctx, NULL, PORT, 0, &other), -EADDRINUSE);
+    ck_assert_int_eq(urnic_listen_addr(b[1].ctx, "10.0.0.2", PORT, 0, &other), -EADDRINUSE);
+    ck_assert_int_eq(urnic_listen_addr(b[1].ctx, NULL, PORT + 1, 0, &other), 0);
+    ck_assert_int_eq(urnic_close_listener(other), 0);
+    ck_assert_int_eq(urnic_close_listener(l), 0);
+    ck_assert_int_eq(urnic_listen_addr(b[1].ctx, NULL, PORT, 0, &l), 0);
+    ck_assert_int_eq(urnic_close_listener(l), 0);
+    close_all();
+}
+END_TEST
+
+/* A device talks to itself, from one worker to another. */
+START_TEST(to_itself)
+{
+    up(2, "");
+    open_all(2);
+    end_qp(&a[0], URNIC_QPT_RC);
+    end_qp(&a[1], URNIC_QPT_RC);
+    end_connect(&a[0], &a[1]);
+    exchange(&a[0], &a[1], 1);
+    exchange(&a[1], &a[0], 2);
+    close_all();
+}
+END_TEST
+
+UNIT_MAIN("workers", with_1_worker, with_2_workers, with_4_workers, a_thousand_connections,
+          one_listener, to_itself)
