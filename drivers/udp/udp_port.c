@@ -365,6 +365,22 @@ static void tell_missing(struct udp_port *p)
                 p->spec.iface);
 }
 
+/* Which identifications will the kernel choose? */
+static void find_ids(struct udp_port *p)
+{
+    struct udp_seen seen;
+    udp_probe(&seen);
+    p->ids = udp_ids_judge(&seen);
+    if (!p->ids.single_ok)
+        udp_say(p, "this kernel changes the IPv4 identification from packet to packet, so peers "
+                   "will drop what we send over IPv4: use IPv6");
+    else if (!p->ids.train_ok && p->spec.trains)
+        udp_say(p, "this kernel does not count the IPv4 identifications of a train: datagrams go "
+                   "one by one, slower");
+    if (!p->ids.train_ok)
+        p->spec.trains = false;
+}
+
 int io_udp_open(const char *args, const struct io_open_params *params, struct io_port **out,
                 char *err, size_t err_size)
 {
@@ -407,6 +423,7 @@ int io_udp_open(const char *args, const struct io_open_params *params, struct io
         return rc;
     }
     take_interface(p);
+    find_ids(p);
     choose_mac(p, params);
     tell_missing(p);
     p->io.caps.kernel_ip = true;

@@ -17,7 +17,9 @@
 #include "udp_addr.h"
 #include "udp_frame.h"
 #include "udp_habit.h"
+#include "udp_probe.h"
 #include "udp_spec.h"
+#include "udp_train.h"
 
 #define UDP_GROUPS   64u
 #define UDP_SOCKETS  (UDP_ADDRS + UDP_GROUPS)
@@ -58,12 +60,6 @@ struct udp_peer {
     struct udp_head head;
 };
 
-/* A peer to which trains don't get through: datagrams go one by one. */
-struct udp_single {
-    struct io_addr to;
-    bool used;
-};
-
 /* What recvmmsg is given for one message. */
 struct udp_rx_msg {
     union udp_sockaddr from;
@@ -98,8 +94,10 @@ struct udp_tx {
     uint64_t
         retry_at; /* ns: when to try again, the kernel having had no room; UINT64_MAX = it had */
     unsigned refusals; /* in a row, of the same message */
+    int train_error;   /* why the kernel refused the train that begins at `sent`; 0 = it did not */
     struct udp_out out[IO_BURST_MAX];
-    uint8_t *at[IO_BURST_MAX]; /* the datagram */
+    uint8_t *at[IO_BURST_MAX];  /* the datagram */
+    uint8_t ride[IO_BURST_MAX]; /* of the first one of a message: how many it has */
     /* What place i in a train changes in the iCRC of a datagram of delta_len octets; 0 = not known
      */
     uint32_t delta_len, delta[UDP_TRAIN];
@@ -118,7 +116,8 @@ struct udp_port {
     unsigned nsock;    /* places in use, free ones among them */
     uint64_t retry_at; /* an address has no socket yet: try again then, ns; UINT64_MAX = all have */
     struct udp_peer *peers;
-    struct udp_single singles[UDP_PEERS];
+    struct udp_ids ids; /* that the kernel will choose */
+    struct udp_trains trains;
     struct udp_rx rx;
     struct udp_tx tx;
     struct io_stats stats;

@@ -167,6 +167,8 @@ static void queue_frame(struct udp_port *p, struct udp_peer *peer, uint8_t *data
     } else if (!v.good && place == 0) {
         look_for_nat(p, peer, frame, whole);
     }
+    if (v.good && p->spec.trains)
+        udp_train_heard(&p->trains, &peer->from, datagram);
     r->frame[r->count++] = (struct io_frame){
         .data = frame, .len = whole, .flags = IO_RX_IP_CSUM_OK | (v.good ? IO_RX_ICRC_OK : 0)};
     p->stats.rx_frames++;

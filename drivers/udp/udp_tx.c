@@ -2,8 +2,8 @@
  *
  * Sending. Frames lose their headers; runs of frames to one queue pair, of one length but for the
  * last, leave in one call as a train (UDP_SEGMENT). The kernel gives the datagrams of a train the
- * identifications 0, 1, 2 ..., and 0 to one alone, so that is what their iCRCs are made for
- * (WIRE-11).
+ * identifications 0, 1, 2 ..., and 0 to one alone, or what udp_probe.c has found out: that is what
+ * their iCRCs are made for (WIRE-11).
  */
 #include "udp_tx.h"
 
@@ -46,27 +46,13 @@ static bool same_addr(const struct io_addr *a, const struct io_addr *b)
 
 /* ---- peers that trains don't reach ---- */
 
-static struct udp_single *single_place(struct udp_port *p, const struct io_addr *to)
-{
-    return &p->singles[(unsigned)(to->b[15] ^ to->b[14] * 31u) % UDP_PEERS];
-}
-
-static bool is_single(struct udp_port *p, const struct io_addr *to)
-{
-    const struct udp_single *s = single_place(p, to);
-    return s->used && same_addr(&s->to, to);
-}
-
-static void set_single(struct udp_port *p, const struct io_addr *to, int error)
+static void tell_single(struct udp_port *p, const struct io_addr *to, const char *why)
 {
     struct wire_addr w;
     char text[64];
-    *single_place(p, to) = (struct udp_single){.to = *to, .used = true};
     memcpy(w.b, to->b, sizeof(w.b));
-    udp_say(
-        p,
-        "the kernel takes no trains of datagrams to %s (%s): they go one by one, which is slower",
-        wire_addr_str(&w, text, sizeof(text)), strerror(error));
+    udp_say(p, "trains of datagrams to %s do not get through (%s): they go one by one, slower",
+            wire_addr_str(&w, text, sizeof(text)), why);
 }
 
 /* ---- trains ---- */
@@ -85,13 +71,11 @@ static bool rides(const struct udp_tx *t, unsigned a, unsigned b)
            dqpn(t->at[a]) == dqpn(t->at[b]);
 }
 
-static unsigned train_len(struct udp_port *p, unsigned first)
+static unsigned ridden(const struct udp_tx *t, unsigned first)
 {
-    const struct udp_tx *t = &p->tx;
     uint32_t len = t->out[first].len, total = len;
     unsigned n = 1;
-    if (!p->spec.trains || first + 1 == t->count || !rides(t, first, first + 1) ||
-        is_single(p, &t->out[first].to))
+    if (first + 1 == t->count || !rides(t, first, first + 1))
         return 1;
     while (first + n < t->count && n < UDP_TRAIN && rides(t, first, first + n)) {
         total += t->out[first + n].len;
@@ -104,13 +88,37 @@ static unsigned train_len(struct udp_port *p, unsigned first)
     return n;
 }
 
-/* Make the iCRC right for the place in the train, and for the port that we send from. */
-static void reseal(struct udp_tx *t, unsigned i, unsigned place)
+/* How many of the frames from `first` on leave in one call. */
+static unsigned train_len(struct udp_port *p, unsigned first)
 {
+    const struct udp_tx *t = &p->tx;
+    const struct io_addr *to = &t->out[first].to;
+    bool told;
+    if (!p->spec.trains)
+        return 1;
+    unsigned n = udp_train_ask(&p->trains, to, t->at[first], ridden(t, first), &told);
+    if (told)
+        tell_single(p, to, "what is sent singly is acknowledged");
+    udp_train_sent(&p->trains, to, t->at[first], t->at[first + n - 1], n);
+    return n;
+}
+
+static void plan(struct udp_port *p)
+{
+    struct udp_tx *t = &p->tx;
+    for (unsigned i = 0; i < t->count; i += t->ride[i])
+        t->ride[i] = (uint8_t)train_len(p, i);
+}
+
+/* Make the iCRC right for the place in a message of n, and for the port that we send from. */
+static void reseal(struct udp_port *p, unsigned i, unsigned place, unsigned n)
+{
+    struct udp_tx *t = &p->tx;
     struct udp_out *o = &t->out[i];
-    if (o->sport == WIRE_UDP_PORT && (!o->v4 || o->id == place))
+    uint16_t id = udp_ids_at(&p->ids, place, n);
+    if (o->sport == WIRE_UDP_PORT && (!o->v4 || o->id == id))
         return;
-    if (o->sport == WIRE_UDP_PORT && o->id == 0) {
+    if (n > 1 && o->sport == WIRE_UDP_PORT && o->id == 0) {
         uint8_t *icrc = t->at[i] + o->len - WIRE_ICRC_LEN;
         if (t->delta_len != o->len)
             memset(t->delta, 0, sizeof(t->delta));
@@ -119,14 +127,14 @@ static void reseal(struct udp_tx *t, unsigned i, unsigned place)
         if (t->delta[place]) {
             wire_put32le(icrc, before ^ t->delta[place]);
         } else {
-            udp_frame_reseal(t->at[i], o, (uint16_t)place);
+            udp_frame_reseal(t->at[i], o, id);
             t->delta[place] = before ^ wire_get32le(icrc);
         }
     } else {
-        udp_frame_reseal(t->at[i], o, (uint16_t)place);
+        udp_frame_reseal(t->at[i], o, id);
     }
     o->sport = WIRE_UDP_PORT;
-    o->id = (uint16_t)place;
+    o->id = id;
 }
 
 /* ---- a call ---- */
@@ -152,7 +160,7 @@ static void make_message(struct udp_port *p, const struct udp_socket *s, struct 
     struct msghdr *mh = &c->msg[i].msg_hdr;
     bool far = !udp_addr_is_link_local(&o->to) && o->to.b[0] != 0xFF;
     for (unsigned k = 0; k < m->n; k++) {
-        reseal(t, m->first + k, k);
+        reseal(p, m->first + k, k, m->n);
         c->iov[m->first + k] = (struct iovec){t->at[m->first + k], t->out[m->first + k].len};
     }
     *mh = (struct msghdr){.msg_name = &c->to[i], .msg_iov = &c->iov[m->first], .msg_iovlen = m->n};
@@ -178,7 +186,7 @@ static unsigned make_call(struct udp_port *p, const struct udp_socket *s, struct
     const struct udp_tx *t = &p->tx;
     unsigned n = 0;
     for (unsigned i = t->sent; i < t->count && same_addr(&t->out[i].from, &s->addr); n++) {
-        c->message[n] = (struct message){i, train_len(p, i)};
+        c->message[n] = (struct message){i, t->ride[i]};
         make_message(p, s, c, n);
         i += c->message[n].n;
     }
@@ -197,6 +205,20 @@ static void done(struct udp_port *p, unsigned n, bool lost)
     }
     t->sent += n;
     t->refusals = 0;
+    t->train_error = 0;
+}
+
+static void sent(struct udp_port *p, const struct message *m)
+{
+    struct udp_tx *t = &p->tx;
+    const struct io_addr *to = &t->out[m->first].to;
+    if (t->train_error) {
+        udp_train_never(&p->trains, to);
+        tell_single(p, to, strerror(t->train_error));
+        for (unsigned i = m->first + 1, left = t->ride[i]; left > 0; left--)
+            t->ride[i++] = 1;
+    }
+    done(p, m->n, false);
 }
 
 /* The first message was refused. Returns whether to go on now. */
@@ -213,9 +235,13 @@ static bool refused(struct udp_port *p, const struct udp_socket *s, const struct
         return false;
     }
     udp_error_drain(p, s);
-    if (m->n > 1 && (error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP))
-        set_single(p, &t->out[m->first].to, error);
-    else if (++t->refusals > ERROR_TRIES)
+    if (m->n > 1 &&
+        (error == EINVAL || error == EIO || error == EMSGSIZE ||
+         error == EOPNOTSUPP)) { /* the first one alone tells whether the train is at fault */
+        t->train_error = error;
+        t->ride[m->first] = 1;
+        t->ride[m->first + 1] = (uint8_t)(m->n - 1);
+    } else if (++t->refusals > ERROR_TRIES)
         done(p, m->n, true);
     return true;
 }
@@ -235,7 +261,7 @@ void udp_tx_flush(struct udp_port *p, uint64_t now)
         int rc = sendmmsg(s->fd, c.msg, n, MSG_DONTWAIT);
         int error = errno;
         for (int i = 0; i < rc; i++)
-            done(p, c.message[i].n, false);
+            sent(p, &c.message[i]);
         if (rc <= 0 && !refused(p, s, &c.message[0], error, now))
             break;
     }
@@ -273,5 +299,6 @@ void udp_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, 
         t->count++;
     }
     t->reserved = 0;
+    plan(p);
     udp_tx_flush(p, now);
 }

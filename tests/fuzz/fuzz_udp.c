@@ -107,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         p = calloc(1, sizeof(*p));
         FUZZ_CHECK(p && udp_rx_alloc(p) == 0);
         p->nsock = 2;
+        p->spec.trains = true;
         p->io.caps.frame_max = 9018;
         p->tx.retry_at = UINT64_MAX;
         p->sock[0] = (struct udp_socket){

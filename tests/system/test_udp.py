@@ -329,6 +329,30 @@ def test_nat():
     check("fits the source address 192.168.7.7" in log_of("a"), "... and the log tells of it")
 
 
+def test_trains_that_vanish():
+    """A path that drops trains without a word: the peer gets single datagrams, and the log says so once."""
+    if not shutil.which("iptables"):
+        print("skip trains that vanish: iptables is not installed")
+        return
+    check(end_and_start("a") is None, "a daemon that knows nothing of the path yet")
+    rule = ["INPUT", "-p", "udp", "--dport", "4791", "-m", "length", "--length", "9001:65535", "-j", "DROP"]
+    if call("b", "iptables", "-A", *rule).returncode:
+        print("skip trains that vanish: iptables does not work here")
+        return
+    r = perf("-o", "write", "-s", "256K", "-n", "200", timeout=60)
+    check(r.returncode == 0, "perf over a path that drops trains: " + r.stderr.strip())
+    told = log_of("a").count("trains of datagrams to 10.30.0.2 do not get through")
+    check(told == 1, f"... the log tells of it once: {told}")
+    call("b", "iptables", "-D", *rule)
+    check(end_and_start("a") is None, "a daemon that has forgotten it")
+
+
+def end_and_start(name):
+    end(daemons[name])
+    daemons[name] = daemon(name, name, "--port", "udp:v0")
+    return daemons[name].poll()
+
+
 daemons = {}
 
 
@@ -419,6 +443,7 @@ def main():
     test_addresses_follow()
     test_link_and_mtu()
     test_nat()
+    test_trains_that_vanish()
     test_groups()
     test_with_another_port()
     test_programs()
