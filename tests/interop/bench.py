@@ -24,31 +24,49 @@ class Skip(Exception):
     pass
 
 
-Test = collections.namedtuple("Test", "name what short provokes function")
+Test = collections.namedtuple("Test", "name what short provokes tap function")
 
 
-def test(name, what, short=False, provokes=()):
+def test(name, what, short=False, provokes=(), tap=True):
     """Register a test: a function of the bench that returns a sentence of what it saw. `provokes`: rules that it
-    has our side break on purpose; "*": nobody judges its packets, they come from scripts."""
+    has our side break on purpose; "*": nobody judges its packets, they come from scripts. `tap`: it uses our daemon
+    on tap0, so it runs with each kind of port."""
     def add(function):
-        TESTS.append(Test(name, what, short, provokes, function))
+        TESTS.append(Test(name, what, short, provokes, tap, function))
         return function
     return add
+
+
+# Which port our daemon has on tap0. With af_packet the kernel has no address there, with udp those of the daemon.
+PORTS = {"af_packet": ["--port", "dpdk:net_af_packet0,iface=tap0", "--addr", OUR4 + "/24", "--addr", OUR6 + "/64"],
+         "udp": ["--port", "udp:tap0,addr=" + OUR4 + ";" + OUR6]}
+
+
+def give_tap(port):
+    """Make tap0 what a daemon with this port needs."""
+    for command in ("addr flush dev tap0", *(("addr add " + OUR4 + "/24 dev tap0", "addr add " + OUR6 + "/64 dev tap0 nodad")
+                                             if port == "udp" else ())):
+        try:  # the kernel keeps quiet on the tap, unless it is to speak there
+            Path("/proc/sys/net/ipv6/conf/tap0/disable_ipv6").write_text("0" if port == "udp" else "1")
+        except OSError:
+            pass
+        subprocess.run(["ip", *command.split()], check=True)
 
 
 class Daemon:
     """urnicd on tap0."""
 
-    def __init__(self, build, work, pcap=None):
+    def __init__(self, build, work, port):
         self.build, self.socket, self.log = Path(build), f"{work}/urnicd.sock", f"{work}/urnicd.log"
-        self.process = None
+        self.process, self.port = None, port
+        give_tap(port)
         self.start()
 
     def start(self):
         Path(self.socket).unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [self.build / "app/urnicd/urnicd", "--foreground", "--socket", self.socket,
-             "--port", "dpdk:net_af_packet0,iface=tap0", "--addr", OUR4 + "/24", "--addr", OUR6 + "/64"],
+             *PORTS[self.port]],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.log, "a"))
         end = time.monotonic() + 20
         while not os.path.exists(self.socket):

@@ -32,7 +32,7 @@ MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES = ["busybox-static", "rdmacm-utils", "perftest"]
 PROGRAMS = ["rping", "ucmatose", "udaddy", "mckey", "rdma_client", "rdma_server", "rstream", "ib_write_bw", "ib_read_bw",
-            "ib_send_lat"]
+            "ib_send_lat", "ib_write_lat"]
 MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "rdma_ucm", "rdma_cm", "ib_uverbs"]
 MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000", "8021q", "bonding", "veth"]
 # Programs of this machine that the guest runs as they are, and where. Not busybox's shell: it takes its
@@ -43,6 +43,7 @@ PORT = 2222
 # It takes ten seconds, more where the machine is busy. One has hung in the kernel without a word; the next one came up.
 BOOT_SECONDS = [60, 180]
 PLUGIN_DIR = "/usr/lib/urnic"
+VERBS = "/usr/lib/verbs/libibverbs.so.1"  # where `urnic run` finds it, from /usr/bin
 LIBDIR = Path("/usr/lib/x86_64-linux-gnu")
 
 ADDR4, ADDR6, MAC = "10.77.0.2", "fd77::2", "02:77:00:00:00:02"
@@ -292,6 +293,8 @@ def pack_project(busybox, build, archive):
     put_program(root, build / "tests/interop/drill_target_rdma", "/usr/bin/drill_target")
     put_program(root, build / "app/urnicd/urnicd", "/usr/bin/urnicd")
     put_program(root, build / "app/urnic/urnic", "/usr/bin/urnic")
+    if (build / "lib/verbs/libibverbs.so.1").exists():
+        put_program(root, build / "lib/verbs/libibverbs.so.1", VERBS)
     plugin = build / "drivers/dpdk/liburnic-dpdk.so"
     if plugin.exists():
         put_program(root, plugin, PLUGIN_DIR + "/liburnic-dpdk.so")

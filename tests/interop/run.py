@@ -4,6 +4,7 @@
 import argparse
 import fnmatch
 import json
+import os
 import re
 import shutil
 import signal
@@ -16,9 +17,10 @@ from pathlib import Path
 
 import bench
 import guest as guests
-from bench import Bench, Daemon, Failure, Skip
+from bench import PORTS, Bench, Daemon, Failure, Skip
 from cable import Cable
 from ends import EndError
+from speed import speed
 
 
 def load_tests():
@@ -28,7 +30,7 @@ def load_tests():
 
 
 def network(mtu):
-    try:  # the kernel keeps quiet on the tap
+    try:  # the kernel keeps quiet on interfaces that tests make
         Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
     except OSError:
         pass
@@ -61,8 +63,13 @@ class Report:
         return sum(r["verdict"] == verdict for r in self.rows)
 
 
+def label(name, port):
+    """How reports and captures call a test: by its name, behind the port's unless that is the first kind."""
+    return name if port == next(iter(PORTS)) else f"{port}-{name}"
+
+
 def run_test(b, entry, record, report):
-    name, what = entry.name, entry.what
+    name, what = label(entry.name, b.daemon.port), entry.what
     began = time.monotonic()
     judged = "*" not in entry.provokes
     path, verdict = Path(record) / f"{name}.pcapng", "FAIL"
@@ -128,9 +135,9 @@ def lint(program, file, provokes, deviates):
     return ours
 
 
-def judge_captures(b, record, chosen, report):
-    """What independent programs say of what was on the wire."""
-    captures = {str(Path(record) / f"{x.name}.pcapng"): x for x in chosen if "*" not in x.provokes}
+def judge_captures(b, record, ran, report):
+    """What independent programs say of what was on the wire. `ran`: port and test."""
+    captures = {str(Path(record) / f"{label(x.name, port)}.pcapng"): x for port, x in ran if "*" not in x.provokes}
     files = list(captures)
     began = time.monotonic()
     verdict = "FAIL" if b.cable.bad_icrc else "PASS"
@@ -150,8 +157,41 @@ def judge_captures(b, record, chosen, report):
         report.add("wire-lint", "FAIL", str(e), time.monotonic() - began)
 
 
+def run_bench(args):
+    """Figures in place of tests. Exit status 0 also where a goal is missed."""
+    got = []
+
+    def record(name, met, text, figures):
+        got.append({"name": name, "met": met, **figures})
+        if not args.json:
+            print(f"{name}: {text}", flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="urnic-interop-") as work:
+        network(9000)
+        cable = Cable(work, [guests.MAC, guests.VIRTIO_MAC, guests.E1000_MAC])
+        guest = None
+        try:
+            guest = guests.Guest(args.build, work, cable.nics)
+            guest.wait()
+            if not args.json:
+                print(f"Linux {guest.release}, emulated on {os.cpu_count()} processors", flush=True)
+            speed(guest, record)
+        except (guests.GuestError, Failure, OSError) as e:
+            print(f"interop: {e}", file=sys.stderr)
+            return 1
+        finally:
+            if guest:
+                guest.stop()
+            cable.close()
+    if args.json:
+        print(json.dumps(got, indent=1))
+    return 0
+
+
 def main():
     p = argparse.ArgumentParser(prog="scripts/interop", add_help=False)
+    p.add_argument("--port", choices=PORTS)
+    p.add_argument("--bench", action="store_true")
     p.add_argument("--short", action="store_true")
     p.add_argument("--keep", action="store_true")
     p.add_argument("--record")
@@ -170,6 +210,8 @@ def main():
         return 0
     chosen = select(args)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # tidy up on the way out
+    if args.bench:
+        return run_bench(args)
 
     report = Report(args.json)
     with tempfile.TemporaryDirectory(prefix="urnic-interop-") as work:
@@ -178,16 +220,22 @@ def main():
         network(9000)
         cable = Cable(work, [guests.MAC, guests.VIRTIO_MAC, guests.E1000_MAC])
         guest = daemon = None
+        ports, ran = [args.port] if args.port else list(PORTS), []
         began = time.monotonic()
         try:
             guest = guests.Guest(args.build, work, cable.nics)
-            daemon = Daemon(args.build, work)
+            daemon = Daemon(args.build, work, ports[0])
             guest.wait()
             report.add("boot", "PASS", f"Linux {guest.release} with rdma_rxe is up", time.monotonic() - began)
             b = Bench(guest, cable, daemon, args.build)
-            for entry in chosen * args.repeat:
-                run_test(b, entry, record, report)
-            judge_captures(b, record, chosen, report)
+            for port in ports:
+                if port != daemon.port:
+                    daemon.stop()
+                    daemon = b.daemon = Daemon(args.build, work, port)
+                for entry in (chosen if port == ports[0] else [x for x in chosen if x.tap]) * args.repeat:
+                    run_test(b, entry, record, report)
+                    ran.append((port, entry))
+            judge_captures(b, record, ran, report)
             report.deviations = sorted(b.notes.items())
             if args.keep:
                 print(f"kept until Enter: nsenter -t {args.pid} -n, URNIC_SOCKET={daemon.socket}", flush=True)

@@ -62,7 +62,7 @@ def judge(t, reports):
     return f"{passed} of {len(reports)} scripts pass, the others fail as known"
 
 
-@test("drill", "DEV-01: the packet scripts for the wire judge rxe's responder", provokes=("*",))
+@test("drill", "DEV-01: the packet scripts for the wire judge rxe's responder", provokes=("*",), tap=False)
 def drill(t):
     flush = " flush" if t.kernel() >= (6, 2) else ""
     conn = t.guest.connect(f"exec drill_target {guest.ADDR4} 7174{flush}")
@@ -75,7 +75,7 @@ def drill(t):
         conn.close()
 
 
-@test("drill-rping", "DEV-01: packet scripts in the place of rping's client judge rxe's requester", provokes=("*",))
+@test("drill-rping", "DEV-01: packet scripts in the place of rping's client judge rxe's requester", provokes=("*",), tap=False)
 def drill_rping(t):
     # -P: a server for one client after the other
     conn = t.guest.connect(f"exec rping -s -P -a {guest.ADDR4} -p 7175 -S 4000")
@@ -87,7 +87,7 @@ def drill_rping(t):
         conn.close()
 
 
-@test("drill-ucmatose", "DEV-01: a packet script in the place of ucmatose's client", provokes=("*",))
+@test("drill-ucmatose", "DEV-01: a packet script in the place of ucmatose's client", provokes=("*",), tap=False)
 def drill_ucmatose(t):
     conn = t.guest.connect(f"exec ucmatose -b {guest.ADDR4} -c 1 -C 5 -S 100 -p 7176")
     wait_listening(t, "ucmatose")

@@ -217,12 +217,12 @@ def follow(t, kind):
 
 
 @test("interface-vlan", "a VLAN interface changes under urnicd: link, MTU, MAC address, name, deleted and back",
-      provokes=("*",))
+      provokes=("*",), tap=False)
 def vlan(t):
     return follow(t, Vlan())
 
 
 @test("interface-bond", "a bond changes under urnicd: link, failover, MTU, MAC address, name, deleted and back",
-      provokes=("*",))
+      provokes=("*",), tap=False)
 def bond(t):
     return follow(t, Bond())

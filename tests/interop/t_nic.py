@@ -101,7 +101,7 @@ def served(t, name, port, more=""):
     return d
 
 
-@test("pci-past-iommu", "a virtio-net NIC that goes past the IOMMU is refused, not waited for")
+@test("pci-past-iommu", "a virtio-net NIC that goes past the IOMMU is refused, not waited for", tap=False)
 def past_iommu(t):
     bind(t, HUB_PCI["past"], "vfio-pci")
     began = time.monotonic()
@@ -109,7 +109,7 @@ def past_iommu(t):
     return f"both said so in {time.monotonic() - began:.0f} s"
 
 
-@test("pci-group", "a NIC whose IOMMU group the kernel has a part of: that part is named")
+@test("pci-group", "a NIC whose IOMMU group the kernel has a part of: that part is named", tap=False)
 def group(t):
     bind(t, HUB_PCI["group1"], "e1000")
     bind(t, HUB_PCI["group0"], "vfio-pci")
@@ -117,7 +117,7 @@ def group(t):
     return "named"
 
 
-@test("pci-hugepages", "too few hugepages: how many of which size, exit status 1")
+@test("pci-hugepages", "too few hugepages: how many of which size, exit status 1", tap=False)
 def hugepages(t):
     bind(t, HUB_PCI["vfio"], "vfio-pci")
     t.guest.sh("echo 4 >/proc/sys/vm/nr_hugepages")
@@ -128,7 +128,7 @@ def hugepages(t):
     return "named"
 
 
-@test("pci-user", "a user's vfio port: the file without access, the limit of locked memory")
+@test("pci-user", "a user's vfio port: the file without access, the limit of locked memory", tap=False)
 def user(t):
     t.guest.sh("chmod 1777 /tmp")
     bind(t, HUB_PCI["vfio"], "vfio-pci")
@@ -149,7 +149,7 @@ def user(t):
     return "both named, and with both it serves"
 
 
-@test("pci-vlan", "a VLAN on virtio-net, whose driver has a filter for it; quiet start and stop")
+@test("pci-vlan", "a VLAN on virtio-net, whose driver has a filter for it; quiet start and stop", tap=False)
 def vlan(t):
     bind(t, HUB_PCI["vfio"], "vfio-pci")
     d, n = served(t, "nic", HUB_PCI["vfio"], ",vlan=7"), near(t, ",vlan=7")
@@ -164,7 +164,7 @@ def vlan(t):
     return "WRITEs in VLAN 7"
 
 
-@test("pci-vmxnet3", "VMware's NIC, on uio_pci_generic")
+@test("pci-vmxnet3", "VMware's NIC, on uio_pci_generic", tap=False)
 def vmxnet3(t):
     bind(t, HUB_PCI["vmxnet3"], "uio_pci_generic")
     d, n = served(t, "nic", HUB_PCI["vmxnet3"]), near(t)
@@ -175,7 +175,7 @@ def vmxnet3(t):
     return "WRITEs"
 
 
-@test("pci-uio", "e1000e on uio_pci_generic: idle without a core, and refused to a second daemon unharmed")
+@test("pci-uio", "e1000e on uio_pci_generic: idle without a core, and refused to a second daemon unharmed", tap=False)
 def uio(t):
     pci = HUB_PCI["unplug1"]
     bind(t, pci, "uio_pci_generic")
@@ -227,17 +227,17 @@ def unplug(t, name, driver):
     return f"left after {gone:.1f} s, came back after {back:.1f} s"
 
 
-@test("pci-unplug-vfio", "a NIC on vfio-pci that is unplugged: let go of at once, and taken again when it is back")
+@test("pci-unplug-vfio", "a NIC on vfio-pci that is unplugged: let go of at once, and taken again when it is back", tap=False)
 def unplug_vfio(t):
     return unplug(t, "unplug0", "vfio-pci")
 
 
-@test("pci-unplug-uio", "a NIC on uio_pci_generic that is unplugged, and comes back")
+@test("pci-unplug-uio", "a NIC on uio_pci_generic that is unplugged, and comes back", tap=False)
 def unplug_uio(t):
     return unplug(t, "unplug1", "uio_pci_generic")
 
 
-@test("pci-no-iommu", "a machine without an IOMMU: uio_pci_generic is advised, and works")
+@test("pci-no-iommu", "a machine without an IOMMU: uio_pci_generic is advised, and works", tap=False)
 def no_iommu(t):
     with tempfile.TemporaryDirectory() as work:
         nic = ["-netdev", "hubport,id=n0,hubid=1", "-device", "virtio-net-pci,addr=5,netdev=n0,romfile="]

@@ -35,8 +35,8 @@ def rxe_calls(t, server, client):
 
 def ours_calls(t, server, client):
     theirs = GuestProgram(t, server)
-    wait_listening(t, server.split()[0])
-    status, text = t.output(t.urnic("run", "--", *client.split()))
+    wait_listening(t, server.split()[0])  # said a moment before it is true
+    status, text = until_served(t, lambda: t.output(t.urnic("run", "--", *client.split())))
     t.equal(status, 0, "our", client, text[-400:])
     status, said = theirs.output()
     t.equal(status, 0, "rxe's", server, said[-400:])
