@@ -13,7 +13,7 @@ MTU, SAMPLES = 9000, 5
 # unit, the goal for the ratio urnic to rxe, and whether less is better.
 ROWS = {"rxe_bw": ("ib_write_bw", "-s 65536 -D 2 --report_gbits", 3, 1e9, "Gb/s", 1.5, False),
         "rxe_rate": ("ib_write_bw", "-s 8 -D 2 --report_gbits", 4, 1e6, "k/s", 1.5, False),
-        "rxe_lat": ("ib_write_lat", "-s 8 -n 2000", 4, 1e-6, "us", 2.0, True)}
+        "rxe_lat": ("ib_write_lat", "-s 8 -n 500", 4, 1e-6, "us", 2.0, True)}
 SHOW = {"Gb/s": 1e-9, "k/s": 1e-3, "us": 1e6}
 
 
@@ -51,9 +51,10 @@ class Rig:
     def words(self, ours, i, command):
         """The command at end `i`, on urnic or on rxe, on the processor of that end."""
         if not ours:
-            return f"taskset -c {i} {command} -d rxe1{i} -x {self.gid(i)}"
-        where = ("near", "far")[i]
-        return f"URNIC_SOCKET=/run/speed{i}.sock ip netns exec {where} taskset -c {i} urnic run -- {command}"
+            return f"timeout 60 taskset -c {i} {command} -d rxe1{i} -x {self.gid(i)}"
+        # In front of busybox's programs: they would take their own `ip`.
+        return (f"ip netns exec {('near', 'far')[i]} timeout 60 env URNIC_SOCKET=/run/speed{i}.sock taskset -c {i} "
+                f"urnic run -- {command}")
 
     def gid(self, i):
         """Of the IPv4 address."""
@@ -63,13 +64,16 @@ class Rig:
     def measure(self, ours, program, options, place):
         self.port += 1
         command = f"{program} -F -p {self.port} {options}"
-        server = self.guest.connect(f"timeout 60 {self.words(ours, 1, command)}")
+        server = self.guest.connect(self.words(ours, 1, command))
         try:
             enter = "ip netns exec far " if ours else ""
-            self.guest.sh(f"n=0; while ! {enter}grep -q :{self.port:04X}.*' 0A ' /proc/net/tcp; do sleep 0.1; n=$((n+1)); "
-                          "[ $n -lt 200 ] || exit 1; done")
+            listens, _ = self.guest.sh(f"n=0; while ! {enter}grep -q :{self.port:04X}.*' 0A ' /proc/net/tcp; do sleep 0.1; "
+                                       "n=$((n+1)); [ $n -lt 200 ] || exit 1; done", check=False)
+            if listens != 0:
+                server.settimeout(5)
+                raise Failure(f"{command} does not listen: {server.recv(4000).decode(errors='replace')}")
             to = "10.67.0.2" if ours else "127.0.0.1"
-            text = self.guest.sh(f"timeout 60 {self.words(ours, 0, command)} {to}", timeout=90)
+            text = self.guest.sh(f"{self.words(ours, 0, command)} {to}", timeout=90)
         finally:
             server.close()
         rows = re.findall(r"^\s*(\d+(?:\s+[\d.]+)+)\s*$", text, re.M)
