@@ -209,6 +209,10 @@ static struct qp *rx_find_qp(struct rx *rx)
         rx->slot = qpn_slot(&e->qpns, qpn, &rx->worker);
     }
     uint32_t slot = rx->slot;
+    if (rx->worker >> e->p.worker_bits && rx->worker != e->p.worker) {
+        guess_drop(rx, NULL, GUESS_QPN, ENGINE_C_rx_bad_qpn); /* of a program that there isn't */
+        return NULL;
+    }
     if (rx->worker != e->p.worker) {
         rx->f->disposition = ENGINE_OTHER_WORKER;
         rx->f->worker = (uint8_t)rx->worker;

@@ -6,8 +6,6 @@
  */
 #include "qpn.h"
 
-#include <stdbool.h>
-
 #include "wire.h"
 
 static uint32_t round_fn(uint32_t half, uint32_t key)
@@ -49,9 +47,9 @@ static void map_init(struct qpn_map *m, const uint64_t key[2], unsigned clear, u
 }
 
 void qpn_map_init(struct qpn_map *m, const uint64_t key[2], unsigned worker, unsigned worker_bits,
-                  uint32_t max_slots)
+                  bool programs, uint32_t max_slots)
 {
-    map_init(m, key, worker, worker_bits > 0 ? 1 + worker_bits : 0, max_slots);
+    map_init(m, key, worker, worker_bits > 0 || programs ? 1 + worker_bits : 0, max_slots);
 }
 
 void qpn_map_init_block(struct qpn_map *m, const uint64_t key[2], unsigned block,

@@ -4,7 +4,7 @@
  * looking one up takes constant time, and a number comes back only after all lives of its slot
  * (SEC-08, QP-14). 0, 1 and 0xFFFFFF are never made.
  *
- * The layout of the 24 bits. An engine that is the only one of its device permutes all of them. On
+ * The layout of the 24 bits. An engine that is alone, as in the simulator, permutes all of them. On
  * a device of several engines the first bits say in clear which engine a number belongs to, so that
  * a frame finds it without a secret, and in the kernel:
  *
@@ -19,6 +19,7 @@
 #ifndef URNIC_QPN_H
 #define URNIC_QPN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define QPN_BITS       24u
@@ -40,9 +41,10 @@ static inline unsigned qpn_worker(uint32_t qpn, unsigned worker_bits)
 }
 
 /* Numbers of this worker, of 1 << worker_bits, for at most max_slots queue pairs; `key`: secret.
- * worker_bits: 0 to 4. */
+ * worker_bits: 0 to 4. programs: programs have engines, too; without them, and with no worker bits,
+ * all 24 bits are permuted. */
 void qpn_map_init(struct qpn_map *m, const uint64_t key[2], unsigned worker, unsigned worker_bits,
-                  uint32_t max_slots);
+                  bool programs, uint32_t max_slots);
 /* Numbers of a block (0 to QPN_BLOCKS - 1), for at most max_slots queue pairs, 1 << QPN_BLOCK_BITS
  * of them if more; `key`: the block's, secret. */
 void qpn_map_init_block(struct qpn_map *m, const uint64_t key[2], unsigned block,

@@ -14,7 +14,7 @@ START_TEST(sec_08_a_permutation)
     unsigned wrong = 0;
     for (unsigned worker = 0; worker < 4; worker++) {
         struct qpn_map m;
-        qpn_map_init(&m, key, worker, 2, 1000);
+        qpn_map_init(&m, key, worker, 2, false, 1000);
         ck_assert_uint_eq(qpn_lives(&m), 1u << 11);
         for (uint32_t life = 0; life < qpn_lives(&m); life += 5) {
             for (uint32_t slot = 0; slot < 1024; slot++) {
@@ -41,7 +41,7 @@ START_TEST(sec_08_widths)
         const unsigned last = (1u << bits) - 1;
         struct qpn_map m;
         unsigned wrong = 0, w;
-        qpn_map_init(&m, key, last, bits, 65536);
+        qpn_map_init(&m, key, last, bits, false, 65536);
         for (uint32_t slot = 0; slot < 65536; slot++) {
             uint32_t q = qpn_make(&m, slot, slot % qpn_lives(&m));
             wrong += q && (qpn_slot(&m, q, &w) != slot || w != last || (bits && q >> 23));
@@ -54,13 +54,33 @@ START_TEST(sec_08_widths)
 }
 END_TEST
 
+/* A worker that is alone, with programs beside it, makes all numbers without bit 23; one with that
+ * bit is another's. */
+START_TEST(sec_08_beside_programs)
+{
+    struct qpn_map m;
+    unsigned wrong = 0, w;
+    qpn_map_init(&m, key, 0, 0, true, 4096);
+    ck_assert_uint_eq(qpn_lives(&m), 1u << 11);
+    for (uint32_t life = 0; life < 64; life++) {
+        for (uint32_t slot = 0; slot < 4096; slot++) {
+            uint32_t q = qpn_make(&m, slot, life);
+            wrong += q && (q >> 23 || qpn_slot(&m, q, &w) != slot || w != 0);
+        }
+    }
+    ck_assert_uint_eq(wrong, 0);
+    (void)qpn_slot(&m, 0x800123, &w);
+    ck_assert_uint_eq(w, 1);
+}
+END_TEST
+
 /* SEC-08: not sequential, and another key gives other numbers. */
 START_TEST(sec_08_keyed)
 {
     static const uint64_t other[2] = {1, 2};
     struct qpn_map a, b;
-    qpn_map_init(&a, key, 0, 0, 64);
-    qpn_map_init(&b, other, 0, 0, 64);
+    qpn_map_init(&a, key, 0, 0, false, 64);
+    qpn_map_init(&b, other, 0, 0, false, 64);
     unsigned same = 0, near = 0;
     for (uint32_t s = 0; s + 1 < 64; s++) {
         same += qpn_make(&a, s, 0) == qpn_make(&b, s, 0);
@@ -122,6 +142,7 @@ int main(void)
     tcase_add_test(c, sec_08_a_permutation);
     tcase_add_test(c, sec_08_widths);
     tcase_add_test(c, sec_08_blocks_of_programs);
+    tcase_add_test(c, sec_08_beside_programs);
     tcase_add_test(c, sec_08_keyed);
     suite_add_tcase(s, c);
     return unit_run(s);

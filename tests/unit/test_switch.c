@@ -632,7 +632,7 @@ START_TEST(ud_10_groups_are_copied)
     ck_assert_uint_eq(switch_rx(sw, &in, 1), 0);
     ck_assert_uint_eq(channel_tx_waiting(prog[99].c->io), 1);
 
-    /* From a program: to the wire, and to members here, itself included (UD-10 is the engine's). */
+    /* From a program: to the wire, and back to switch_rx, by which all members here get it. */
     switch_round(sw);
     p = packet(FRAME_V4, WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY), 20);
     p.dip = other;
@@ -641,11 +641,15 @@ START_TEST(ud_10_groups_are_copied)
     wire_mcast_mac(&other, p.dmac);
     ck_assert(send_pkt(prog[99].io, &p));
     ck_assert_uint_eq(run_tx(4, S), 1);
+    ck_assert(switch_group_has(sw, &other));
+    in = (struct io_frame){.data = slots[0].data, .len = slots[0].len};
+    ck_assert_uint_eq(switch_rx(sw, &in, 1), 0);
     ck_assert_uint_eq(channel_tx_waiting(prog[99].c->io), 2);
 
     switch_group_leave(sw, prog[99].c, &other);
     switch_group_leave(sw, prog[99].c, &group); /* it isn't in it */
     ck_assert_uint_eq(sw->ngroups, 1);
+    ck_assert(!switch_group_has(sw, &other));
     for (unsigned i = 0; i < 90; i++)
         switch_group_leave_all(sw, prog[i].c);
     ck_assert_uint_eq(sw->ngroups, 0);

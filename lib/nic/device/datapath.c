@@ -15,12 +15,14 @@
 #include "device.h"
 #include "device_addr.h"
 #include "device_port.h"
+#include "device_switch.h"
 #include "lane.h"
 #include "loop.h"
 #include "memory.h"
 #include "neigh.h"
 #include "remote.h"
 #include "steer.h"
+#include "switch_channel.h"
 #include "team.h"
 
 #define DATAPATH_COPIES    512u
@@ -289,6 +291,8 @@ unsigned device_peek(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
     unsigned n = d->shared ? datapath_mates_peek(d, now) : 0;
+    if (d->sw)
+        n += device_switch_round(d, now);
     p->nown = d->loop ? loop_peek(d->loop, p->own, IO_BURST_MAX) : 0;
     p->nport = d->io->ops->rx_peek(d->io, p->port, DATAPATH_RX_BURST, now);
     return n + p->nown + p->nport + p->nmate;
@@ -308,7 +312,8 @@ static bool datapath_port_rx(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
     struct engine_frame frames[DATAPATH_RX_BURST];
-    unsigned m = datapath_frames(d, p->port, p->nport, true, frames);
+    unsigned n = d->sw ? device_switch_rx(d, p->port, p->nport, false) : p->nport;
+    unsigned m = datapath_frames(d, p->port, n, true, frames);
     bool news = datapath_engine(d, frames, m, now);
     news |= datapath_slow_rx(d, frames, m, now);
     if (d->shared)
@@ -324,11 +329,12 @@ static bool datapath_loop_rx(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
     struct engine_frame frames[IO_BURST_MAX];
-    datapath_frames(d, p->own, p->nown, false, frames);
-    for (unsigned i = 0; i < p->nown; i++)
+    unsigned n = d->sw ? device_switch_rx(d, p->own, p->nown, true) : p->nown;
+    datapath_frames(d, p->own, n, false, frames);
+    for (unsigned i = 0; i < n; i++)
         frames[i].flags |= WIRE_P_NO_ICRC; /* it has left this memory for no moment */
-    bool news = datapath_engine(d, frames, p->nown, now);
-    news |= datapath_slow_rx(d, frames, p->nown, now);
+    bool news = datapath_engine(d, frames, n, now);
+    news |= datapath_slow_rx(d, frames, n, now);
     loop_release(d->loop, p->nown);
     return news;
 }
@@ -535,6 +541,21 @@ static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsig
     return m;
 }
 
+/* The daemon's engine and those of programs, which take turns in being the first. */
+static unsigned datapath_both_tx(struct device *d, enum datapath_turn turn, struct io_slot *slots,
+                                 struct engine_slot *es, unsigned n, uint64_t now)
+{
+    unsigned m = 0;
+    d->sw_last = !d->sw_last;
+    if (!d->sw_last && n > 0)
+        m += device_switch_tx(d, slots, es, n, now);
+    if (m < n)
+        m += datapath_engine_tx(d, turn, es + m, n - m, now);
+    if (d->sw_last && m < n)
+        m += device_switch_tx(d, slots + m, es + m, n - m, now);
+    return m;
+}
+
 /* EVT-05: what queue pairs send without a link is lost, as on any port, so their timers run and
  * their retries run out. Neighbours and connections are looked for when it is back. */
 static unsigned datapath_lose(struct device *d, struct engine_slot *es, uint64_t now)
@@ -549,6 +570,8 @@ static unsigned datapath_lose(struct device *d, struct engine_slot *es, uint64_t
         es[i].status = 0;
     if (m > 0)
         engine_sent(d->engine, es, m, now);
+    if (d->sw)
+        m += device_switch_lose(d, d->path->nowhere, now);
     d->stats.no_link += m;
     return m;
 }
@@ -576,7 +599,9 @@ static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uin
         es[i].len = 0;
     }
     unsigned m = turn == TURN_ALL ? datapath_slow_tx(d, es, n, now) : 0;
-    if (m < n)
+    if (__builtin_expect(d->sw && turn != TURN_FIRST, 0))
+        m += datapath_both_tx(d, turn, slots + m, es + m, n - m, now);
+    else if (m < n)
         m += datapath_engine_tx(d, turn, es + m, n - m, now);
     for (unsigned i = 0; i < m; i++)
         slots[i].len = es[i].len;
@@ -602,7 +627,8 @@ unsigned device_tx(struct device *d, uint64_t now)
     unsigned total = 0;
     for (unsigned i = 0; i < DATAPATH_TX_BURSTS; i++) {
         bool slow = neigh_tx_ready(d->neigh) || d->gsi->ops->tx_ready(d->gsi);
-        if (!slow && !engine_tx_ready(d->engine))
+        bool programs = d->sw && switch_tx_ready(d->sw);
+        if (!slow && !programs && !engine_tx_ready(d->engine))
             break;
         unsigned n = datapath_tx_burst(d, slow ? TURN_ALL : TURN_ENGINE, now);
         if (n == 0)

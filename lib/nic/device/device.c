@@ -16,6 +16,7 @@
 #include "datapath.h"
 #include "device_addr.h"
 #include "device_port.h"
+#include "device_switch.h"
 #include "lane.h"
 #include "log.h"
 #include "loop.h"
@@ -124,6 +125,7 @@ static int device_make_engine(struct device *d, char *err)
 {
     const struct context_ops *contexts = d->worker->context_ops;
     struct engine_params p = {
+        .programs = true,
         .hooks = {.cq_push = contexts->cq_push,
                   .event = contexts->object_event,
                   .gsi_rx = device_on_gsi,
@@ -303,6 +305,7 @@ static void device_begin(struct device *d)
 static void device_free(struct device *d)
 {
     d->gsi->ops->destroy(d->gsi); /* with connections that outlive their ids */
+    device_switch_stop(d);
     if (d->neigh)
         neigh_destroy(d->neigh);
     if (d->engine)

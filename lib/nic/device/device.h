@@ -22,6 +22,7 @@ struct capture_tap;
 struct datapath;
 struct loop;
 struct neigh;
+struct nic_switch;
 struct team;
 struct worker;
 
@@ -80,6 +81,8 @@ struct device {
     struct gsi *gsi;              /* what serves QP1 */
     struct datapath *path;        /* its scratch */
     struct loop *loop;            /* frames to ourselves; NULL = none were ever needed */
+    struct nic_switch *sw;        /* to engines of programs; NULL = there were none yet */
+    bool sw_last;                 /* frames of programs have gone behind the engine's */
     struct capture_tap *captures; /* of running captures, linked */
     struct gid_table gids;
     struct device_gone gone[GID_PAIRS];

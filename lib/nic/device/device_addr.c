@@ -10,6 +10,7 @@
 
 #include "context_ops.h"
 #include "device.h"
+#include "device_switch.h"
 #include "log.h"
 #include "neigh.h"
 #include "team.h"
@@ -79,6 +80,7 @@ void device_claim(struct device *d)
 {
     struct io_addr addrs[GID_PAIRS];
     unsigned n = 0;
+    device_switch_follow(d);
     if (!d->io->ops->claim)
         return;
     for (unsigned i = 0; i < GID_PAIRS; i++) {

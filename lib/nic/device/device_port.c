@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "device_switch.h"
 #include "log.h"
 #include "mem_link.h"
 #include "neigh.h"
@@ -117,6 +118,7 @@ static void follow_mac(struct device *d, uint64_t now)
            old[5]);
     memcpy(d->mac, m, 6);
     engine_set_mac(d->engine, d->mac);
+    device_switch_follow(d);
     neigh_mac(d->neigh, now);
 }
 

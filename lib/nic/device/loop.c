@@ -10,6 +10,7 @@
 
 #include "device.h"
 #include "steer.h"
+#include "switch_group.h"
 
 #define LOOP_FRAMES (2u * IO_BURST_MAX)
 
@@ -66,6 +67,8 @@ static bool loop_group(const struct device *d, const struct io_slot *s)
     struct wire_pkt p;
     if (wire_parse(s->data, s->len, WIRE_P_NO_ICRC | WIRE_P_LOOPBACK, &p) != WIRE_OK)
         return false;
+    if (d->sw && switch_group_has(d->sw, &p.dip))
+        return true;
     for (unsigned i = 0; engine_mcast_get(d->engine, i, &g); i++) {
         if (memcmp(g.b, p.dip.b, sizeof(g.b)) == 0)
             return true;

@@ -10,6 +10,7 @@
 #include "context_ops.h"
 #include "datapath.h"
 #include "device.h"
+#include "device_switch.h"
 #include "worker.h"
 
 #define ROUND_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
@@ -186,6 +187,6 @@ bool worker_anything(struct worker *w, uint64_t now)
     unsigned n = 0;
     w->now = now;
     for (unsigned i = 0; i < w->ndevice; i++)
-        n += worker_rx(w, w->device[i], now);
+        n += worker_rx(w, w->device[i], now) + device_switch_sleep(w->device[i]);
     return n > 0;
 }

@@ -145,7 +145,8 @@ unsigned switch_take(struct switch_channel *c, struct io_frame *frames, unsigned
 void switch_visited(struct nic_switch *s, struct switch_channel *c, unsigned n, uint64_t now)
 {
     if (channel_fault(c->io)) {
-        c->over = true;
+        c->over = true; /* its eventfd would go on waking us */
+        (void)epoll_ctl(s->epfd, EPOLL_CTL_DEL, c->io->caps.rx_fd, NULL);
         s->counters[SWITCH_C_channel_bad_index]++;
         deactivate(s, c);
         return;
@@ -159,23 +160,21 @@ void switch_visited(struct nic_switch *s, struct switch_channel *c, unsigned n, 
         (void)put_to_sleep(s, c);
 }
 
-static void look(struct nic_switch *s)
+unsigned switch_look(struct nic_switch *s, uint64_t now)
 {
     struct epoll_event ev[EVENTS];
+    unsigned woken = 0;
+    if (s->nasleep == 0 || now < s->look_at)
+        return 0;
+    s->look_at = now + SWITCH_LOOK_NS;
     int n = epoll_wait(s->epfd, ev, EVENTS, 0);
     for (int i = 0; i < n; i++) {
         struct switch_channel *c = ev[i].data.ptr;
+        woken += c->asleep;
         if (c->asleep)
             activate(s, c);
     }
-}
-
-void switch_look(struct nic_switch *s, uint64_t now)
-{
-    if (s->nasleep == 0 || now < s->look_at)
-        return;
-    s->look_at = now + SWITCH_LOOK_NS;
-    look(s);
+    return woken;
 }
 
 bool switch_sleep(struct nic_switch *s)

@@ -67,8 +67,9 @@ static inline bool switch_tx_ready(const struct nic_switch *s)
 {
     return s->nactive > 0;
 }
-/* Bring back those that have woken up. Cheap, and does nothing most of the times. */
-void switch_look(struct nic_switch *s, uint64_t now);
+/* Bring back those that have woken up. Cheap, and does nothing most of the times. Returns how many.
+ */
+unsigned switch_look(struct nic_switch *s, uint64_t now);
 /* Before the worker blocks, on epfd among others: have all channels sleep. True: one of them has
  * something, so don't. */
 bool switch_sleep(struct nic_switch *s);

@@ -69,9 +69,6 @@ enum switch_way switch_check(const struct nic_switch *s, const struct switch_cha
             return refuse(out, SWITCH_C_channel_bad_qkey);
     }
     memcpy(out->head + 6, s->mac, sizeof(s->mac));
-    out->group = p.dip;
-    if (group)
-        return SWITCH_GROUP;
     out->to = NULL;
     if (memcmp(p.dmac, s->mac, sizeof(s->mac)) == 0)
         out->to = blocks_owner(&s->blocks, p.dqpn);

@@ -14,7 +14,6 @@ enum switch_way {
     SWITCH_REFUSED,
     SWITCH_PORT,   /* to the port, or by the device's own MAC to its engine */
     SWITCH_INSIDE, /* to another channel */
-    SWITCH_GROUP,  /* to the port, and to members here */
 };
 
 /* What is known of a frame that a program has sent. */
@@ -22,7 +21,6 @@ struct switch_frame {
     uint8_t head[SWITCH_HEAD];
     uint32_t head_len;
     struct switch_channel *to; /* SWITCH_INSIDE */
-    struct wire_addr group;    /* SWITCH_GROUP */
     enum switch_counter why;   /* SWITCH_REFUSED */
 };
 

@@ -110,8 +110,13 @@ void switch_groups_free(struct nic_switch *s)
     free(s->groups);
 }
 
-bool switch_group_copy(struct nic_switch *s, const struct wire_addr *group, const uint8_t *head,
-                       uint32_t head_len, const uint8_t *data, uint32_t len, uint32_t flags)
+bool switch_group_has(struct nic_switch *s, const struct wire_addr *group)
+{
+    return group_find(s, group) != NULL;
+}
+
+bool switch_group_copy(struct nic_switch *s, const struct wire_addr *group,
+                       const struct io_frame *frame)
 {
     struct switch_group *g = group_find(s, group);
     if (!g)
@@ -119,8 +124,7 @@ bool switch_group_copy(struct nic_switch *s, const struct wire_addr *group, cons
     unsigned n = g->n < s->copies ? g->n : s->copies;
     for (unsigned i = 0; i < n; i++) {
         struct switch_channel *c = g->member[(g->first + i) % g->n];
-        s->counters[SWITCH_C_channel_group_copies] +=
-            switch_put(s, c, head, head_len, data, len, flags);
+        s->counters[SWITCH_C_channel_group_copies] += switch_put(s, c, NULL, 0, frame);
     }
     s->counters[SWITCH_C_channel_group_drops] += g->n - n;
     g->first = (g->first + n) % g->n;

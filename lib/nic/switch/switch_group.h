@@ -17,9 +17,11 @@ void switch_group_leave(struct nic_switch *s, struct switch_channel *c,
 void switch_group_leave_all(struct nic_switch *s, struct switch_channel *c);
 void switch_groups_free(struct nic_switch *s);
 
-/* Copy a datagram to all members, as far as this round may make copies. The first octets of it, up
- * to head_len, are taken from `head`. Returns whether there are members. */
-bool switch_group_copy(struct nic_switch *s, const struct wire_addr *group, const uint8_t *head,
-                       uint32_t head_len, const uint8_t *data, uint32_t len, uint32_t flags);
+/* Has it members? */
+bool switch_group_has(struct nic_switch *s, const struct wire_addr *group);
+/* Copy a datagram to all members, as far as this round may make copies. Returns whether there are
+ * members. */
+bool switch_group_copy(struct nic_switch *s, const struct wire_addr *group,
+                       const struct io_frame *frame);
 
 #endif

@@ -48,8 +48,7 @@ static struct wire_addr dest_addr(const uint8_t *ip)
 static bool copy(struct nic_switch *s, const struct io_frame *f, const uint8_t *ip)
 {
     struct wire_addr group = dest_addr(ip);
-    return switch_group_copy(s, &group, NULL, 0, f->data, f->len, f->flags) && s->engine_in &&
-           !s->engine_in(s->engine_arg, &group);
+    return switch_group_copy(s, &group, f) && s->engine_in && !s->engine_in(s->engine_arg, &group);
 }
 
 /* The channel that a frame is for. *copied: it is a datagram to a group, and needn't go further. */
@@ -121,19 +120,19 @@ uint64_t switch_rx(struct nic_switch *s, const struct io_frame *frames, unsigned
 }
 
 bool switch_put(struct nic_switch *s, struct switch_channel *c, const uint8_t *head,
-                uint32_t head_len, const uint8_t *data, uint32_t len, uint32_t flags)
+                uint32_t head_len, const struct io_frame *frame)
 {
     struct io_slot slot;
-    if (c->io->ops->tx_reserve(c->io, &slot, 1, 0) == 0 || slot.cap < len) {
+    if (c->io->ops->tx_reserve(c->io, &slot, 1, 0) == 0 || slot.cap < frame->len) {
         c->drops++;
         s->counters[SWITCH_C_channel_drops]++;
         return false;
     }
     if (head_len > 0)
         memcpy(slot.data, head, head_len);
-    memcpy(slot.data + head_len, data + head_len, len - head_len);
-    slot.len = len;
-    channel_tx_meta(c->io, 0, flags);
+    memcpy(slot.data + head_len, frame->data + head_len, frame->len - head_len);
+    slot.len = frame->len;
+    channel_tx_meta(c->io, 0, frame->flags);
     c->io->ops->tx_commit(c->io, &slot, 1, 0);
     s->counters[SWITCH_C_channel_rx_frames]++;
     return true;

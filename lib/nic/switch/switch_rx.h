@@ -12,9 +12,9 @@
  * of them no engine of the daemon must see: bit i for frames[i]. */
 uint64_t switch_rx(struct nic_switch *s, const struct io_frame *frames, unsigned n);
 
-/* Give a frame to a channel; its first octets, up to head_len, are taken from `head`. flags:
- * IO_RX_* of it. Returns whether it had room; else the frame is lost and counted. */
+/* Give a frame to a channel; its first octets, up to head_len, are taken from `head`.  Returns
+ * whether it had room; else the frame is lost and counted. */
 bool switch_put(struct nic_switch *s, struct switch_channel *c, const uint8_t *head,
-                uint32_t head_len, const uint8_t *data, uint32_t len, uint32_t flags);
+                uint32_t head_len, const struct io_frame *frame);
 
 #endif

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "switch_check.h"
-#include "switch_group.h"
 #include "switch_rx.h"
 
 /* Pass one frame on. Returns whether it has filled the slot. */
@@ -25,15 +24,12 @@ static bool pass_on(struct nic_switch *s, struct switch_channel *c, const struct
     }
     s->counters[SWITCH_C_channel_tx_frames]++;
     if (way == SWITCH_INSIDE) {
-        s->counters[SWITCH_C_channel_inside] +=
-            switch_put(s, h.to, h.head, h.head_len, f->data, f->len, 0);
+        s->counters[SWITCH_C_channel_inside] += switch_put(s, h.to, h.head, h.head_len, f);
         return false;
     }
     memcpy(slot->data, h.head, h.head_len);
     memcpy(slot->data + h.head_len, f->data + h.head_len, f->len - h.head_len);
     slot->len = f->len;
-    if (way == SWITCH_GROUP)
-        switch_group_copy(s, &h.group, h.head, h.head_len, f->data, f->len, 0);
     return true;
 }
 

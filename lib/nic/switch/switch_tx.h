@@ -10,8 +10,9 @@
 #define SWITCH_QUANTUM 32u /* frames of one channel, then it is the next one's turn */
 
 /* Take frames from channels, in turn, and fill slots with those for the port; each frame has found
- * a slot before it is taken. A frame to the device's own MAC that is in a slot is for the engine of
- * the daemon; one to a group is for its members there, too.
+ * a slot before it is taken. Then the slots are as those that the daemon's engine has filled: a
+ * frame to the device's own MAC and one to a group that has members here (switch_group_has) come
+ * back to switch_rx and to that engine, which the caller sees to.
  *
  * slots  lent by the port, len 0
  * n      how many, at most IO_BURST_MAX

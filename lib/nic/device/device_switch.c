@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "device_switch.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "device.h"
+#include "loop.h"
+#include "switch_rx.h"
+#include "switch_tx.h"
+#include "worker.h"
+
+/* Is the daemon's engine a member of a group? */
+static bool engine_in(void *arg, const struct wire_addr *group)
+{
+    const struct device *d = arg;
+    struct wire_addr g;
+    for (unsigned i = 0; engine_mcast_get(d->engine, i, &g); i++) {
+        if (memcmp(g.b, group->b, sizeof(g.b)) == 0)
+            return true;
+    }
+    return false;
+}
+
+int device_switch_start(struct device *d)
+{
+    if (d->sw)
+        return 0;
+    if (d->shared)
+        return -ENOTSUP;
+    int rc = loop_start(d); /* by it frames of programs come to the daemon's engine */
+    if (rc < 0)
+        return rc;
+    struct nic_switch *s = switch_new(d->mac, d->conf->vlan, d->io->caps.loopback);
+    if (!s || watch_add(&d->worker->watch, s->epfd, false) < 0) {
+        switch_free(s);
+        return -ENOMEM;
+    }
+    s->engine_in = engine_in;
+    s->engine_arg = d;
+    d->sw = s;
+    device_switch_follow(d);
+    return 0;
+}
+
+void device_switch_stop(struct device *d)
+{
+    if (!d->sw)
+        return;
+    watch_del(&d->worker->watch, d->sw->epfd);
+    switch_free(d->sw);
+    d->sw = NULL;
+}
+
+void device_switch_follow(struct device *d)
+{
+    struct wire_addr addr[GID_PAIRS];
+    unsigned n = 0;
+    if (!d->sw)
+        return;
+    for (unsigned i = 0; i < GID_PAIRS; i++) {
+        if (d->gids.pair[i].used)
+            addr[n++] = d->gids.pair[i].addr;
+    }
+    switch_set_addrs(d->sw, addr, n);
+    switch_set_mac(d->sw, d->mac);
+}
+
+unsigned device_switch_round(struct device *d, uint64_t now)
+{
+    switch_round(d->sw);
+    return switch_look(d->sw, now);
+}
+
+/* A frame of ours that the port gives back. */
+static bool is_echo(const struct device *d, const struct io_frame *f)
+{
+    return d->io->caps.own_echo && f->len >= 12 && memcmp(f->data + 6, d->mac, 6) == 0;
+}
+
+unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n, bool own)
+{
+    unsigned m = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (own) /* its iCRC may be missing (datapath_seal), and the memory is ours */
+            frames[i].flags |= IO_RX_IP_CSUM_OK | IO_RX_ICRC_OK;
+        if (own || !is_echo(d, &frames[i]))
+            frames[m++] = frames[i];
+        else
+            d->stats.own_echo++;
+    }
+    n = m;
+    uint64_t taken = switch_rx(d->sw, frames, n);
+    m = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (!(taken >> i & 1))
+            frames[m++] = frames[i];
+    }
+    return m;
+}
+
+unsigned device_switch_tx(struct device *d, struct io_slot *slots, struct engine_slot *es,
+                          unsigned n, uint64_t now)
+{
+    unsigned m = switch_tx(d->sw, slots, n, now);
+    for (unsigned i = 0; i < m; i++) {
+        es[i].len = slots[i].len;
+        es[i].qpn = 0;
+        es[i].status = 0;
+    }
+    return m;
+}
+
+bool device_switch_sleep(struct device *d)
+{
+    return d->sw && switch_sleep(d->sw);
+}
+
+unsigned device_switch_lose(struct device *d, uint8_t *room, uint64_t now)
+{
+    struct io_slot slots[IO_BURST_MAX];
+    for (unsigned i = 0; i < IO_BURST_MAX; i++)
+        slots[i] = (struct io_slot){.data = room, .cap = IO_FRAME_MAX};
+    return switch_tx(d->sw, slots, IO_BURST_MAX, now);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * SHM-13: the switch in the rounds of a worker. Two devices on one emulated link, and programs,
+ * which are this process, too: their engines are frames made by hand.
+ */
+#include "device_switch.h"
+
+#include <poll.h>
+
+#include "channel_rig.h"
+#include "clock.h"
+#include "contexts.h"
+#include "device.h"
+#include "device_addr.h"
+#include "frames.h"
+#include "loop.h"
+#include "memory.h"
+#include "round.h"
+#include "switch_group.h"
+#include "worker.h"
+
+#define ROUNDS   100000u
+#define PROGRAMS 3u /* two beside device 0, one beside device 1 */
+
+static struct worker w;
+static struct config_device conf[2];
+static struct device *dev[2];
+static struct wire_addr ip[2];
+static struct program {
+    struct device *d;
+    struct switch_channel *c;
+    struct io_port *io;
+    uint32_t qpn;
+} prog[PROGRAMS];
+
+static void come(struct program *p, struct device *d)
+{
+    struct channel_memory daemon, program;
+    struct io_port *end;
+    uint64_t key[2];
+    close(rig_memory(&daemon, &program, CHANNEL_SLOTS_MIN));
+    int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    ck_assert_int_eq(channel_memory_seal(&daemon), 0);
+    ck_assert_int_eq(
+        channel_open(CHANNEL_PROGRAM, &program, fcntl(event, F_DUPFD_CLOEXEC, 0), 0, &p->io), 0);
+    ck_assert_int_eq(channel_open(CHANNEL_SWITCH, &daemon, event, 0, &end), 0);
+    p->d = d;
+    p->c = switch_attach(d->sw, end, p, clock_now());
+    ck_assert_ptr_nonnull(p->c);
+    int block = switch_draw(d->sw, p->c, clock_now(), key);
+    ck_assert_int_ge(block, 0);
+    p->qpn = 0x800000u | (uint32_t)block << 13 | 5;
+}
+
+static void setup(void)
+{
+    char err[CONFIG_ERR];
+    ck_assert_int_eq(memory_init(), 0);
+    ck_assert_int_eq(worker_init(&w, 0, -1, IDLE_AUTO, &context_ops), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        ip[i] = wire_addr_v4(0x0A000001 + i);
+        conf[i] = (struct config_device){
+            .name = {'u', 'r', 'n', (char)('0' + i)}, .port = "mem:switched", .naddr = 1};
+        conf[i].addr[0] = (struct config_addr){.ip = ip[i], .prefix = 24};
+        cc_conf_init(&conf[i].cc, &cc_none);
+        int rc = device_open(&dev[i], &conf[i], i, &w, i, err);
+        ck_assert_msg(rc == 0, "%s", err);
+        ck_assert_int_eq(device_switch_start(dev[i]), 0);
+        ck_assert_int_eq(device_switch_start(dev[i]), 0);
+    }
+    for (unsigned i = 0; i < PROGRAMS; i++)
+        come(&prog[i], dev[i / 2]);
+}
+
+static void teardown(void)
+{
+    device_close(dev[0]);
+    device_close(dev[1]);
+    worker_fini(&w);
+    for (unsigned i = 0; i < PROGRAMS; i++)
+        prog[i].io->ops->close(prog[i].io);
+}
+
+/* A packet of a program to a number of the device `to`. */
+static struct wire_pkt packet(const struct program *from, const struct device *to, uint32_t dqpn)
+{
+    struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_SEND_ONLY, 64);
+    memcpy(p.dmac, to->mac, 6);
+    p.sip = ip[from->d->index];
+    p.dip = ip[to->index];
+    p.dqpn = dqpn;
+    return p;
+}
+
+static void send_pkt(struct program *from, struct wire_pkt p)
+{
+    struct io_slot s;
+    ck_assert_uint_eq(from->io->ops->tx_reserve(from->io, &s, 1, 0), 1);
+    s.len = (uint32_t)frame_make(s.data, s.cap, &p);
+    from->io->ops->tx_commit(from->io, &s, 1, 0);
+}
+
+/* Run rounds until a program has a frame. */
+static bool arrives(struct program *to, struct wire_pkt *p, uint32_t *flags)
+{
+    struct io_frame f;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        worker_round(&w, clock_now());
+        if (to->io->ops->rx_peek(to->io, &f, 1, 0) == 0)
+            continue;
+        ck_assert_int_eq(wire_parse(f.data, f.len, 0, p), WIRE_OK);
+        *flags = f.flags;
+        to->io->ops->rx_release(to->io, 1);
+        return true;
+    }
+    return false;
+}
+
+static uint64_t bad_qpn(const struct device *d)
+{
+    return engine_counters(d->engine)[ENGINE_C_rx_bad_qpn];
+}
+
+static bool counts(const struct device *d, uint64_t value)
+{
+    for (unsigned i = 0; i < ROUNDS && bad_qpn(d) != value; i++)
+        worker_round(&w, clock_now());
+    return bad_qpn(d) == value;
+}
+
+START_TEST(shm_13_over_the_port_and_back)
+{
+    struct wire_pkt p;
+    uint32_t flags;
+    for (unsigned i = 0; i < 20; i++) {
+        send_pkt(&prog[0], packet(&prog[0], dev[1], prog[2].qpn));
+        ck_assert(arrives(&prog[2], &p, &flags));
+        ck_assert_uint_eq(p.dqpn, prog[2].qpn);
+        ck_assert_int_eq(memcmp(p.smac, dev[0]->mac, 6), 0);
+        send_pkt(&prog[2], packet(&prog[2], dev[0], prog[1].qpn));
+        ck_assert(arrives(&prog[1], &p, &flags));
+        ck_assert_uint_eq(p.dqpn, prog[1].qpn);
+    }
+    ck_assert_uint_eq(prog[0].io->ops->rx_peek(prog[0].io, &(struct io_frame){0}, 1, 0), 0);
+    ck_assert_uint_eq(bad_qpn(dev[0]) + bad_qpn(dev[1]), 0); /* no engine has seen one */
+}
+END_TEST
+
+START_TEST(shm_13_inside_the_device)
+{
+    struct wire_pkt p;
+    uint32_t flags;
+    send_pkt(&prog[0], packet(&prog[0], dev[0], prog[1].qpn));
+    ck_assert(arrives(&prog[1], &p, &flags));
+    ck_assert_uint_eq(flags, 0); /* the other program's iCRC: to be checked */
+    send_pkt(&prog[0], packet(&prog[0], dev[0], prog[0].qpn));
+    ck_assert(arrives(&prog[0], &p, &flags));
+    send_pkt(&prog[0], packet(&prog[0], dev[0], 0x123));
+    ck_assert(counts(dev[0], 1)); /* the daemon's engine has it */
+    struct io_stats st;
+    dev[0]->io->ops->stats(dev[0]->io, &st);
+    ck_assert_uint_eq(dev[0]->sw->counters[SWITCH_C_channel_tx_frames], 3);
+    ck_assert_uint_eq(dev[0]->sw->counters[SWITCH_C_channel_inside], 2);
+
+    /* From the daemon's engine to a program: sent round, with or without an iCRC. */
+    uint8_t f[512];
+    struct wire_pkt own = packet(&prog[0], dev[0], prog[1].qpn);
+    struct io_slot slot = {.data = f, .cap = sizeof(f), .len = (uint32_t)frame_make(f, 512, &own)};
+    loop_take(dev[0], &slot, 1);
+    ck_assert_uint_eq(slot.len, 0);
+    ck_assert(arrives(&prog[1], &p, &flags));
+    ck_assert_uint_eq(flags, IO_RX_IP_CSUM_OK | IO_RX_ICRC_OK);
+}
+END_TEST
+
+/* SEC-09: numbers of no program, of no block, and of the daemon's engine that don't exist. */
+START_TEST(sec_09_numbers_of_nobody_are_charged)
+{
+    send_pkt(&prog[0], packet(&prog[0], dev[1], 0x345));
+    ck_assert(counts(dev[1], 1));
+    uint32_t nobody = prog[2].qpn ^ 0x2000;
+    send_pkt(&prog[0], packet(&prog[0], dev[1], nobody));
+    ck_assert(counts(dev[1], 2));
+    /* A program that has gone. */
+    uint32_t gone = prog[2].qpn;
+    switch_end(dev[1]->sw, prog[2].c);
+    switch_detach(dev[1]->sw, prog[2].c, clock_now());
+    send_pkt(&prog[0], packet(&prog[0], dev[1], gone));
+    ck_assert(counts(dev[1], 3));
+}
+END_TEST
+
+START_TEST(ud_10_groups_of_programs_and_the_daemon)
+{
+    struct wire_addr group = wire_addr_v4(0xE0000107);
+    struct wire_pkt p, got;
+    uint32_t flags;
+    ck_assert_int_eq(switch_group_join(dev[0]->sw, prog[1].c, &group), 0);
+    ck_assert_int_eq(switch_group_join(dev[1]->sw, prog[2].c, &group), 0);
+    p = packet(&prog[0], dev[1], WIRE_QPN_MULTICAST);
+    p.opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY);
+    p.sqpn = prog[0].qpn;
+    p.qkey = 5;
+    p.dip = group;
+    wire_mcast_mac(&group, p.dmac);
+    send_pkt(&prog[0], p);
+    ck_assert(arrives(&prog[1], &got, &flags)); /* beside it */
+    ck_assert(arrives(&prog[2], &got, &flags)); /* over the link */
+    for (unsigned i = 0; i < 100; i++)
+        worker_round(&w, clock_now());
+    for (unsigned i = 0; i < PROGRAMS; i++) /* once each */
+        ck_assert_uint_eq(prog[i].io->ops->rx_peek(prog[i].io, &(struct io_frame){0}, 1, 0), 0);
+    ck_assert_uint_eq(engine_counters(dev[1]->engine)[ENGINE_C_rx_mcast_no_group], 0);
+}
+END_TEST
+
+START_TEST(shm_13_addresses_that_come_and_go)
+{
+    struct wire_pkt p = packet(&prog[0], dev[1], prog[2].qpn), got;
+    const struct config_addr more = {.ip = wire_addr_v4(0x0A000009), .prefix = 24};
+    uint64_t *refused = &dev[0]->sw->counters[SWITCH_C_channel_bad_source];
+    uint32_t flags;
+    p.sip = more.ip;
+    send_pkt(&prog[0], p);
+    worker_round(&w, clock_now());
+    ck_assert_uint_eq(*refused, 1);
+    ck_assert_int_eq(device_addr_add(dev[0], &more), 0);
+    send_pkt(&prog[0], p);
+    ck_assert(arrives(&prog[2], &got, &flags));
+    ck_assert_int_eq(device_addr_del(dev[0], &more.ip, clock_now()), 0);
+    send_pkt(&prog[0], p);
+    worker_round(&w, clock_now());
+    ck_assert_uint_eq(*refused, 2);
+}
+END_TEST
+
+static bool readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+/* A worker with programs beside it blocks, and a program's frame wakes it. */
+START_TEST(shm_06_a_worker_that_sleeps_is_woken_by_a_program)
+{
+    struct wire_pkt got;
+    uint32_t flags;
+    for (unsigned k = 0; k < 20; k++) {
+        for (unsigned i = 0; i < 10; i++)
+            worker_round(&w, clock_now());
+        ck_assert(!worker_anything(&w, clock_now()));
+        ck_assert_uint_eq(dev[0]->sw->nactive, 0);
+        ck_assert(!readable(w.watch.epfd));
+        send_pkt(&prog[k % 2], packet(&prog[k % 2], dev[1], prog[2].qpn));
+        ck_assert(readable(w.watch.epfd));
+        ck_assert(worker_anything(&w, clock_now()));
+        ck_assert(arrives(&prog[2], &got, &flags));
+        /* Sent before the worker's last look: it doesn't block, or not for long. */
+        send_pkt(&prog[0], packet(&prog[0], dev[1], prog[2].qpn));
+        ck_assert(worker_anything(&w, clock_now()) || readable(w.watch.epfd));
+        ck_assert(arrives(&prog[2], &got, &flags));
+    }
+}
+END_TEST
+
+/* EVT-05: without a link frames of programs are lost as the daemon's own are. */
+START_TEST(evt_05_without_a_link_frames_are_lost)
+{
+    dev[1]->io->ops->close(dev[1]->io);
+    dev[1]->io = NULL;
+    w.ndevice = 1;
+    for (unsigned i = 0; i < ROUNDS && dev[0]->link.up; i++) {
+        device_service(dev[0], clock_now());
+        worker_round(&w, clock_now());
+    }
+    ck_assert(!dev[0]->link.up);
+    uint64_t before = dev[0]->stats.no_link;
+    for (unsigned i = 0; i < 10; i++)
+        send_pkt(&prog[0], packet(&prog[0], dev[1], prog[2].qpn));
+    for (unsigned i = 0; i < 100; i++)
+        worker_round(&w, clock_now());
+    ck_assert_uint_eq(dev[0]->stats.no_link, before + 10);
+    ck_assert_uint_eq(channel_tx_waiting(prog[0].io), 0);
+}
+END_TEST
+
+/* The daemon's engine and programs share the port: neither waits for the other's end. */
+START_TEST(shm_08_many_frames_of_programs_and_none_is_lost)
+{
+    uint32_t sent[2] = {0}, got = 0;
+    struct io_frame f[IO_BURST_MAX];
+    for (unsigned i = 0; i < ROUNDS && got < 4000; i++) {
+        for (unsigned k = 0; k < 2; k++) {
+            struct wire_pkt p = packet(&prog[k], dev[1], prog[2].qpn);
+            p.psn = sent[k];
+            while (sent[k] < 2000 && channel_tx_waiting(prog[k].io) < 30 &&
+                   sent[0] + sent[1] - got < 60) {
+                send_pkt(&prog[k], p);
+                p.psn = ++sent[k];
+            }
+        }
+        worker_round(&w, clock_now());
+        unsigned n = prog[2].io->ops->rx_peek(prog[2].io, f, IO_BURST_MAX, 0);
+        prog[2].io->ops->rx_release(prog[2].io, n);
+        got += n;
+    }
+    ck_assert_uint_eq(got, 4000);
+    ck_assert_uint_eq(dev[1]->sw->counters[SWITCH_C_channel_drops], 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("device switch");
+    TCase *t = tcase_create("device switch");
+
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, shm_13_over_the_port_and_back);
+    tcase_add_test(t, shm_13_inside_the_device);
+    tcase_add_test(t, sec_09_numbers_of_nobody_are_charged);
+    tcase_add_test(t, ud_10_groups_of_programs_and_the_daemon);
+    tcase_add_test(t, shm_13_addresses_that_come_and_go);
+    tcase_add_test(t, shm_06_a_worker_that_sleeps_is_woken_by_a_program);
+    tcase_add_test(t, evt_05_without_a_link_frames_are_lost);
+    tcase_add_test(t, shm_08_many_frames_of_programs_and_none_is_lost);
+    suite_add_tcase(s, t);
+    return unit_run(s);
+}
