@@ -110,7 +110,7 @@ static uint32_t pcap_magic(const uint8_t *h, bool *swapped)
     return 0;
 }
 
-/* The file header of classic pcap, whose magic number has been recognized. */
+/* The file header of classic pcap, after its magic number. */
 static int pcap_begin(struct capread *c, uint32_t magic)
 {
     const uint8_t *h = capread_peek(c, PCAP_HEADER);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers of the pcapng format, for those who read it and those who write it.
+ * Numbers of the pcapng format, for its reader and its writer.
  */
 #ifndef CAPTURE_FORMAT_H
 #define CAPTURE_FORMAT_H

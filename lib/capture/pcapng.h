@@ -24,7 +24,7 @@
 struct pcapng;
 
 struct pcapng_options {
-    const char *application; /* who writes; NULL = "urnic" */
+    const char *application; /* the writing program's name; NULL = "urnic" */
     size_t buffer;           /* octets of buffer; 0 = 256 KiB */
     uint64_t limit;          /* largest file, octets; 0 = none. Beyond it packets are dropped */
     uint32_t snaplen;        /* octets kept of each packet; 0 = all */

@@ -200,7 +200,7 @@ int ipc_socket_folder(const char *path, uid_t *owner)
     return st.st_uid == geteuid() && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0 ? 0 : -EPERM;
 }
 
-/* Is what is there the caller's own, in a folder where nobody else makes names? */
+/* Is the file at `path` the caller's own, in a folder where no other user can make names? */
 static bool is_own(const char *path)
 {
     struct stat st;
@@ -210,7 +210,7 @@ static bool is_own(const char *path)
 
 int ipc_socket_path(const char *explicit_path, char *buf, size_t size)
 {
-    /* Who starts a set-uid program doesn't choose whom it trusts with its memory. */
+    /* The user of a set-uid program doesn't choose which daemon gets its memory. */
     const char *env = secure_getenv(IPC_SOCKET_ENV);
     const char *run = secure_getenv("XDG_RUNTIME_DIR");
     int n;
@@ -225,8 +225,8 @@ int ipc_socket_path(const char *explicit_path, char *buf, size_t size)
         if (n > 0 && (size_t)n < size && is_own(buf))
             return 0;
     }
-    /* Where a user's daemon serves that has no run-time folder. Everybody can make names in /tmp:
-     * only what is the user's own counts. */
+    /* The socket of a user without a run-time folder. All users can make names in /tmp, so only
+     * the user's own file counts. */
     n = snprintf(buf, size, IPC_SOCKET_TMP, (unsigned)geteuid());
     if (n > 0 && (size_t)n < size && is_own(buf))
         return 0;

@@ -16,7 +16,7 @@
  * Growing the protocol (same major): structs only grow at the end and a new field means "as before"
  * when it is 0. A receiver that knows less accepts a longer message if the octets that it doesn't
  * know are 0 (a daemon answers -E2BIG otherwise, a client ignores them); one that knows more reads
- * missing octets as 0. ipc_msg_unpack does that; nobody casts a received buffer. Numbers (types,
+ * missing octets as 0. ipc_msg_unpack does that; no code casts a received buffer. Numbers (types,
  * states, opcodes, event codes, access flags, attribute masks) are those of verbs wherever verbs
  * has them, so that libibverbs can be laid on top without a second protocol.
  *
@@ -37,13 +37,13 @@
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
-#define IPC_FD_ANY        253u   /* ... as many as the kernel lets anybody send */
+#define IPC_FD_ANY        253u   /* ... the kernel's limit */
 #define IPC_NAME_MAX      32u    /* device names, zero-terminated */
 #define IPC_PRIVATE_MAX   256u   /* private data of CM messages */
 #define IPC_SOCKET_ENV    "URNIC_SOCKET"
 #define IPC_SOCKET_SYSTEM "/run/urnic/urnicd.sock"
 #define IPC_SOCKET_USER   "urnic/urnicd.sock"         /* below $XDG_RUNTIME_DIR */
-#define IPC_SOCKET_TMP    "/tmp/urnic-%u/urnicd.sock" /* %u: user id; who has no $XDG_RUNTIME_DIR */
+#define IPC_SOCKET_TMP    "/tmp/urnic-%u/urnicd.sock" /* %u: user id; without $XDG_RUNTIME_DIR */
 
 enum ipc_type {
     IPC_HELLO = 1,
@@ -109,8 +109,8 @@ enum ipc_type {
     IPC_STATS = 112,   /* ipc_by_device -> ipc_stats */
     IPC_QP_LIST,       /* ipc_qp_filter -> ipc_qp_list */
     IPC_QP_HISTORY,    /* ipc_qp_filter (device, qpn) -> ipc_text: the flight recorder */
-    IPC_CAPTURE_START, /* ipc_capture, fd 0: file to write pcapng into -> ipc_handle, when it is
-                          begun */
+    IPC_CAPTURE_START, /* ipc_capture, fd 0: file to write pcapng into -> ipc_handle, once it has
+                          started */
     IPC_CAPTURE_STOP,  /* ipc_handle -> ipc_captured */
     IPC_ADDR_ADD,      /* ipc_addr_admin -> ipc_hdr */
     IPC_ADDR_DEL,      /* ipc_addr_admin -> ipc_hdr */
@@ -150,7 +150,8 @@ enum ipc_size {
 #define IPC_FEAT_DRIVE  (1ull << 5) /* IPC_CM_QP, and the fields that came with it (minor 1) */
 #define IPC_FEAT_REG_MR (1ull << 6) /* IPC_MR_ALLOC, WR_REG_MR (minor 3) */
 #define IPC_FEAT_CLASS  (1ull << 7) /* ipc_cm_conn.tclass and .sl (minor 6) */
-#define IPC_FEAT_UNMAP  (1ull << 8) /* who unmaps slabs with their queues (ipc_where; minor 9) */
+#define IPC_FEAT_UNMAP                                                                             \
+    (1ull << 8) /* the client unmaps slabs with their queues (ipc_where; minor 9) */
 
 /* The first message, both ways. Frozen for all time: this struct never changes. */
 struct ipc_hello {
@@ -220,8 +221,8 @@ int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfd
  * whole and is in msg, but this process has no room for its descriptors, and got none. */
 ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
-/* The same for who can't trust the sender: nothing is closed. All descriptors that came, in fds,
- * which has room for IPC_FD_ANY, are the caller's, with an error as well. */
+/* The same for untrusted senders: nothing is closed. All received descriptors are in fds, which has
+ * room for IPC_FD_ANY, and are the caller's, also after an error. */
 ssize_t ipc_recv_all(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
 /* The socket's path by the rules: `explicit_path` if not NULL, else $URNIC_SOCKET, else the user's
@@ -230,9 +231,9 @@ ssize_t ipc_recv_all(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, 
  * -ENAMETOOLONG. */
 int ipc_socket_path(const char *explicit_path, char *buf, size_t size);
 
-/* Is the folder of `path` one in which only the caller can make, move and remove names: his own, a
- * folder and no link to one, and writable for nobody else (SEC-34)? *owner is whose it is. 0;
- * -EPERM it isn't; -ENOTDIR; -ENOENT and other errors of lstat; -ENAMETOOLONG. Any thread. */
+/* Can only the caller make, move and remove names in the folder of `path`? It must be a folder, no
+ * link to one, be the caller's, and be writable for no other user (SEC-34). *owner: its owner. 0;
+ * -EPERM no; -ENOTDIR; -ENOENT and other errors of lstat; -ENAMETOOLONG. Any thread. */
 int ipc_socket_folder(const char *path, uid_t *owner);
 
 /* Name of a request type for logs, "?" if unknown. */

@@ -62,7 +62,7 @@ struct ipc_port_attr {
     uint16_t pkeys[4];
     /* minor 4 */
     uint16_t bad_pkey_cntr, qkey_viol_cntr; /* stay at 0xFFFF (KEY-03, KEY-06) */
-    uint8_t dscp; /* minor 7: of who asks for no traffic class (WIRE-13) */
+    uint8_t dscp; /* minor 7: for queue pairs without a traffic class (WIRE-13) */
     uint8_t zero[3];
 };
 
@@ -105,9 +105,9 @@ struct ipc_ctx_opened {
 /* ---- memory ---- */
 
 /* A slab of memory for application data. The daemon creates it and seals it
- * (F_SEAL_SHRINK | F_SEAL_GROW): its size can't change under anyone. The client maps it before it
- * registers a region in it: with the first one come F_SEAL_FUTURE_WRITE and F_SEAL_SEAL, after
- * which it can't be mapped for writing any more, and nobody can punch a hole into it. */
+ * (F_SEAL_SHRINK | F_SEAL_GROW): its size can't change. The client maps it before it registers a
+ * region in it: the first region adds F_SEAL_FUTURE_WRITE and F_SEAL_SEAL. After that it can't be
+ * mapped for writing, and no hole can be punched into it. */
 struct ipc_slab_alloc {
     struct ipc_hdr hdr;
     uint64_t size; /* rounded up to pages (2 MiB with HUGE) */
@@ -226,7 +226,7 @@ struct ipc_cq_modify {
 
 /* The queue gets a longer ring, in two steps: first the ring is made, and the client maps it; then
  * the queue moves there (`move`). What the client has not polled is in it under the same indices,
- * and nothing comes into the old one any more, whose memory goes to other queues. The client polls
+ * and the old ring gets no more completions; its memory goes to other queues. The client polls
  * and arms nothing during the second step. Where the queue is long enough, the first reply's ring
  * has 0 entries, and there is no second step. */
 struct ipc_cq_resize {

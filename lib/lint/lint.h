@@ -30,7 +30,7 @@ struct lint_ctx; /* private */
 enum lint_verdict {
     LINT_VIOLATION,   /* the packet's sender broke the rule */
     LINT_UNDECIDABLE, /* it did, or something that the capture doesn't show explains it */
-    LINT_ARTEFACT,    /* the capture isn't whole here; nobody broke a rule */
+    LINT_ARTEFACT,    /* the capture isn't whole here; no rule is broken */
     LINT_VERDICTS
 };
 const char *lint_verdict_name(enum lint_verdict v); /* "violation", "undecidable", "artefact" */

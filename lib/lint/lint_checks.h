@@ -8,8 +8,8 @@
 
 #include "lint_priv.h"
 
-/* Of a packet that was cut off nobody knows whether it is one: the host may have merged several.
- * For one that is too long; returns true. */
+/* A packet that is too long and was cut off may be several packets that the host has merged: say
+ * so. Returns true. */
 static inline bool lint_perhaps_merged(struct lint_ctx *c)
 {
     return c->cut ? lint_doubt(c, LINT_UNDECIDABLE,

@@ -199,8 +199,8 @@ struct lint_mtu {
 
 /* Its IPv4 identifications. */
 struct lint_id {
-    uint16_t last;        /* of the latest packet, */
-    uint32_t icrc;        /* whose iCRC was this; */
+    uint16_t last;        /* of the latest packet */
+    uint32_t icrc;        /* its iCRC */
     uint16_t most;        /* the latest one of a counter before this packet */
     bool same;            /* and another packet has had the same: it tells nothing */
     uint32_t steps, near; /* from one packet to the next, and how many of them were short */
@@ -280,7 +280,7 @@ struct lint_place {
     uint64_t number;
 };
 
-/* Packets whose iCRC is 0: the first one, and what it should have been. */
+/* Packets with iCRC 0: the first one, and its right iCRC. */
 struct lint_no_icrc {
     struct lint_wait first;
     uint32_t should;
@@ -346,7 +346,7 @@ struct lint_flow {
     uint32_t recs;         /* a power of two, or 0 */
     uint64_t *recs_octets; /* of all flows */
     struct lint_read *read;
-    uint32_t reads; /* ever begun: the newest is read[(reads - 1) % LINT_READS] */
+    uint32_t reads; /* started so far: the newest is read[(reads - 1) % LINT_READS] */
     uint32_t outstanding;
     uint32_t read_limit, retry; /* from the CM; UINT32_MAX = not known */
     struct lint_sport sport;
@@ -401,9 +401,9 @@ void lint_flow_free(struct lint_flow *f);
 struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn);
 /* The same, made if need be; NULL = no memory, or too long ago. */
 struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn);
-/* The READ or ATOMIC whose PSNs include this one. */
+/* The READ or ATOMIC with this PSN. */
 struct lint_read *lint_read_at(const struct lint_flow *f, uint32_t psn);
-/* Was this PSN asked for by a READ whose PSNs other requests have used, too? */
+/* Is this a PSN of a READ that shares PSNs with other requests? */
 bool lint_read_shared(const struct lint_flow *f, uint32_t psn);
 /* The MTU of both directions is known now: so is how far open READs reach. */
 void lint_mtu_learned(struct lint_flow *f, uint32_t mtu);

@@ -190,7 +190,7 @@ unsigned lint_flow_stranger(struct lint *l, const struct wire_pkt *p);
 void lint_flow_unread(struct lint *l, const struct wire_pkt *p, uint64_t number);
 /* Has one to the flow's destination been so since packet `since`? */
 bool lint_flow_any_unread(const struct lint *l, const struct lint_flow *f, uint64_t since);
-/* A fresh flow in the place of one whose queue pair's number is used again. */
+/* A fresh flow in place of one with a reused queue pair number. */
 struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f);
 /* The newest flow from one host to another, and (`older`) those before it; others may be among
  * them.
@@ -214,7 +214,7 @@ bool lint_renew(struct lint_ctx *c);
 uint32_t lint_crc_zeros(uint32_t crc, uint32_t n);
 /* Is the iCRC right but for addresses or ports that were changed after it was made? */
 bool lint_rewritten(struct lint_ctx *c);
-/* A packet whose iCRC is right has come, or wrong for another reason. */
+/* A packet has come with a right iCRC, or with one that is wrong for another reason. */
 void lint_not_rewritten(struct lint_ctx *c);
 /* Hasn't it been said of these hosts? */
 bool lint_rewritten_news(struct lint_ctx *c);
@@ -243,7 +243,7 @@ bool lint_perhaps_stray(const struct lint_ctx *c);
 /* Does this packet begin a new life of the queue pair rather than go on with the old one? A message
  * begins, after some silence; but what is repeated is what wasn't acknowledged, and the same, or at
  * least like it. If all ACKs of an old life were lost behind the capture, then this is taken for a
- * new one: that accuses nobody. Lives that the CM announces need no guess. */
+ * new one, which blames no device. Lives that the CM announces need no guess. */
 bool lint_begins_anew(const struct lint_ctx *c);
 
 /* request.c, response.c, cmtrack.c */

@@ -46,7 +46,7 @@ static const struct lint_rule rules[] = {
     {"OPC-04", "Opcodes without payload have neither payload nor pad.", MALFORMED, lint_opc_04},
     {"OPC-05", "A CNP has SE, MigReq, PadCnt, AckReq, FECN and PSN 0, BECN 1 and 16 zero octets.",
      MALFORMED | LINT_S_CNP, lint_opc_05},
-    {"ICRC-01", "The iCRC is the CRC-32 of Ethernet, begun with ones and inverted at its end.",
+    {"ICRC-01", "The iCRC is the CRC-32 of Ethernet, started with ones and inverted at the end.",
      LINT_S_ICRC, lint_icrc_01},
     {"ICRC-02", "The iCRC covers 8 octets of ones, the IP and UDP headers, and the rest.",
      LINT_S_ICRC, lint_icrc_02},

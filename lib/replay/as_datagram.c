@@ -190,7 +190,7 @@ static void compare(struct datagrams *u, const struct packet *p)
          "our engine sends it otherwise"},
         {a->pad != b->pad, "pad", "OPC-03", "our engine pads to four octets"},
         {a->se != b->se, "SE", "HDR-03", "our engine sets it when asked to"},
-        {a->ackreq != b->ackreq, "AckReq", "UC-02", "nobody acknowledges a datagram"},
+        {a->ackreq != b->ackreq, "AckReq", "UC-02", "a datagram is not acknowledged"},
         {a->pkey != b->pkey, "P_Key", "KEY-01", "our engine sends with one P_Key"},
         {a->dqpn != b->dqpn, "destination QP", "UD-03", "our engine sends it otherwise"},
         {a->qkey != b->qkey, "Q_Key", u->gsi ? "GSI-01" : "KEY-08",

@@ -261,8 +261,8 @@ static void take(struct responder *r, size_t at)
     const struct direction *d = r->d;
     const struct packet *p = &d->packet[at];
     if (packet_asks(d, p)) {
-        r->begun = r->begun || (at >= d->begin && wire_psn_diff(p->psn, d->base) >= 0);
-        if (r->begun)
+        r->started = r->started || (at >= d->begin && wire_psn_diff(p->psn, d->base) >= 0);
+        if (r->started)
             take_request(r, at);
     } else if (packet_answers(d, p)) {
         stage_time(&r->stage, p->kept->ns);

@@ -48,7 +48,7 @@ struct responder {
     const struct packet *odd;
     bool odd_told, regular;
     bool broken_off;            /* UC: the message under way is dropped, up to its end */
-    bool begun;                 /* a request of this connection has come */
+    bool started;               /* a request of this connection has come */
     bool middle;                /* the capture begins in the middle */
     const struct packet *first; /* answer with a message number */
     bool hole;                  /* the capture missed a request that its responder has answered */
@@ -90,7 +90,8 @@ void excuse_order(struct responder *r, const struct packet *p);
 bool excuse_hole(const struct responder *r, const struct packet *p);
 /* It refuses a packet that the capture has missed. */
 bool excuse_missed(const struct responder *r, const struct packet *p);
-/* It is an RNR NAK of what takes a receive or room, and not long covered: anybody may have none. */
+/* It is an RNR NAK of what takes a receive or room, and not long covered: the peer may have had
+ * none. */
 bool excuse_starved(const struct responder *r, const struct packet *p);
 /* It is a NAK that the network explains: what it asks for was delayed behind the capture, or not
  * all was captured, or it was overtaken itself. */

@@ -70,7 +70,7 @@ struct replay_totals {
     uint64_t merged; /* frames of several packets, each of which is replayed by itself */
     uint64_t compared, differ;
     uint32_t connections, replayed; /* directions that could be replayed */
-    uint32_t unanswered;            /* directions whose requester gave up for want of answers */
+    uint32_t unanswered;            /* directions without answers, where the requester gave up */
 };
 
 #define REPLAY_HELD_MAX (2ull << 30)

@@ -82,7 +82,7 @@ struct watch {
 
 struct judge {
     replay_report report;
-    bool mute; /* nobody reads the text of a difference */
+    bool mute; /* the text of differences isn't needed */
     struct watch *watch;
     void *ctx;
     struct replay_outcome *out;
@@ -209,7 +209,7 @@ int judge_step(struct judge *j);
  * direction, and tell the judge what differs. 0, -ENOMEM, -EFBIG, -EINTR. */
 int as_responder(struct direction *d, struct judge *j);
 int as_requester(struct direction *d, struct judge *j);
-/* In the role that j->out says; d->answers is nobody. */
+/* In the role that j->out says; d->answers is not used. */
 int as_datagram(struct direction *d, struct judge *j);
 /* Likewise; d->flow and d->answers are those of queue pair 1, of two hosts. */
 int as_cm(struct direction *d, struct judge *j);

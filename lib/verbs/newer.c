@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Public functions of releases of rdma-core after 44, whose headers are not there to be included: a
+ * Public functions of rdma-core releases after 44; their headers are not there to include. A
  * program that calls one would not start without it. What needs their structs beyond one, or a
  * device that we are not, is refused with EOPNOTSUPP, and programs go on without it. Other names in
  * C than in the library, so that headers that declare them do no harm.

@@ -59,8 +59,8 @@ void uv_trace_begin(void)
 
 /* ---- sending ---- */
 
-/* Each line by a socket of its own, which costs little beside the line and needs no state that
- * children or threads would share. Who reads ends: then tracing ends. */
+/* Each line goes over its own socket. That costs little beside the line, and needs no state that
+ * children or threads would share. Tracing ends when the reader ends. */
 static void send_line(const char *line, size_t len)
 {
     struct uv_trace_page *page = atomic_load(&uv_trace_page);

@@ -112,7 +112,7 @@ struct ucma_mc {
 
 struct ucma_event {
     TAILQ_ENTRY(ucma_event) next;
-    struct ucma_id *id;      /* whose `reported` counts it: of a request, the listener's */
+    struct ucma_id *id;      /* its `reported` counts the event; of a request, the listener */
     struct ucma_id *request; /* the new id; NULL = no request */
     struct ucma_mc *mc;
     struct rdma_ucm_event_resp resp;

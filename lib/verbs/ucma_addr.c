@@ -47,7 +47,7 @@ static int bind_all(struct ucma_id *id, const union ucma_addr *addr)
         if (ucma_addr_is_loopback(addr)) {
             uint16_t wanted = ucma_addr_port(&at);
             if (ucma_dev_address(devs[i], addr->sa.sa_family, gid) < 0)
-                continue; /* without an address of this family nobody comes to it */
+                continue; /* no peer can reach it: no address of this family */
             ucma_addr_from_gid(&at, gid, wanted);
         }
         err = ucma_leg_make(&id->legs[id->nlegs], devs[i], id);
