@@ -12,7 +12,9 @@
 #include "contexts.h"
 #include "device.h"
 #include "device_addr.h"
+#include "facts.h"
 #include "frames.h"
+#include "ipc_facts.h"
 #include "loop.h"
 #include "memory.h"
 #include "round.h"
@@ -234,6 +236,77 @@ START_TEST(shm_13_addresses_that_come_and_go)
 }
 END_TEST
 
+/* ---- the page of facts ---- */
+
+static struct ipc_facts told;
+static uint32_t generation;
+
+/* The page as a program has it says something new. */
+static bool told_of_news(const struct ipc_facts_page *page)
+{
+    return ipc_facts_differ(page, generation) && ipc_facts_read(page, &generation, &told);
+}
+
+START_TEST(programs_are_told_of_the_device)
+{
+    const struct ipc_facts_page *page =
+        mmap(NULL, IPC_FACTS_PAGE, PROT_READ, MAP_SHARED, facts_fd(dev[0]->facts), 0);
+    const struct config_addr more = {.ip = wire_addr_v4(0x0A000009), .prefix = 24};
+    struct cc_conf cc;
+    ck_assert_ptr_ne(page, MAP_FAILED);
+    generation = 0;
+    ck_assert(told_of_news(page));
+    ck_assert_uint_eq(told.frame_max, dev[0]->frame_max);
+    ck_assert_uint_eq(told.ip_mtu, dev[0]->ip_mtu);
+    ck_assert_uint_eq(told.path_mtu, dev[0]->path_mtu);
+    ck_assert_int_eq(memcmp(told.mac, dev[0]->mac, 6), 0);
+    ck_assert_uint_eq(told.flags, IPC_FACTS_LINK);
+    ck_assert_uint_eq(told.addrs, 3); /* link-local, and its own */
+    ck_assert_int_eq(memcmp(told.gid[1], &ip[0], 16), 0);
+    ck_assert_int_eq(cc_conf_parse(&cc, told.cc, told.cc, sizeof(told.cc)), 0);
+    ck_assert_ptr_eq(cc.type, &cc_none);
+    for (unsigned i = 0; i < 10; i++)
+        device_service(dev[0], clock_now());
+    ck_assert(!told_of_news(page));
+
+    ck_assert_int_eq(device_addr_add(dev[0], &more), 0); /* at once */
+    ck_assert(told_of_news(page));
+    ck_assert_uint_eq(told.addrs, 7);
+    ck_assert_int_eq(memcmp(told.gid[2], &more.ip, 16), 0);
+    ck_assert_int_eq(device_addr_del(dev[0], &more.ip, clock_now()), 0);
+    ck_assert(told_of_news(page));
+    ck_assert_uint_eq(told.addrs, 3);
+
+    cc_conf_init(&cc, &cc_dcqcn);
+    ck_assert_int_ge(engine_set_cc(dev[0]->engine, &cc, clock_now()), 0);
+    dev[1]->io->ops->close(dev[1]->io); /* the link goes down */
+    dev[1]->io = NULL;
+    w.ndevice = 1;
+    for (unsigned i = 0; i < ROUNDS && dev[0]->link.up; i++)
+        device_service(dev[0], clock_now());
+    ck_assert(told_of_news(page));
+    ck_assert(!told_of_news(page));
+    ck_assert_uint_eq(told.flags, 0);
+    ck_assert_int_eq(strncmp(told.cc, "dcqcn", 5), 0);
+    munmap((void *)(uintptr_t)page, IPC_FACTS_PAGE);
+}
+END_TEST
+
+/* Programs have the page's descriptor, and nothing to write it by. */
+START_TEST(shm_04_programs_only_read_the_page)
+{
+    int fd = facts_fd(dev[0]->facts);
+    ck_assert_ptr_eq(mmap(NULL, IPC_FACTS_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
+                     MAP_FAILED);
+    void *page = mmap(NULL, IPC_FACTS_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+    ck_assert_int_eq(mprotect(page, IPC_FACTS_PAGE, PROT_READ | PROT_WRITE), -1);
+    ck_assert_int_eq(pwrite(fd, "x", 1, 0), -1);
+    ck_assert_int_eq(ftruncate(fd, 0), -1);
+    ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
+    munmap(page, IPC_FACTS_PAGE);
+}
+END_TEST
+
 static bool readable(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -321,6 +394,8 @@ int main(void)
     tcase_add_test(t, ud_10_groups_of_programs_and_the_daemon);
     tcase_add_test(t, shm_13_addresses_that_come_and_go);
     tcase_add_test(t, shm_06_a_worker_that_sleeps_is_woken_by_a_program);
+    tcase_add_test(t, programs_are_told_of_the_device);
+    tcase_add_test(t, shm_04_programs_only_read_the_page);
     tcase_add_test(t, evt_05_without_a_link_frames_are_lost);
     tcase_add_test(t, shm_08_many_frames_of_programs_and_none_is_lost);
     suite_add_tcase(s, t);

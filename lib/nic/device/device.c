@@ -17,6 +17,7 @@
 #include "device_addr.h"
 #include "device_port.h"
 #include "device_switch.h"
+#include "facts.h"
 #include "lane.h"
 #include "log.h"
 #include "loop.h"
@@ -430,6 +431,7 @@ void device_service(struct device *d, uint64_t now)
     d->gsi->ops->service(d->gsi);
     if (d->member == 0)
         team_publish(d);
+    facts_follow(d);
 }
 
 uint8_t device_tclass(const struct device *d, uint8_t wanted)

@@ -20,6 +20,7 @@
 
 struct capture_tap;
 struct datapath;
+struct facts;
 struct loop;
 struct neigh;
 struct nic_switch;
@@ -82,6 +83,7 @@ struct device {
     struct datapath *path;        /* its scratch */
     struct loop *loop;            /* frames to ourselves; NULL = none were ever needed */
     struct nic_switch *sw;        /* to engines of programs; NULL = there were none yet */
+    struct facts *facts;          /* the page that tells those of the device; NULL = none yet */
     bool sw_last;                 /* frames of programs have gone behind the engine's */
     struct capture_tap *captures; /* of running captures, linked */
     struct gid_table gids;

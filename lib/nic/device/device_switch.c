@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "facts.h"
 #include "loop.h"
 #include "switch_rx.h"
 #include "switch_tx.h"
@@ -29,9 +30,12 @@ int device_switch_start(struct device *d)
     if (d->shared)
         return -ENOTSUP;
     int rc = loop_start(d); /* by it frames of programs come to the daemon's engine */
+    if (rc == 0)
+        rc = facts_start(d);
     if (rc < 0)
         return rc;
-    struct nic_switch *s = switch_new(d->mac, d->conf->vlan, d->io->caps.loopback);
+    struct nic_switch *s =
+        switch_new(d->mac, d->conf->vlan, d->conf->loopback || d->io->caps.loopback);
     if (!s || watch_add(&d->worker->watch, s->epfd, false) < 0) {
         switch_free(s);
         return -ENOMEM;
@@ -45,6 +49,8 @@ int device_switch_start(struct device *d)
 
 void device_switch_stop(struct device *d)
 {
+    facts_free(d->facts);
+    d->facts = NULL;
     if (!d->sw)
         return;
     watch_del(&d->worker->watch, d->sw->epfd);
@@ -64,6 +70,7 @@ void device_switch_follow(struct device *d)
     }
     switch_set_addrs(d->sw, addr, n);
     switch_set_mac(d->sw, d->mac);
+    facts_follow(d);
 }
 
 unsigned device_switch_round(struct device *d, uint64_t now)

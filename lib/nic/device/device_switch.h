@@ -14,8 +14,9 @@
 struct device;
 struct engine_slot;
 
-/* From now on programs' engines can be attached (d->sw). 0, also when they could before; -ENOTSUP:
- * the device has several workers; -ENOMEM: out of memory, descriptors or watches. */
+/* From now on programs' engines can be attached (d->sw), and there is a page for them (d->facts).
+ * 0, also when they could before; -ENOTSUP: the device has several workers; -ENOMEM: out of memory,
+ * descriptors or watches. */
 int device_switch_start(struct device *d);
 /* Close all channels. Nothing to do is fine. */
 void device_switch_stop(struct device *d);

@@ -19,36 +19,21 @@
 #include "clock.h"
 #include "device.h"
 #include "log.h"
+#include "readonly.h"
 #include "round.h"
 
 #define WORKER_CALLS    32u /* to know how long one takes */
 #define WORKER_STAND_IN 8u  /* rounds of the control thread in the place of a blocked worker */
 
-/* F_SEAL_FUTURE_WRITE keeps our own mapping writable and forbids every later one. */
 static int worker_page(struct worker *w)
 {
-    const size_t size = WORKER_PAGE_SIZE;
-    int fd = memfd_create("urnic-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return -errno;
-    if (ftruncate(fd, (off_t)size) < 0)
-        goto fail;
-    w->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (w->shared == MAP_FAILED)
-        goto fail;
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) <
-        0) {
-        munmap(w->shared, size);
-        goto fail;
-    }
+    void *at;
+    int rc = readonly_new("urnic-worker", WORKER_PAGE_SIZE, &at, &w->page_fd);
+    if (rc < 0)
+        return rc;
+    w->shared = at;
     w->shared->number = w->index;
-    w->page_fd = fd;
     return 0;
-fail:;
-    int rc = -errno;
-    w->shared = NULL;
-    close(fd);
-    return rc;
 }
 
 /* Only the kernel knows which cores there are, and which of them a cpuset keeps from us. */
