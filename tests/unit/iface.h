@@ -9,6 +9,7 @@
 #include <check.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -17,6 +18,18 @@ static inline void sh(const char *cmd)
 {
     int rc = system(cmd);
     ck_assert_msg(rc == 0, "%s: status %d", cmd, rc);
+}
+
+/* Wait until an interface that is up passes frames on. The kernel sees to it in a thread of its own
+ * and drops what is sent before, without an error: on a busy machine for a second or more. */
+static inline void iface_wait(const char *iface)
+{
+    char cmd[160];
+    snprintf(cmd, sizeof(cmd),
+             "for i in $(seq 1000); do ip link show %s | grep -v noop | grep -q LOWER_UP && exit 0;"
+             " sleep 0.02; done; exit 1",
+             iface);
+    sh(cmd);
 }
 
 /* A packet socket of an interface, for frames of a protocol; 0 = it only sends. */

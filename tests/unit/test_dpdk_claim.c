@@ -33,6 +33,8 @@ static void veth(void)
        "ip addr add 10.0.0.1/24 dev v1 && ip addr add 200.0.0.1/24 dev v1 &&"
        "ip addr add fd00::1/64 dev v1 nodad && ip addr add fd00::2/64 dev v1 nodad &&"
        "ip link set v0 up && ip link set v1 up");
+    iface_wait("v0");
+    iface_wait("v1");
     out = packet_socket("v0", 0);
     ear = packet_socket("v1", ETH_P_ALL);
 }
