@@ -75,17 +75,45 @@ POINT(int, ibv_query_device, (struct ibv_context * c, struct ibv_device_attr *a)
       "%s", NAME(c))
 POINT(int, ibv_query_port, (struct ibv_context * c, uint8_t port, struct _compat_ibv_port_attr *a),
       (c, port, a), UV_STATUS, "%s, port %u", NAME(c), port)
-POINT(int, ibv_query_gid, (struct ibv_context * c, uint8_t port, int index, union ibv_gid *gid),
-      (c, port, index, gid), UV_MINUS, "%s, port %u, index %d", NAME(c), port, index)
-POINT(int, _ibv_query_gid_ex,
-      (struct ibv_context * c, uint32_t port, uint32_t index, struct ibv_gid_entry *e,
-       uint32_t flags, size_t size),
-      (c, port, index, e, flags, size), UV_STATUS, "%s, port %u, index %u", NAME(c), port, index)
+DECLARE(ibv_query_gid)
+int ibv_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid)
+{
+    int result = REAL(ibv_query_gid)(c, port, index, gid);
+    if (uv_tracing()) {
+        char text[UV_TEXT];
+        uv_trace("ibv_query_gid", UV_MINUS, result, "%s, port %u, index %d, %s", NAME(c), port,
+                 index, result == 0 ? uv_text_gid(gid->raw, text) : "no GID");
+    }
+    return result;
+}
+DECLARE(_ibv_query_gid_ex)
+int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, struct ibv_gid_entry *e,
+                      uint32_t flags, size_t size)
+{
+    int result = REAL(_ibv_query_gid_ex)(c, port, index, e, flags, size);
+    if (uv_tracing()) {
+        char text[UV_TEXT];
+        uv_trace("_ibv_query_gid_ex", UV_STATUS, result, "%s, port %u, index %u, %s", NAME(c), port,
+                 index, result == 0 ? uv_text_gid(e->gid.raw, text) : "no GID");
+    }
+    return result;
+}
 POINT(ssize_t, _ibv_query_gid_table,
       (struct ibv_context * c, struct ibv_gid_entry *e, size_t max, uint32_t flags, size_t size),
       (c, e, max, flags, size), UV_NUMBER, "%s, room for %zu", NAME(c), max)
+UV_EXPORT int ibv_query_gid_type(struct ibv_context *c, uint8_t port, unsigned index,
+                                 unsigned *type);
+POINT(int, ibv_query_gid_type,
+      (struct ibv_context * c, uint8_t port, unsigned index, unsigned *type),
+      (c, port, index, type), UV_MINUS, "%s, port %u, index %u, %s", NAME(c), port, index,
+      result != 0  ? "no type"
+      : *type == 0 ? "RoCE v1"
+                   : "RoCE v2")
 POINT(int, ibv_query_pkey, (struct ibv_context * c, uint8_t port, int index, __be16 *pkey),
-      (c, port, index, pkey), UV_MINUS, "%s, port %u, index %d", NAME(c), port, index)
+      (c, port, index, pkey), UV_MINUS, "%s, port %u, index %d, 0x%x", NAME(c), port, index,
+      result == 0 ? __builtin_bswap16(*pkey) : 0)
+POINT(int, ibv_get_pkey_index, (struct ibv_context * c, uint8_t port, __be16 pkey), (c, port, pkey),
+      UV_MINUS, "%s, port %u, 0x%x", NAME(c), port, __builtin_bswap16(pkey))
 
 /* ---- memory ---- */
 
@@ -253,6 +281,96 @@ int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 }
 
 /* ---- operations of a context ---- */
+
+int uv_traced_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
+                              struct ibv_device_attr_ex *a, size_t size)
+{
+    int result = uv_query_device_ex(c, input, a, size);
+    if (uv_tracing())
+        uv_trace("ibv_query_device_ex", UV_STATUS, result, "%s", NAME(c));
+    return result;
+}
+
+int uv_traced_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *a, size_t size)
+{
+    int result = uv_query_port(c, port, a, size);
+    if (uv_tracing())
+        uv_trace("ibv_query_port", UV_STATUS, result, "%s, port %u, %s", NAME(c), port,
+                 result == 0 ? ibv_port_state_str(a->state) : "no such port");
+    return result;
+}
+
+int uv_traced_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values)
+{
+    uint32_t wanted = values->comp_mask;
+    int result = uv_query_rt_values(c, values);
+    if (uv_tracing())
+        uv_trace("ibv_query_rt_values_ex", UV_STATUS, result, "%s, comp_mask 0x%x", NAME(c),
+                 wanted);
+    return result;
+}
+
+int uv_traced_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *a)
+{
+    int result = uv_modify_cq(cq, a);
+    if (uv_tracing())
+        uv_trace("ibv_modify_cq", UV_STATUS, result, "cq %p, count %u, period %u", P(cq),
+                 a->moderate.cq_count, a->moderate.cq_period);
+    return result;
+}
+
+struct ibv_pd *uv_traced_alloc_parent_domain(struct ibv_context *c,
+                                             struct ibv_parent_domain_init_attr *a)
+{
+    struct ibv_pd *pd = uv_alloc_parent_domain(c, a);
+    if (uv_tracing())
+        uv_trace("ibv_alloc_parent_domain", UV_POINTER, (intptr_t)pd, "%s, pd %p", NAME(c),
+                 P(a->pd));
+    return pd;
+}
+
+int uv_traced_dealloc_mw(struct ibv_mw *mw)
+{
+    uint32_t rkey = mw->rkey;
+    int result = uv_dealloc_mw(mw);
+    if (uv_tracing())
+        uv_trace("ibv_dealloc_mw", UV_STATUS, result, "rkey 0x%x", rkey);
+    return result;
+}
+
+struct ibv_xrcd *uv_traced_open_xrcd(struct ibv_context *c, struct ibv_xrcd_init_attr *a)
+{
+    struct ibv_xrcd *xrcd = uv_open_xrcd(c, a);
+    if (uv_tracing())
+        uv_trace("ibv_open_xrcd", UV_POINTER, (intptr_t)xrcd, "%s, fd %d, oflags 0x%x", NAME(c),
+                 a->fd, (unsigned)a->oflags);
+    return xrcd;
+}
+
+int uv_traced_close_xrcd(struct ibv_xrcd *xrcd)
+{
+    int result = uv_close_xrcd(xrcd);
+    if (uv_tracing())
+        uv_trace("ibv_close_xrcd", UV_STATUS, result, "xrcd %p", P(xrcd));
+    return result;
+}
+
+int uv_traced_get_srq_num(struct ibv_srq *srq, uint32_t *num)
+{
+    int result = uv_get_srq_num(srq, num);
+    if (uv_tracing())
+        uv_trace("ibv_get_srq_num", UV_STATUS, result, "srq %p, number 0x%x", P(srq),
+                 result == 0 ? *num : 0);
+    return result;
+}
+
+struct ibv_qp *uv_traced_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a)
+{
+    struct ibv_qp *qp = uv_open_qp(c, a);
+    if (uv_tracing())
+        uv_trace("ibv_open_qp", UV_POINTER, (intptr_t)qp, "%s, qp 0x%x", NAME(c), a->qp_num);
+    return qp;
+}
 
 int uv_traced_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {

@@ -13,7 +13,9 @@
 #define ibv_query_gid            uv_real_ibv_query_gid
 #define _ibv_query_gid_ex        uv_real__ibv_query_gid_ex
 #define _ibv_query_gid_table     uv_real__ibv_query_gid_table
+#define ibv_query_gid_type       uv_real_ibv_query_gid_type
 #define ibv_query_pkey           uv_real_ibv_query_pkey
+#define ibv_get_pkey_index       uv_real_ibv_get_pkey_index
 #define ibv_fork_init            uv_real_ibv_fork_init
 #define ibv_alloc_pd             uv_real_ibv_alloc_pd
 #define ibv_dealloc_pd           uv_real_ibv_dealloc_pd

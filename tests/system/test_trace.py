@@ -129,6 +129,16 @@ def command():
     check(not left(), f"left behind: {left()}")
 
 
+def asked():
+    """What ibv_devinfo asks a device."""
+    r = run(URNIC, ["trace", "--private", "--", "ibv_devinfo", "-v"])
+    check(r.returncode == 0, f"ibv_devinfo: {r}")
+    check_lines(r.stderr, [r"ibv_query_device_ex\(urn0\) = 0$", r"ibv_query_port\(urn0, port 1, active\) = 0$",
+                           r"ibv_query_gid\(urn0, port 1, index \d+, 198\.18\.0\.1\) = 0$",
+                           r"ibv_query_gid_type\(urn0, port 1, index \d+, RoCE v2\) = 0$", r"ibv_close_device\(urn0\) = 0$"],
+                "ibv_devinfo")
+
+
 def start(tenths):
     p = subprocess.Popen([URNIC, "run", "--private", "--", build(), str(tenths)], stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL, text=True)
@@ -186,4 +196,4 @@ def others():
         check(p.wait(timeout=20) == 7, "the program's status")
 
 
-raise SystemExit(test_all(command, running, refused, others))
+raise SystemExit(test_all(command, asked, running, refused, others))
