@@ -114,8 +114,8 @@ int client_inbox_fd(const struct client_inbox *in);
 struct client_look client_inbox_enter(struct urnic_context *ctx, struct client_inbox *in);
 /* The next message, as recv; EAGAIN also where the descriptor blocks, if the application may have
  * seen it readable for a message that is gone. */
-ssize_t client_inbox_recv(const struct client_inbox *in, struct client_look *look, void *msg,
-                          size_t size);
+ssize_t client_inbox_recv(struct urnic_context *ctx, const struct client_inbox *in,
+                          struct client_look *look, void *msg, size_t size);
 /* The message that was received last is of no use. */
 static inline void client_inbox_skip(struct client_look *look)
 {
@@ -165,6 +165,9 @@ struct urnic_ah {
     struct urnic_context *ctx;
     struct ipc_av av;
 };
+
+/* As poll() of one descriptor for reading. Makes progress meanwhile where nothing else does. */
+int client_await(struct urnic_context *ctx, int fd, int timeout_ms);
 
 /* What completion channels and connection channels have in common. */
 struct client_channel {

@@ -5,6 +5,8 @@
  * are gone.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -49,7 +51,7 @@ int client_channel_next(const struct client_channel *ch, struct client_look *loo
                         size_t size, bool intr)
 {
     for (;;) {
-        ssize_t n = client_inbox_recv(&ch->in, look, msg, size);
+        ssize_t n = client_inbox_recv(ch->ctx, &ch->in, look, msg, size);
         if (n == (ssize_t)size)
             return 0;
         if (n < 0 && errno == EAGAIN)
@@ -86,14 +88,53 @@ struct client_look client_inbox_enter(struct urnic_context *ctx, struct client_i
     return look;
 }
 
-ssize_t client_inbox_recv(const struct client_inbox *in, struct client_look *look, void *msg,
-                          size_t size)
+/* Does a port of the program's own stand still unless we poll? */
+static bool needs_polls(const struct urnic_context *ctx)
 {
+    return ctx->conn.engine != NULL && ctx->conn.engine->needs_polls(ctx->conn.program);
+}
+
+int client_await(struct urnic_context *ctx, int fd, int timeout_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    if (!needs_polls(ctx))
+        return poll(&p, 1, timeout_ms);
+    for (int n;; timeout_ms -= timeout_ms > 0) {
+        if (client_port_enter()) {
+            ctx->conn.engine->poll(ctx->conn.program);
+            client_port_leave();
+        }
+        n = poll(&p, 1, timeout_ms == 0 ? 0 : 1);
+        if (n != 0 || timeout_ms == 0)
+            return n;
+    }
+}
+
+/* recv that waits, unless the application has set the descriptor non-blocking. */
+static ssize_t recv_waiting(struct urnic_context *ctx, const struct client_inbox *in, void *msg,
+                            size_t size)
+{
+    if (!needs_polls(ctx))
+        return recv(in->fd, msg, size, 0);
+    bool waits = (fcntl(in->fd, F_GETFL) & O_NONBLOCK) == 0;
+    for (;;) {
+        int n = client_await(ctx, in->fd, waits ? -1 : 0);
+        ssize_t got = n < 0 ? n : recv(in->fd, msg, size, MSG_DONTWAIT);
+        if (got >= 0 || errno != EAGAIN || !waits) /* another thread may have taken it */
+            return got;
+    }
+}
+
+ssize_t client_inbox_recv(struct urnic_context *ctx, const struct client_inbox *in,
+                          struct client_look *look, void *msg, size_t size)
+{
+    if (look->flags == 0)
+        return recv_waiting(ctx, in, msg, size);
     ssize_t n = recv(in->fd, msg, size, look->flags);
-    if (n >= 0 || errno != EAGAIN || look->flags == 0 || look->gone)
+    if (n >= 0 || errno != EAGAIN || look->gone)
         return n;
     look->flags = 0; /* nothing was there: this caller has not been told that there is */
-    return recv(in->fd, msg, size, 0);
+    return recv_waiting(ctx, in, msg, size);
 }
 
 bool client_inbox_leave(struct urnic_context *ctx, struct client_inbox *in)

@@ -18,6 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Fixed in each thread's memory: looking for it must not allocate any. */
+static _Thread_local volatile bool inside __attribute__((tls_model("initial-exec")));
+
 #define SILENCE_S 60
 #define HOME_SIZE 4096u
 
@@ -181,6 +184,19 @@ void client_conn_close(struct client_conn *c)
     pthread_mutex_destroy(&c->lock);
 }
 
+bool client_port_enter(void)
+{
+    if (inside)
+        return false;
+    inside = true;
+    return true;
+}
+
+void client_port_leave(void)
+{
+    inside = false;
+}
+
 static void close_fds(const int *fds, unsigned n)
 {
     while (n > 0)
@@ -316,8 +332,14 @@ ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const 
         return client_conn_fork_error(c);
     if (atomic_load_explicit(&c->dead, memory_order_relaxed))
         return -ENODEV;
-    if (c->engine != NULL)
-        return c->engine->call(c->program, req, req_len, send_fds, nsend, reply, cap, fds, nfds);
+    if (c->engine != NULL) {
+        if (!client_port_enter())
+            return -EDEADLK;
+        ssize_t n =
+            c->engine->call(c->program, req, req_len, send_fds, nsend, reply, cap, fds, nfds);
+        client_port_leave();
+        return n;
+    }
 
     pthread_mutex_lock(&c->lock);
     hdr->id = call.id = ++c->next_id;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "ipc.h"
@@ -71,6 +72,11 @@ int client_conn_call(struct client_conn *c, void *req, size_t req_len, void *rep
 
 /* Requests of one handle that answer with a bare header: destroying things. */
 int client_conn_handle(struct client_conn *c, enum ipc_type type, uint32_t handle);
+
+/* This thread is inside of a call about a port of its own program. False: it is already, and the
+ * caller is a signal handler, or runs in one. Any thread. */
+bool client_port_enter(void);
+void client_port_leave(void);
 
 /* client_fd.c: the descriptor, with another number if urnic_set_first_fd says so; below 0 stays. */
 int client_fd(int fd);

@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -48,12 +47,11 @@ static int remaining(int64_t deadline)
 
 static int wait_event(struct urnic_cm_channel *ch, int64_t deadline, struct urnic_cm_event *ev)
 {
-    struct pollfd p = {.fd = ch->base.in.fd, .events = POLLIN};
     for (;;) {
         int err = client_cm_next(ch, ev, false);
         if (err != -EAGAIN)
             return err;
-        int n = poll(&p, 1, remaining(deadline));
+        int n = client_await(ch->base.ctx, ch->base.in.fd, remaining(deadline));
         if (n <= 0 && !(n < 0 && errno == EINTR))
             return n < 0 ? -errno : -ETIMEDOUT;
     }

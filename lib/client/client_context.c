@@ -309,7 +309,12 @@ int urnic_query_gid(struct urnic_context *ctx, uint32_t index, struct urnic_gid 
 
 void client_ring(struct urnic_context *ctx, uint32_t doorbell)
 {
-    if (!ipc_doorbell_push(ctx->db, ctx->db_slots, doorbell, ctx->worker))
+    bool sleeps = ipc_doorbell_push(ctx->db, ctx->db_slots, doorbell, ctx->worker);
+    if (ctx->conn.engine != NULL) {
+        ctx->conn.engine->posted(ctx->conn.program);
+        return;
+    }
+    if (!sleeps)
         return;
     /* EAGAIN: the socket is full of kicks already. */
     if (send(ctx->kick_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)

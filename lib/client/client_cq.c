@@ -270,6 +270,8 @@ static bool older_gone(struct urnic_cq *cq)
 /* Nothing there: will there ever be? */
 static bool poll_gone(struct urnic_cq *cq)
 {
+    if (cq->ctx->conn.engine != NULL)
+        return client_dead(cq->ctx);
     uint32_t holder = atomic_load_explicit(&cq->ctx->life->holder, memory_order_acquire);
     if (__builtin_expect(holder == 0, 0))
         return older_gone(cq);
@@ -295,10 +297,8 @@ static bool has_overrun(const struct urnic_cq *cq)
     return __builtin_expect(atomic_load_explicit(&ring->error, memory_order_acquire) != 0, 0);
 }
 
-int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
+static int poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
 {
-    if (client_orphan(cq->ctx))
-        return -ENODEV;
     if (is_empty(cq)) {
         bool gone = poll_gone(cq);
         if (__builtin_expect(!gone, 1) && !has_overrun(cq))
@@ -310,6 +310,27 @@ int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
     int got = poll_locked(cq, n, wc);
     client_unlock(&cq->lock);
     return got;
+}
+
+/* Of a port of the program's own: who finds nothing does a round. In a signal handler that
+ * interrupts its thread in such a call nothing can be done. */
+static int poll_port(struct urnic_cq *cq, int n, struct urnic_wc *wc)
+{
+    if (client_forked(cq->ctx))
+        return -ENODEV;
+    if (!client_port_enter())
+        return 0;
+    if (is_empty(cq))
+        cq->ctx->conn.engine->poll(cq->ctx->conn.program);
+    int got = poll_cq(cq, n, wc);
+    client_port_leave();
+    return got;
+}
+
+int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
+{
+    return __builtin_expect(cq->ctx->conn.engine == NULL, 1) ? poll_cq(cq, n, wc)
+                                                             : poll_port(cq, n, wc);
 }
 
 /* The entry at an index, all but its phase, goes to a later one. */

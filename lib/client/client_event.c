@@ -96,7 +96,7 @@ static int next_event(struct urnic_context *ctx, struct client_look *look,
 {
     struct ipc_async a;
     for (;;) {
-        ssize_t n = client_inbox_recv(&ctx->async, look, &a, sizeof(a));
+        ssize_t n = client_inbox_recv(ctx, &ctx->async, look, &a, sizeof(a));
         if (n < 0 && errno == EINTR && intr)
             return -EINTR;
         if (n < 0 && errno == EINTR)

@@ -434,9 +434,9 @@ static inline uint32_t ipc_cq_phase(const struct ipc_cq_view *v, uint32_t index)
     return (index & v->entries) == 0 ? 1 : 2;
 }
 
-/* Daemon: store a completion (its phase is ignored). False: no room, or the client's index is a
- * lie; the CQ is in error then (CQ-05, SHM-05). */
-static inline bool ipc_cq_push(struct ipc_cq_view *v, const struct ipc_cqe *cqe)
+/* Daemon: store a completion (its phase is ignored), which the client doesn't see yet. False: no
+ * room, or the client's index is a lie; the CQ is in error then (CQ-05, SHM-05). */
+static inline bool ipc_cq_stage(struct ipc_cq_view *v, const struct ipc_cqe *cqe)
 {
     IPC_HOLDS(ipc_cq_view_ok(v), "completions-view", v->index, 0, v->entries);
     uint32_t used = v->index - atomic_load_explicit(&v->ring->cons, memory_order_acquire);
@@ -444,8 +444,24 @@ static inline bool ipc_cq_push(struct ipc_cq_view *v, const struct ipc_cqe *cqe)
         return false;
     struct ipc_cqe *at = &v->base[v->index & (v->entries - 1)];
     memcpy((void *)at, (const void *)cqe, offsetof(struct ipc_cqe, phase));
-    atomic_store_explicit(&at->phase, ipc_cq_phase(v, v->index), memory_order_release);
     v->index++;
+    return true;
+}
+
+/* Daemon: show the completions from the index `from` up to v->index. */
+static inline void ipc_cq_show(const struct ipc_cq_view *v, uint32_t from)
+{
+    for (; from != v->index; from++)
+        atomic_store_explicit(&v->base[from & (v->entries - 1)].phase, ipc_cq_phase(v, from),
+                              memory_order_release);
+}
+
+/* Daemon: store a completion and show it. False as ipc_cq_stage. */
+static inline bool ipc_cq_push(struct ipc_cq_view *v, const struct ipc_cqe *cqe)
+{
+    if (!ipc_cq_stage(v, cqe))
+        return false;
+    ipc_cq_show(v, v->index - 1);
     return true;
 }
 

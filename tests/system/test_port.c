@@ -9,14 +9,19 @@
 
 #define SIZE ((size_t)256 << 10)
 
-/* Two ports of this process, joined by an emulated link. */
-static void pair(struct port_end *a, struct port_end *b, const char *link)
+/* Two ports of this process, joined by an emulated link; more: for both of them. */
+static void pair_with(struct port_end *a, struct port_end *b, const char *link, const char *more)
 {
     char spec[128];
-    snprintf(spec, sizeof(spec), "mem:%s,addr=10.0.0.1/24", link);
+    snprintf(spec, sizeof(spec), "mem:%s,addr=10.0.0.1/24%s", link, more);
     port_open(a, spec, SIZE);
-    snprintf(spec, sizeof(spec), "mem:%s,addr=10.0.0.2/24", link);
+    snprintf(spec, sizeof(spec), "mem:%s,addr=10.0.0.2/24%s", link, more);
     port_open(b, spec, SIZE);
+}
+
+static void pair(struct port_end *a, struct port_end *b, const char *link)
+{
+    pair_with(a, b, link, "");
 }
 
 static void *accept_thread(void *e)
@@ -102,8 +107,13 @@ static const struct two twos[] = {
 
 START_TEST(test_two_processes)
 {
-    struct two t = twos[_i];
+    static const char *const progress[] = {"", ",progress=thread", ",progress=poll"};
+    const struct two *of = &twos[_i / 3];
+    char client[128];
+    struct two t = *of;
     struct port_end e;
+    snprintf(client, sizeof(client), "%s%s", of->client, progress[_i % 3]);
+    t.client = client;
     pid_t server = port_child(serve, &t);
     port_open(&e, t.client, SIZE);
     port_connect(&e, t.to);
@@ -134,6 +144,30 @@ START_TEST(test_stopped)
     port_do(&e, URNIC_WR_RDMA_WRITE, 0, SIZE - 1, 1);
     port_close(&e);
     port_await_child(server);
+}
+END_TEST
+
+/* Polls its completion and exits: the peer's request is answered all the same. */
+static void poll_and_exit(void *arg)
+{
+    const struct two *t = arg;
+    struct port_end e;
+    port_open(&e, t->server, SIZE);
+    port_listen(&e);
+    port_accept(&e);
+    ck_assert_uint_eq(port_await(&e).status, URNIC_WC_SUCCESS);
+}
+
+START_TEST(test_poll_and_exit)
+{
+    struct two t = twos[0];
+    struct port_end e;
+    pid_t server = port_child(poll_and_exit, &t);
+    port_open(&e, t.client, SIZE);
+    port_connect(&e, t.to);
+    port_do(&e, URNIC_WR_SEND, 0, 0, 10);
+    port_await_child(server);
+    port_close(&e);
 }
 END_TEST
 
@@ -198,7 +232,7 @@ START_TEST(test_threads)
     struct port_end a, b;
     char name[32];
     unsigned workers = 0;
-    pair(&a, &b, "threads");
+    pair_with(&a, &b, "threads", ",progress=thread");
     join(&a, &b); /* they run: a thread that begins has all signals blocked */
     DIR *dir = opendir("/proc/self/task");
     for (struct dirent *d; (d = readdir(dir));) {
@@ -330,6 +364,7 @@ START_TEST(test_errors)
         {"memif:/tmp/x.sock", -EINVAL, "role"},
         {"mem:a,addr=1.2.3", -EINVAL, "addr=1.2.3"},
         {"mem:a,addr=10.0.0.1/24,log-level=loud", -EINVAL, "log-level=loud"},
+        {"mem:a,addr=10.0.0.1/24,progress=never", -EINVAL, "progress=never"},
         {"mem:a,addr=10.0.0.1/24,vlan=5000", -EINVAL, "vlan=5000"},
         {"udp:nosuchif", -ENODEV, "nosuchif"},
         {"memif:/nonexistent/dir/x.sock,role=server,addr=10.0.0.1/24", -ENOENT, "/nonexistent"},
@@ -417,8 +452,9 @@ int main(void)
     Suite *s = suite_create("port");
     add(s, "no_library", test_no_library, 1);
     add(s, "one_process", test_one_process, 1);
-    add(s, "two_processes", test_two_processes, (int)(sizeof(twos) / sizeof(twos[0])));
+    add(s, "two_processes", test_two_processes, (int)(sizeof(twos) / sizeof(twos[0])) * 3);
     add(s, "stopped", test_stopped, 1);
+    add(s, "poll_and_exit", test_poll_and_exit, 20);
     add(s, "fork", test_fork, 1);
     add(s, "threads", test_threads, 1);
     add(s, "many_threads", test_many_threads, 1);

@@ -19,7 +19,11 @@
 
 int context_init(struct context *c, struct device *d, struct client *client)
 {
-    *c = (struct context){.device = d, .client = client, .kick_fd = -1, .async_fd = -1};
+    *c = (struct context){.device = d,
+                          .client = client,
+                          .kick_fd = -1,
+                          .async_fd = -1,
+                          .late = client && client->own};
     TAILQ_INIT(&c->active);
     LIST_INIT(&c->dirty);
     TAILQ_INIT(&c->owed);

@@ -62,6 +62,7 @@ struct client_cq {
     uint32_t ref;
     bool dirty;     /* stored into since the last look at `arm` */
     bool solicited; /* one of those was solicited or in error */
+    uint32_t shown; /* of a context that is shown them late: up to this index */
     bool owed;      /* an event that the channel's socket had no room for */
     /* moderation (CQ-10): an event waits for so many completions, or for the first one's age */
     uint32_t mod_count;
@@ -126,6 +127,7 @@ struct context {
     uint32_t looked; /* context_check goes on here */
 
     bool news;     /* completions, since the worker asked last */
+    bool late;     /* its client, this process, sees completions when they are acknowledged */
     bool detached; /* no worker looks here any more: the client is being torn down */
 
     TAILQ_HEAD(, queue) active;

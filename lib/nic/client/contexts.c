@@ -52,8 +52,14 @@ static bool contexts_news(struct worker *w)
 static void contexts_notify(struct worker *w, uint64_t now)
 {
     for (struct context *c = w->contexts; c; c = c->next) {
-        if (!LIST_EMPTY(&c->dirty))
-            cqring_notify(c, now);
+        if (LIST_EMPTY(&c->dirty))
+            continue;
+        /* A program that polls and exits takes its engine with it: what it sees is acknowledged. */
+        if (c->late && !w->settled)
+            continue;
+        if (c->late)
+            cqring_show(c);
+        cqring_notify(c, now);
     }
 }
 

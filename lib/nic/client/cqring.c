@@ -56,12 +56,13 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     };
 
     (void)arg;
-    if (!ipc_cq_push(&cq->view, &cqe)) {
+    if (!(cq->ctx->late ? ipc_cq_stage(&cq->view, &cqe) : ipc_cq_push(&cq->view, &cqe))) {
         atomic_store_explicit(&cq->view.ring->error, 1, memory_order_release);
         cqring_mark(cq, true); /* or who waits for an event waits for ever */
         return false;
     }
-    atomic_store_explicit(&cq->view.ring->prod, cq->view.index, memory_order_relaxed);
+    if (!cq->ctx->late)
+        atomic_store_explicit(&cq->view.ring->prod, cq->view.index, memory_order_relaxed);
     cqring_mark(cq, wc->solicited || wc->status != WC_SUCCESS);
     cq->ctx->news = true;
     /* A receive has left the engine: entries that waited for room can follow. */
@@ -110,6 +111,17 @@ static bool notify(struct client_cq *cq, uint64_t now)
         TAILQ_INSERT_TAIL(&cq->ctx->owed, cq, next_owed);
     }
     return true;
+}
+
+void cqring_show(struct context *c)
+{
+    struct client_cq *cq;
+    LIST_FOREACH(cq, &c->dirty, next_dirty)
+    {
+        ipc_cq_show(&cq->view, cq->shown);
+        cq->shown = cq->view.index;
+        atomic_store_explicit(&cq->view.ring->prod, cq->view.index, memory_order_relaxed);
+    }
 }
 
 void cqring_moderate(struct client_cq *cq, uint32_t count, uint32_t period_us)

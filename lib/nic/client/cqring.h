@@ -17,6 +17,8 @@ void cqring_forget(struct client_cq *cq);
 
 /* ---- all of a context ---- */
 
+/* Show what was stored, to a client that sees it late (context.late). */
+void cqring_show(struct context *c);
 /* Look at `arm` of every CQ that was stored into, and send events that moderation doesn't delay. */
 void cqring_notify(struct context *c, uint64_t now);
 /* When the next delayed event goes out; UINT64_MAX = none waits. */

@@ -17,7 +17,8 @@
 #define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep, if no event is owed */
 #define ROUND_FAR        2u /* times as long as an answer takes, with memory of processes */
 #define ROUND_FEW        4u /* frames: more of them are a stream, which wants throughput */
-#define ROUND_LET_IN     3u /* turns: others may be on our core as well */
+#define ROUND_FULL_NS    (1 * CLOCK_MS) /* completions wait so long for their ACKs to leave */
+#define ROUND_LET_IN     3u             /* turns: others may be on our core as well */
 #define ROUND_LET_IN_GAP (1 * CLOCK_MS) /* after turns that have brought nothing */
 
 static void worker_service(struct worker *w, uint64_t now)
@@ -131,9 +132,24 @@ static bool worker_is_far(const struct worker *w)
     return false;
 }
 
+/* Is all that the round owes its peers in the ports? Where a port stays full, as its peer takes
+ * nothing, that is not waited for for ever. */
+static bool worker_is_settled(struct worker *w, uint64_t now)
+{
+    bool full = false;
+    for (unsigned i = 0; i < w->ndevice; i++)
+        full |= w->device[i]->tx_blocked && w->device[i]->link.up;
+    if (!full)
+        w->full_since = 0;
+    else if (w->full_since == 0)
+        w->full_since = now;
+    return !full || now - w->full_since >= ROUND_FULL_NS;
+}
+
 unsigned worker_round(struct worker *w, uint64_t now)
 {
     w->now = now;
+    atomic_store_explicit(&w->round_at, now, memory_order_relaxed);
     unsigned work = jobs_run(&w->jobs, now), frames = 0;
 
     for (unsigned i = 0; i < w->ndevice; i++)
@@ -154,7 +170,9 @@ unsigned worker_round(struct worker *w, uint64_t now)
         work += device_timers(w->device[i], now);
         work += device_tx(w->device[i], now);
     }
+    w->settled = worker_is_settled(w, now);
     w->context_ops->notify(w, now);
+    w->settled = false;
     if (now >= w->service_at)
         worker_service(w, now);
     return work;

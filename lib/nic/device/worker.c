@@ -24,6 +24,11 @@
 
 #define WORKER_CALLS    32u /* to know how long one takes */
 #define WORKER_STAND_IN 8u  /* rounds of the control thread in the place of a blocked worker */
+#define WORKER_LOOK_NS  (250 * CLOCK_US) /* do others' rounds go on? */
+#define WORKER_LONG_NS  (1 * CLOCK_MS)   /* the same holder for so long: it may need this core */
+#define WORKER_STAY_MIN (1 * CLOCK_MS)
+#define WORKER_STAY_MAX (1 * CLOCK_SEC)
+#define WORKER_NAP_NS   (50 * CLOCK_US)
 
 static int worker_page(struct worker *w)
 {
@@ -106,6 +111,9 @@ void worker_kick(struct worker *w)
 
 static void worker_arm(struct worker *w, bool on)
 {
+    if (w->armed == on)
+        return;
+    w->armed = on;
     for (unsigned i = 0; i < w->ndevice; i++) {
         struct io_port *io = w->device[i]->io;
         if (io->ops->rx_arm && io->caps.rx_fd >= 0)
@@ -113,7 +121,20 @@ static void worker_arm(struct worker *w, bool on)
     }
 }
 
-/* ---- from the control thread ---- */
+static void worker_nap(uint64_t ns)
+{
+    const struct timespec nap = {.tv_nsec = (long)ns}; /* far less than a second */
+    nanosleep(&nap, NULL);
+}
+
+/* Wait for it: the holder is in a round, or in a few. */
+static void worker_take(struct worker *w)
+{
+    while (!token_try(&w->token))
+        sched_yield();
+}
+
+/* ---- from other threads ---- */
 
 /* The worker is blocked: do the job in its place, and what follows from it. */
 static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
@@ -125,39 +146,150 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
     fn(arg, now);
     for (unsigned i = 0; i < WORKER_STAND_IN && worker_round(w, now) > 0; i++)
         now = clock_now();
-    worker_arm(w, true);
     w->pace.keeps = false;
-    bool sooner = worker_deadline(w, now) < w->sleep_until || worker_anything(w, now);
-    atomic_store_explicit(&w->taken, false, memory_order_release);
+    bool blocked = atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0;
+    worker_arm(w, blocked);
+    bool sooner = blocked && (worker_deadline(w, now) < w->sleep_until || worker_anything(w, now));
+    while (!token_release(&w->token))
+        (void)worker_round(w, clock_now());
     if (sooner)
         worker_kick(w);
 }
 
+/* The token is this thread's, which polls or has posted. */
+static void worker_inline(struct worker *w)
+{
+    bool wakes = atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0;
+    if (wakes)
+        ipc_worker_sleeping(w->shared, false); /* it need not be woken up for this any more */
+    worker_arm(w, false);
+    w->pace.keeps = true;
+    do {
+        (void)worker_round(w, clock_now());
+        worker_stat_add(&w->stats.rounds, 1);
+        w->pace.keeps = false; /* for the thread, if it is next */
+    } while (!token_release(&w->token));
+    if (wakes) { /* once: it looks on from now on */
+        const uint64_t one = 1;
+        (void)!write(w->eventfd, &one, sizeof(one));
+    }
+}
+
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
 {
-    bool free_now = false;
-    if (!w->started) {
+    if (!w->started && !w->inline_only) {
         fn(arg, clock_now());
         return;
     }
-    if (atomic_compare_exchange_strong_explicit(&w->taken, &free_now, true, memory_order_acquire,
-                                                memory_order_relaxed)) {
+    if (token_try(&w->token)) {
         worker_stand_in(w, fn, arg);
         return;
     }
     struct job job = {.fn = fn, .arg = arg};
     jobs_add(&w->jobs, &job);
+    if (token_want(&w->token))
+        worker_inline(w);
     worker_kick(w);
     job_wait(&job);
+}
+
+/* A poll has found the token taken: the holder, preempted perhaps, may need this core. */
+static void worker_give_way(const struct worker *w)
+{
+    uint64_t begun = atomic_load_explicit(&w->round_at, memory_order_relaxed), now = clock_now();
+    if (now > begun && now - begun > WORKER_LONG_NS)
+        worker_nap(WORKER_NAP_NS);
+    else
+        sched_yield();
+}
+
+static bool worker_stays(const struct worker *w)
+{
+    uint64_t until = atomic_load_explicit(&w->stays_until, memory_order_relaxed);
+    return __builtin_expect(until != 0, 0) && clock_now() < until;
+}
+
+bool worker_poll(struct worker *w)
+{
+    if (worker_stays(w)) {
+        sched_yield();
+        return false;
+    }
+    if (!token_try(&w->token)) {
+        atomic_fetch_add_explicit(&w->knocks, 1, memory_order_relaxed);
+        worker_give_way(w);
+        return false;
+    }
+    atomic_store_explicit(&w->inlined, atomic_load_explicit(&w->inlined, memory_order_relaxed) + 1,
+                          memory_order_relaxed); /* under the token */
+    worker_inline(w);
+    return true;
+}
+
+void worker_posted(struct worker *w)
+{
+    if (worker_stays(w))
+        worker_kick(w);
+    else if (token_want(&w->token))
+        worker_inline(w);
+}
+
+/* ---- the thread ---- */
+
+/* Others poll: look on, until they don't. */
+static void worker_look(struct worker *w)
+{
+    uint32_t seen;
+    do {
+        seen = atomic_load_explicit(&w->inlined, memory_order_relaxed);
+        worker_nap(WORKER_LOOK_NS);
+    } while (atomic_load_explicit(&w->inlined, memory_order_relaxed) != seen &&
+             !atomic_load_explicit(&w->stop, memory_order_relaxed));
+}
+
+/* The thread takes over. When something had come that no poll has taken, it stays for a while, and
+ * longer each time. */
+static void worker_take_over(struct worker *w)
+{
+    worker_take(w);
+    uint64_t now = clock_now(), until = 0;
+    if (worker_anything(w, now)) {
+        w->stay_ns = w->stay_ns == 0 ? WORKER_STAY_MIN : 2 * w->stay_ns;
+        if (w->stay_ns > WORKER_STAY_MAX)
+            w->stay_ns = WORKER_STAY_MAX;
+        until = now + w->stay_ns;
+    } else {
+        w->stay_ns /= 2;
+    }
+    atomic_store_explicit(&w->stays_until, until, memory_order_relaxed);
+}
+
+/* Has a thread polled in vain since the last time this was asked? It gets the token then. */
+static void worker_let_poll(struct worker *w, uint32_t *knocks)
+{
+    uint32_t n = atomic_load_explicit(&w->knocks, memory_order_relaxed);
+    if (__builtin_expect(n == *knocks, 1))
+        return;
+    *knocks = n;
+    if (!token_release(&w->token))
+        return;
+    worker_look(w);
+    worker_take_over(w);
 }
 
 static void worker_wait(struct worker *w, uint64_t ns)
 {
     struct epoll_event ev[WATCH_EVENTS];
-    atomic_store_explicit(&w->taken, false, memory_order_release);
+    uint32_t inlined = atomic_load_explicit(&w->inlined, memory_order_relaxed);
+    if (!token_release(&w->token))
+        return;
     int n = watch_sleep(&w->watch, ev, ns);
-    while (atomic_exchange_explicit(&w->taken, true, memory_order_acquire))
-        sched_yield(); /* the control thread stands in; not for long */
+    if (atomic_load_explicit(&w->inlined, memory_order_relaxed) == inlined) {
+        worker_take(w);
+    } else {
+        worker_look(w);
+        worker_take_over(w);
+    }
     worker_stat_add(&w->stats.kicks, watch_heard(&w->watch, ev, n));
 }
 
@@ -202,12 +334,6 @@ static void worker_block(struct worker *w, uint64_t until)
     worker_arm(w, false);
 }
 
-static void worker_nap(uint64_t now, uint64_t until)
-{
-    struct timespec nap = {.tv_nsec = (long)(until - now)}; /* far less than a second */
-    nanosleep(&nap, NULL);
-}
-
 /* After a round without work, which began at `now`. */
 static void worker_idle(struct worker *w, uint64_t now)
 {
@@ -221,7 +347,7 @@ static void worker_idle(struct worker *w, uint64_t now)
     if (step.how == PACE_YIELD)
         worker_yield(w);
     else if (step.how == PACE_BLOCK && seen.deaf)
-        worker_nap(now, step.until);
+        worker_nap(step.until - now);
     else if (step.how == PACE_BLOCK)
         worker_block(w, step.until);
 }
@@ -232,8 +358,8 @@ static void *worker_main(void *arg)
     /* The kernel may otherwise wake us 50 us late, which a paced queue pair can't make up for. */
     prctl(PR_SET_TIMERSLACK, 1ul);
     life_begin(&w->life, (struct ipc_life *)(void *)(w->shared + 1));
-    while (atomic_exchange_explicit(&w->taken, true, memory_order_acquire))
-        sched_yield();
+    uint32_t knocks = 0;
+    worker_take(w);
 
     while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
         uint64_t now = clock_now();
@@ -250,8 +376,10 @@ static void *worker_main(void *arg)
         } else {
             worker_idle(w, now);
         }
+        worker_let_poll(w, &knocks);
     }
-    atomic_store_explicit(&w->taken, false, memory_order_release);
+    while (!token_release(&w->token))
+        ; /* who wants it sees what was left when the worker has ended */
     return NULL;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A worker: one thread that serves devices and their contexts. Everything on the data path belongs
- * to exactly one worker, so there is no lock on it; other threads get in by worker_call only.
+ * to exactly one worker, so there is no lock on it; other threads get in by worker_call, and in a
+ * program with a port of its own by worker_poll and worker_posted. Who is in has the token
+ * (token.h).
  *
  * A round is in round.h; what other threads leave for it in jobs.h; what it does between two rounds
  * the idle policy says (pace.h). Before blocking the worker says in its page (which clients map
@@ -21,6 +23,7 @@
 #include "life.h"
 #include "pace.h"
 #include "settings.h"
+#include "token.h"
 #include "watch.h"
 
 struct device;
@@ -40,13 +43,23 @@ struct worker {
     int cpu; /* -1 = any */
     pthread_t thread;
     bool started;
+    bool inline_only; /* no thread of its own: worker_poll makes all progress */
     _Atomic bool stop;
 
-    /* Who may touch what the worker owns: true = taken. The worker gives it up only while it
-     * blocks; the control thread then does its job right there instead of waking the worker up for
-     * it. */
-    _Atomic bool taken;
-    uint64_t sleep_until; /* under `taken`: when the blocked worker wakes by itself */
+    /* Who may touch what the worker owns. The thread gives it up while it blocks, and while other
+     * threads poll: those do rounds, or their job, right there instead of waking it up for that. */
+    struct token token;
+    uint64_t sleep_until;      /* under the token: when the blocked thread wakes by itself */
+    bool armed;                /* likewise: the ports wake it */
+    uint64_t full_since;       /* likewise: of round.c's worker_is_settled */
+    bool settled;              /* likewise: what the round owes the peers is in the ports */
+    _Atomic uint64_t round_at; /* when the last round began */
+    _Atomic uint32_t inlined;  /* rounds of worker_poll; under the token, read by the thread */
+    /* Until then the thread does all rounds: the program polls now and then only, and what came
+     * between its polls had to wait until the thread took over. */
+    _Atomic uint64_t stays_until;
+    uint64_t stay_ns;        /* the thread's: for so long the next time */
+    _Atomic uint32_t knocks; /* polls that found the token taken */
 
     struct jobs jobs; /* of other threads */
     struct pace pace; /* its idle policy */
@@ -84,8 +97,16 @@ void worker_stop(struct worker *w);
 void worker_fini(struct worker *w);
 
 /* Run fn(arg, now) between two rounds of the worker and wait for its end: on the worker, or, while
- * that is blocked or not running, right here in its place. From the control thread only. */
+ * that is blocked or not running, right here in its place. One thread at a time. */
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg);
+
+/* A thread polls: one round on it, if no other thread is in the middle of one. While threads poll,
+ * the worker's own thread only looks every 250 us whether rounds go on, and takes over when none
+ * came. Never waits, but for another thread's turn on this core. Any thread; not from within a
+ * round. Returns whether there was a round. */
+bool worker_poll(struct worker *w);
+/* Something was posted: a round on this thread, or one more of the thread that is in one. */
+void worker_posted(struct worker *w);
 
 /* It may have something to do: wake it if it sleeps. Any thread; what it has to do is there. */
 void worker_kick(struct worker *w);

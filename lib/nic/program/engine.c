@@ -12,6 +12,9 @@ __attribute__((visibility("default"))) const struct ipc_engine urnic_engine = {
     .version = URNIC_VERSION,
     .open = program_open,
     .call = program_call,
+    .poll = program_poll,
+    .posted = program_posted,
+    .needs_polls = program_needs_polls,
     .hang_up = program_hang_up,
     .close = program_close,
 };

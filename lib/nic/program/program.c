@@ -44,6 +44,7 @@ struct program_wait {
 struct program {
     struct nic nic;
     struct config_device conf;
+    enum spec_progress progress;
     pthread_mutex_t lock; /* of what follows, and of all requests */
     struct client *client;
     uint32_t last_id;
@@ -51,6 +52,18 @@ struct program {
     pthread_mutex_t waiting; /* of `waits`: answers come from the worker; innermost */
     struct program_wait *waits;
 };
+
+/* A thread that is cancelled in the middle of a round or of a request would keep the token, or
+ * the lock, for ever. */
+static void enter(int *state)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, state);
+}
+
+static void leave(int state)
+{
+    pthread_setcancelstate(state, NULL);
+}
 
 /* ---- answers that come later ---- */
 
@@ -90,10 +103,15 @@ static void wait_done(struct program_wait *w, ssize_t result)
     syscall(SYS_futex, done, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static ssize_t wait_for(struct program_wait *w)
+static ssize_t wait_for(struct program *p, struct program_wait *w)
 {
-    while (atomic_load_explicit(&w->done, memory_order_acquire) == 0)
-        syscall(SYS_futex, &w->done, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    const struct timespec nap = {.tv_nsec = (long)PROGRAM_LOOK_NS};
+    while (atomic_load_explicit(&w->done, memory_order_acquire) == 0) {
+        if (p->progress == SPEC_POLL)
+            program_poll(p);
+        syscall(SYS_futex, &w->done, FUTEX_WAIT_PRIVATE, 0, p->progress == SPEC_POLL ? &nap : NULL,
+                NULL, 0);
+    }
     return w->result;
 }
 
@@ -174,8 +192,10 @@ ssize_t program_call(struct program *p, const void *req, size_t len, const int *
     struct program_wait w = {.reply = reply, .cap = cap};
     struct ipc_hdr hdr;
     ssize_t n = -ENODEV;
+    int state;
     if (len < sizeof(hdr) || len > IPC_MSG_MAX || nfds > IPC_FD_MAX)
         return -EMSGSIZE;
+    enter(&state);
     pthread_mutex_lock(&p->lock);
     if (p->client) {
         memcpy(p->request.in, req, len);
@@ -189,7 +209,39 @@ ssize_t program_call(struct program *p, const void *req, size_t len, const int *
             wait_forget(p, w.id);
     }
     pthread_mutex_unlock(&p->lock);
-    return n != 0 ? n : wait_for(&w);
+    if (n == 0)
+        n = wait_for(p, &w);
+    leave(state);
+    return n;
+}
+
+/* ---- progress ---- */
+
+void program_poll(struct program *p)
+{
+    int state;
+    if (p->progress == SPEC_THREAD)
+        return;
+    enter(&state);
+    (void)worker_poll(&p->nic.worker[0]);
+    leave(state);
+}
+
+void program_posted(struct program *p)
+{
+    struct worker *w = &p->nic.worker[0];
+    int state;
+    enter(&state);
+    if (p->progress != SPEC_THREAD)
+        worker_posted(w);
+    else
+        worker_kick(w);
+    leave(state);
+}
+
+bool program_needs_polls(const struct program *p)
+{
+    return p->progress == SPEC_POLL;
 }
 
 /* ---- beginning ---- */
@@ -230,6 +282,10 @@ static int open_nic(struct program *p, char *why)
     }
     nic->clients.first = p->client;
     nic->clients.n = 1;
+    if (p->progress == SPEC_POLL) {
+        nic->worker[0].inline_only = true;
+        return 0;
+    }
     rc = start_worker(&nic->worker[0]);
     if (rc < 0)
         snprintf(why, IPC_ENGINE_WHY, "its thread: %s", strerror(-rc));
@@ -251,6 +307,7 @@ int program_open(const char *spec, struct program **out, char *why)
     pthread_mutex_init(&p->lock, NULL);
     pthread_mutex_init(&p->waiting, NULL);
     log_set_level(s.log);
+    p->progress = s.progress;
     p->nic.clients.answer = program_answer;
     p->nic.clients.captures_fd = p->nic.seals_fd = -1;
     p->nic.started_at = clock_now();
@@ -285,6 +342,8 @@ static void drain(struct program *p)
     uint64_t until = clock_now() + PROGRAM_DRAIN_NS;
     do {
         worker_call(&p->nic.worker[0], look_busy, &look);
+        if (look.busy && p->progress == SPEC_POLL)
+            program_poll(p);
         if (look.busy)
             nanosleep(&nap, NULL);
     } while (look.busy && clock_now() < until);
@@ -292,6 +351,8 @@ static void drain(struct program *p)
 
 void program_hang_up(struct program *p)
 {
+    int state;
+    enter(&state);
     pthread_mutex_lock(&p->lock);
     struct client *c = p->client;
     p->client = NULL;
@@ -310,13 +371,16 @@ void program_hang_up(struct program *p)
         wait_done(w, -ENODEV);
         w = next;
     }
+    leave(state);
 }
 
 void program_close(struct program *p)
 {
     struct nic *nic = &p->nic;
+    int state;
+    enter(&state);
     program_hang_up(p);
-    if (nic->nworker > 0 && nic->worker[0].started)
+    if (nic->nworker > 0 && (nic->worker[0].started || nic->worker[0].inline_only))
         drain(p);
     if (nic->nworker > 0)
         worker_stop(&nic->worker[0]);
@@ -328,4 +392,5 @@ void program_close(struct program *p)
     pthread_mutex_destroy(&p->lock);
     pthread_mutex_destroy(&p->waiting);
     free(p);
+    leave(state);
 }

@@ -3,12 +3,15 @@
  * A NIC inside a program, which is its only client: one device on a port of the program's own, one
  * worker, and requests that are calls. liburnic reaches it by struct ipc_engine (engine.c).
  *
- * Threads: one per port, "worker-0", that makes progress; it blocks all signals but those that an
- * instruction of its own causes. Requests run on the thread that makes them, one at a time.
+ * Threads: one per port, "worker-0", unless progress=poll; it blocks all signals but those that an
+ * instruction of its own causes. Unless progress=thread, threads of the program that post and poll
+ * run the worker's rounds (worker_poll), and that thread does when none polls. Requests run on the
+ * thread that makes them, one at a time.
  */
 #ifndef NIC_PROGRAM_H
 #define NIC_PROGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -18,6 +21,9 @@ struct program;
 int program_open(const char *spec, struct program **out, char *why);
 ssize_t program_call(struct program *p, const void *req, size_t len, const int *fds, unsigned nfds,
                      void *reply, size_t cap, int *out_fds, unsigned *nout);
+void program_poll(struct program *p);
+void program_posted(struct program *p);
+bool program_needs_polls(const struct program *p);
 void program_hang_up(struct program *p);
 void program_close(struct program *p);
 

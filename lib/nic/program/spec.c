@@ -19,11 +19,24 @@ static int set_log(struct spec *s, const char *value, char *err)
     return config_fail(err, "log-level=%s: want error, warn, info or debug", value);
 }
 
+static int set_progress(struct spec *s, const char *value, char *err)
+{
+    static const char *const names[] = {"auto", "thread", "poll"};
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(value, names[i]) == 0) {
+            s->progress = (enum spec_progress)i;
+            return 0;
+        }
+    }
+    return config_fail(err, "progress=%s: want auto, thread or poll", value);
+}
+
 static const struct {
     const char *key;
     int (*set)(struct spec *s, const char *value, char *err);
 } spec_keys[] = {
     {",log-level=", set_log},
+    {",progress=", set_progress},
 };
 
 /* Cut ",key=value" out of the text. False: it isn't there. */
@@ -46,6 +59,7 @@ int spec_parse(struct spec *s, const char *spec, char *err)
     if (n < 0 || (size_t)n >= sizeof(text))
         return config_fail(err, "port: longer than %u octets", SPEC_MAX);
     s->log = LOG_ERROR;
+    s->progress = SPEC_AUTO;
     config_device_init(s->conf);
     for (size_t i = 0; i < sizeof(spec_keys) / sizeof(spec_keys[0]); i++) {
         while (cut(text, spec_keys[i].key, value, sizeof(value))) {

@@ -11,9 +11,17 @@
 #include "log.h"
 #include "settings.h"
 
+/* Who runs the worker's rounds. */
+enum spec_progress {
+    SPEC_AUTO,   /* the threads that poll; the port's own thread when none does */
+    SPEC_THREAD, /* the port's own thread */
+    SPEC_POLL,   /* the threads that poll */
+};
+
 struct spec {
     struct config_device *conf; /* the caller's; filled in */
     enum log_level log;
+    enum spec_progress progress;
 };
 
 /* Read it. s->conf is set. 0, or -EINVAL and a sentence in err (CONFIG_ERR octets). */

@@ -209,6 +209,7 @@ static int req_cq_resize(struct request *r)
     cq->place = cq->next_place;
     cq->next_place = (struct slab_place){0};
     cq->next.entries = 0;
+    cq->shown = cq->view.index;
     out->cqe = cq->view.entries;
     return 0;
 }

@@ -41,8 +41,9 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
  *
  * spec      the port, as urnicd's --port has it, and behind it keys of --device:
  * "memif:/run/a.sock, role=server,addr=10.0.0.1/24", "udp:lo,addr=127.0.0.1,loopback=true",
- * "mem:LINK, addr=10.0.0.1/24" (the ports of one link are all in this process). And one of its own:
- *           log-level=error|warn|info|debug, for lines on standard error; default error
+ * "mem:LINK, addr=10.0.0.1/24" (the ports of one link are all in this process). And two of its own:
+ *           progress=auto|thread|poll, who makes progress (below), default auto;
+ *           log-level=error|warn|info|debug, for lines on standard error, default error
  * ctx       the context, for urnic_close, which tells the peers of connections that still exist
  * why, size where a sentence goes that says why not, always ended by 0; size 0 = it isn't wanted
  *
@@ -57,7 +58,13 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
  *
  * Threads: one for each port. All signals are blocked there but those that an instruction causes
  * (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS) and SIGABRT. It serves the peers whatever the
- * program's threads do. A program that is stopped (SIGSTOP, a debugger) stands still with its
+ * program's threads do. With progress=auto threads that post and poll do the engine's work in these
+ * calls, without waking another thread up. The library's thread looks every 250 us whether they go on,
+ * and goes on when they don't. With progress=thread it does all work. With progress=poll there is no
+ * such thread: the engine, timers and answers to peers included, stands still while no thread is in
+ * urnic_poll_cq or waits in another function. Any number of threads may post and poll; none waits for
+ * another. A signal handler may call urnic_poll_cq; where it has interrupted a call about the context
+ * that returns 0. A thread may be cancelled anywhere. A program that is stopped (SIGSTOP, a debugger) stands still with its
  * engine: peers may run into their time-outs. The library stays loaded until the process ends.
  * Don't leave a function of the library by longjmp or by an exception.
  *

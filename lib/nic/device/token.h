@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Who may run a worker's rounds: one word that says free, taken, or taken and wanted. The holder
+ * touches what the worker owns, and nobody else does.
+ *
+ * A thread that has left something for the worker (a doorbell, a job) and finds the token taken
+ * makes it wanted and goes on. The holder sees that when it releases, and does another round: it
+ * finds what was left. So nobody waits for the token, and nothing that was left lies there unseen.
+ *
+ * Threads: any; one at a time has it.
+ */
+#ifndef NIC_TOKEN_H
+#define NIC_TOKEN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum token_word { TOKEN_FREE, TOKEN_TAKEN, TOKEN_WANTED };
+
+/* All zero at first: free. */
+struct token {
+    _Atomic uint32_t word; /* enum token_word */
+};
+
+/* Take it if it is free. False: another thread has it. */
+static inline bool token_try(struct token *t)
+{
+    uint32_t is = TOKEN_FREE;
+    return atomic_compare_exchange_strong_explicit(&t->word, &is, TOKEN_TAKEN, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+/* Something was left for the worker. True: the caller has the token now, and does the round. False:
+ * the holder does another one. */
+static inline bool token_want(struct token *t)
+{
+    return atomic_exchange_explicit(&t->word, TOKEN_WANTED, memory_order_acq_rel) == TOKEN_FREE;
+}
+
+/* From the holder. True: it has the token no more. False: it has it still, as another thread has
+ * left something, and does a round. */
+static inline bool token_release(struct token *t)
+{
+    uint32_t is = TOKEN_TAKEN;
+    if (atomic_compare_exchange_strong_explicit(&t->word, &is, TOKEN_FREE, memory_order_release,
+                                                memory_order_relaxed))
+        return true;
+    atomic_exchange_explicit(&t->word, TOKEN_TAKEN, memory_order_acq_rel);
+    return false;
+}
+
+#endif
