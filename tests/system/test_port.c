@@ -365,6 +365,7 @@ START_TEST(test_errors)
         {"mem:a,addr=1.2.3", -EINVAL, "addr=1.2.3"},
         {"mem:a,addr=10.0.0.1/24,log-level=loud", -EINVAL, "log-level=loud"},
         {"mem:a,addr=10.0.0.1/24,progress=never", -EINVAL, "progress=never"},
+        {"mem:a,addr=10.0.0.1/24,workers=2", -EINVAL, "workers=2"},
         {"mem:a,addr=10.0.0.1/24,vlan=5000", -EINVAL, "vlan=5000"},
         {"udp:nosuchif", -ENODEV, "nosuchif"},
         {"memif:/nonexistent/dir/x.sock,role=server,addr=10.0.0.1/24", -ENOENT, "/nonexistent"},

@@ -71,6 +71,9 @@ int spec_parse(struct spec *s, const char *spec, char *err)
     int rc = config_device_parse(s->conf, text, err);
     if (rc < 0)
         return rc;
+    if (s->conf->workers > 1)
+        return config_fail(err, "workers=%u: want 1, or a daemon: a program's port has one worker",
+                           s->conf->workers);
     if (s->conf->name[0] == '\0')
         snprintf(s->conf->name, sizeof(s->conf->name), "urn0");
     return config_device_check(s->conf, err);
