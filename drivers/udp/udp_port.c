@@ -19,6 +19,7 @@
 #include "udp.h"
 #include "udp_group.h"
 #include "udp_icrc.h"
+#include "udp_queue.h"
 #include "udp_rx.h"
 #include "udp_socket.h"
 #include "udp_tx.h"
@@ -163,6 +164,10 @@ static void port_service(struct io_port *io, uint64_t now)
         rejoin(p);
     if (other || p->dev.changes != changes || p->dev.mtu + ETHER != io->caps.frame_max)
         take_interface(p);
+    if (p->queue > 0) {
+        udp_queue_follow(p);
+        return;
+    }
     bool changed = udp_watch_changed(&p->watch); /* reads all events */
     if (!changed && !other && now < p->retry_at)
         return;
@@ -289,6 +294,7 @@ static void port_close(struct io_port *io)
     struct udp_port *p = udp_port_of(io);
     for (unsigned i = 0; i < p->nsock; i++)
         udp_socket_close(p, &p->sock[i]);
+    udp_queue_close(p);
     udp_watch_close(&p->watch);
     if (p->epfd >= 0)
         close(p->epfd);
@@ -310,6 +316,7 @@ static const struct io_ops udp_ops = {
     .addrs = port_addrs,
     .source = port_source,
     .groups = udp_groups,
+    .queue = udp_queue_open,
     .news = port_news,
     .link = port_link,
     .stats = port_stats,
@@ -379,6 +386,32 @@ static void find_ids(struct udp_port *p)
                    "one by one, slower");
     if (!p->ids.train_ok)
         p->spec.trains = false;
+}
+
+int udp_port_again(const struct udp_port *first, struct udp_port **out)
+{
+    struct udp_port *p = calloc(1, sizeof(*p));
+    if (!p)
+        return -ENOMEM;
+    p->io = first->io;
+    p->spec = first->spec;
+    p->ids = first->ids;
+    p->frame_max = first->frame_max;
+    p->lo = first->lo;
+    p->watch.fd = p->epfd = -1;
+    p->retry_at = p->tx.retry_at = UINT64_MAX;
+    int rc = netdev_open(&p->dev, p->spec.iface);
+    if (rc == 0)
+        rc = allocate(p);
+    if (rc < 0) {
+        port_close(&p->io);
+        return rc;
+    }
+    p->ifindex = p->dev.ifindex;
+    take_interface(p);
+    p->io.caps.rx_fd = p->epfd;
+    *out = p;
+    return 0;
 }
 
 int io_udp_open(const char *args, const struct io_open_params *params, struct io_port **out,

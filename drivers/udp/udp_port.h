@@ -2,7 +2,8 @@
  *
  * The parts of an open udp port, and which file does what with them: udp_port.c opens it and
  * follows its interface, udp_socket.c has a socket for each address, udp_rx.c and udp_tx.c move
- * datagrams, udp_error.c reads what ICMP says, udp_group.c joins groups. One thread at a time.
+ * datagrams, udp_error.c reads what ICMP says, udp_group.c joins groups,
+ * udp_queue.c has queues for several workers. One thread at a time.
  */
 #ifndef URNIC_UDP_PORT_H
 #define URNIC_UDP_PORT_H
@@ -40,6 +41,7 @@ struct udp_socket {
     bool v4, group;
     int fd;             /* -1 = this place is free */
     uint32_t overflows; /* SO_RXQ_OVFL, as of the last datagram */
+    uint32_t serial;    /* of the address, on queues behind the first (udp_queue.c) */
 };
 
 union udp_sockaddr {
@@ -121,6 +123,9 @@ struct udp_port {
     struct udp_rx rx;
     struct udp_tx tx;
     struct io_stats stats;
+    struct udp_queues *queues; /* of all workers of the device; NULL = it has one */
+    unsigned queue;            /* which of them this is */
+    uint32_t queue_version;
     char why[96];        /* of the link */
     char tell[UDP_TELL]; /* a line for the log; "" = none */
     char told[UDP_TELL]; /* the last one of those that may repeat */
@@ -130,6 +135,10 @@ static inline struct udp_port *udp_port_of(struct io_port *io)
 {
     return (struct udp_port *)(void *)io;
 }
+
+/* Another port on the same interface, as the first one was opened, without sockets. 0 and *out, or
+ * -errno. */
+int udp_port_again(const struct udp_port *first, struct udp_port **out);
 
 /* Keep a line for the log; one that hasn't been fetched yet stays. */
 void udp_say(struct udp_port *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "udp_holder.h"
+#include "udp_queue.h"
 #include "wire.h"
 
 #ifndef UDP_GRO
@@ -142,6 +143,29 @@ static struct udp_socket *place(struct udp_port *p)
     return p->nsock < UDP_SOCKETS ? &p->sock[p->nsock++] : NULL;
 }
 
+/* A socket with all its options, not bound yet. -errno: there is none. */
+static int make(struct udp_port *p, const struct udp_socket *s)
+{
+    int fd = socket(s->v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (s->v4)
+        options_v4(p, fd);
+    else
+        options_v6(p, fd);
+    on(fd, SOL_SOCKET, SO_RXQ_OVFL);
+    if (p->spec.trains)
+        on(fd, IPPROTO_UDP, UDP_GRO);
+    buffers(fd);
+    return fd;
+}
+
+static int listen_to(struct udp_port *p, struct udp_socket *s)
+{
+    struct epoll_event ev = {.events = EPOLLIN, .data.u32 = (uint32_t)(s - p->sock)};
+    return epoll_ctl(p->epfd, EPOLL_CTL_ADD, s->fd, &ev) < 0 ? -errno : 0;
+}
+
 int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, char *why,
                     size_t size)
 {
@@ -151,21 +175,15 @@ int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, 
     *s = (struct udp_socket){.addr = *addr, .v4 = is_v4(addr), .group = group, .fd = -1};
     if (group || udp_addr_is_link_local(addr))
         s->scope = (uint32_t)p->ifindex;
-    s->fd = socket(s->v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (s->fd < 0)
-        return -errno;
-    if (s->v4)
-        options_v4(p, s->fd);
-    else
-        options_v6(p, s->fd);
-    on(s->fd, SOL_SOCKET, SO_RXQ_OVFL);
-    if (p->spec.trains)
-        on(s->fd, IPPROTO_UDP, UDP_GRO);
-    buffers(s->fd);
-    struct epoll_event ev = {.events = EPOLLIN, .data.u32 = (uint32_t)(s - p->sock)};
+    int fd = make(p, s);
+    if (fd < 0)
+        return fd;
+    s->fd = fd;
     int rc = bind_it(p, s);
-    if (rc == 0 && epoll_ctl(p->epfd, EPOLL_CTL_ADD, s->fd, &ev) < 0)
-        rc = -errno;
+    if (rc == 0)
+        rc = listen_to(p, s);
+    if (rc == 0 && !group)
+        rc = udp_queue_split(p, s);
     if (rc < 0)
         udp_socket_close(p, s);
     if (rc == -EADDRINUSE && why)
@@ -173,9 +191,38 @@ int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, 
     return rc;
 }
 
+int udp_socket_twin(struct udp_port *p, const struct udp_socket *s, int *fd)
+{
+    union udp_sockaddr sa;
+    socklen_t len = udp_sockaddr_set(&sa, &s->addr, s->scope);
+    int twin = make(p, s);
+    if (twin < 0)
+        return twin;
+    on(twin, SOL_SOCKET, SO_REUSEPORT);
+    if (bind(twin, &sa.sa, len) < 0) {
+        int rc = -errno;
+        close(twin);
+        return rc;
+    }
+    *fd = twin;
+    return 0;
+}
+
+int udp_socket_adopt(struct udp_port *p, const struct udp_socket *from)
+{
+    struct udp_socket *s = place(p);
+    if (!s)
+        return -ENOSPC;
+    *s = *from;
+    int rc = listen_to(p, s);
+    if (rc < 0)
+        s->fd = -1;
+    return rc;
+}
+
 void udp_socket_close(struct udp_port *p, struct udp_socket *s)
 {
-    (void)p;
+    udp_queue_drop(p, s);
     if (s->fd >= 0)
         close(s->fd); /* which takes it out of the epoll set */
     s->fd = -1;

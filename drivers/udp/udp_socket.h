@@ -12,6 +12,11 @@
  */
 int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, char *why,
                     size_t size);
+/* A second socket of the address of `s`, which shares it already (SO_REUSEPORT); it receives
+ * nothing for this port. 0 and *fd, or -errno. */
+int udp_socket_twin(struct udp_port *p, const struct udp_socket *s, int *fd);
+/* Receive from this socket, too, which is the port's then. 0; -ENOSPC or what the kernel said. */
+int udp_socket_adopt(struct udp_port *p, const struct udp_socket *s);
 /* Close it. What has been received from it stays. */
 void udp_socket_close(struct udp_port *p, struct udp_socket *s);
 /* The socket of an address, or (group) of a group; NULL = none. */

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """udp: ports: daemons of an ordinary user, without any capability, on the addresses of their hosts.
 
-    test_udp.py URNICD URNIC          (as root, which makes the hosts; else skipped)
+    test_udp.py URNICD URNIC [WORKERS]          (as root, which makes the hosts; else skipped)
+
+With WORKERS each device has so many, and frames must come to the right one of them.
 
 The hosts are two network namespaces without names, which end with the processes in them.
 """
@@ -22,6 +24,7 @@ import time
 import zlib
 
 URNICD, URNIC = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+WORKERS = sys.argv[3] if len(sys.argv) > 3 else None
 DIR = tempfile.mkdtemp(prefix="urnic-udp-")
 LIBC = ctypes.CDLL(None, use_errno=True)  # os.setns is newer than Debian's Python
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all",
@@ -75,6 +78,9 @@ def urnic(n, name, *args, **kwargs):
 def daemon(n, name, *flags):
     """An ordinary user's daemon, or what it says when it does not start."""
     log = f"{DIR}/{name}.log"
+    if WORKERS and flags[0] in ("--port", "--device"):
+        key = "port=" if flags[0] == "--port" else ""
+        flags = ("--device", f"{key}{flags[1]},workers={WORKERS}", *flags[2:])
     before = log_of(name).count("serving at") if os.path.exists(log) else 0
     p = start(n, *NOBODY, URNICD, "--foreground", "--socket", f"{DIR}/{name}.sock", *flags, log=log)
     soon(lambda: p.poll() is not None or log_of(name).count("serving at") > before)
@@ -207,6 +213,37 @@ def test_no_privilege():
     c = counters("b", "b")
     check(c.get("rx_icrc_err", 0) == 0 and c.get("rx_packets", 0) > 1000, "ICRC-08: no packet had a wrong iCRC")
     return a, b
+
+
+def steered(segmentation, gro):
+    """Clients on all workers, some with several queue pairs: the share of packets that the kernel brought to the
+    right one, at either end."""
+    call("a", "ethtool", "-K", "v0", "tx-udp-segmentation", segmentation)
+    call("b", "ethtool", "-K", "v0", "gro", gro)
+    before = {n: counters(n, n) for n in hosts}
+    clients = [start("a", *NOBODY, "env", f"URNIC_SOCKET={DIR}/a.sock", URNIC, "perf", f"10.30.0.2:{7490 + i}", "-o", op,
+                     "-Q", str(1 + i % 2), "-n", "1500", log=f"{DIR}/client{i}.log")
+               for i, op in enumerate(("write", "read", "send", "write", "write"))]
+    check([c.wait(60) for c in clients] == [0] * len(clients), "clients on all workers are served")
+    for n in hosts:
+        after = counters(n, n)
+        right, moved, lost = (after.get(k, 0) - before[n].get(k, 0)
+                              for k in ("steer_right", "steer_moved", "steer_lost"))
+        share = right / max(right + moved, 1)
+        check(right > 1000 and share >= 0.99 and lost == 0,
+              f"segmentation {segmentation}, gro {gro}: at {n} {100 * share:.2f} % of {right + moved} packets came to "
+              f"the right worker ({lost} lost on the way to another)")
+
+
+def test_steering():
+    servers = [serves("b", "b", str(7490 + i)) for i in range(5)]  # a context on each worker, and one more
+    steered("on", "on")
+    steered("off", "on")
+    steered("on", "off")
+    for n in hosts:
+        call(n, "ethtool", "-K", "v0", "tx-udp-segmentation", "on", "gro", "on")
+    for s in servers:
+        end(s)
 
 
 def test_captures(segmentation):
@@ -436,6 +473,8 @@ def main():
         return 77
     os.chmod(DIR, 0o777)
     daemons["a"], daemons["b"] = test_no_privilege()
+    if WORKERS:
+        test_steering()
     test_captures("off")
     test_captures("on")
     test_taken_port()

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See udp_queue.h.
+ */
+#include "udp_queue.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "udp_socket.h"
+#include "wire.h"
+
+#ifndef SO_ATTACH_REUSEPORT_CBPF
+#define SO_ATTACH_REUSEPORT_CBPF 51
+#endif
+
+#define QPN_AT       4 /* of a BTH, with a reserved octet before it */
+#define QPN_PROGRAMS 1 /* bits before those of the worker */
+
+/* The sockets of one address; one that its queue has taken, or that was never there, is -1. */
+struct spot {
+    bool used;
+    struct io_addr addr;
+    uint32_t scope;
+    bool v4;
+    uint32_t serial; /* an address that goes and comes back is another one */
+    int fd[UDP_QUEUES];
+};
+
+struct udp_queues {
+    unsigned n, bits;
+    pthread_mutex_t lock; /* of what follows */
+    struct spot spot[UDP_ADDRS];
+    uint32_t serial;
+    _Atomic uint32_t version; /* of all of it */
+};
+
+/* The queue by the number's bits; 0 for what has none: QP1, groups, programs' engines. The program
+ * sees the datagram from the BTH on. */
+static int steer(const struct udp_queues *q, int fd)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, QPN_AT),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, WIRE_QPN_MASK),
+        BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 24 - QPN_PROGRAMS - q->bits),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, q->n, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_A, 0),
+    };
+    const struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program)) < 0
+               ? -errno
+               : 0;
+}
+
+static void spot_close(struct spot *s)
+{
+    for (unsigned k = 0; k < UDP_QUEUES; k++) {
+        if (s->fd[k] >= 0)
+            close(s->fd[k]);
+        s->fd[k] = -1;
+    }
+    s->used = false;
+}
+
+static void changed(struct udp_queues *q)
+{
+    atomic_fetch_add_explicit(&q->version, 1, memory_order_release);
+}
+
+static struct spot *spot_free(struct udp_queues *q)
+{
+    for (unsigned i = 0; i < UDP_ADDRS; i++) {
+        if (!q->spot[i].used)
+            return &q->spot[i];
+    }
+    return NULL;
+}
+
+static int split_locked(struct udp_port *p, const struct udp_socket *s)
+{
+    struct udp_queues *q = p->queues;
+    struct spot *spot = spot_free(q);
+    const int one = 1;
+    int rc = 0;
+    if (!spot)
+        return -ENOSPC;
+    *spot = (struct spot){.addr = s->addr, .scope = s->scope, .v4 = s->v4, .serial = ++q->serial};
+    for (unsigned k = 0; k < UDP_QUEUES; k++)
+        spot->fd[k] = -1;
+    /* Only now: with it from the start, our socket could stand beside another program's. */
+    if (setsockopt(s->fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) < 0)
+        rc = -errno;
+    for (unsigned k = 1; k < q->n && rc == 0; k++)
+        rc = udp_socket_twin(p, s, &spot->fd[k]);
+    if (rc == 0)
+        rc = steer(q, s->fd);
+    if (rc < 0)
+        spot_close(spot);
+    spot->used = rc == 0;
+    return rc;
+}
+
+int udp_queue_split(struct udp_port *p, const struct udp_socket *s)
+{
+    if (!p->queues)
+        return 0;
+    pthread_mutex_lock(&p->queues->lock);
+    int rc = split_locked(p, s);
+    pthread_mutex_unlock(&p->queues->lock);
+    changed(p->queues);
+    return rc;
+}
+
+void udp_queue_drop(struct udp_port *p, const struct udp_socket *s)
+{
+    struct udp_queues *q = p->queues;
+    if (!q || p->queue > 0 || s->group)
+        return;
+    pthread_mutex_lock(&q->lock);
+    for (unsigned i = 0; i < UDP_ADDRS; i++) {
+        struct spot *spot = &q->spot[i];
+        if (spot->used && memcmp(spot->addr.b, s->addr.b, sizeof(s->addr.b)) == 0)
+            spot_close(spot);
+    }
+    pthread_mutex_unlock(&q->lock);
+    changed(q);
+}
+
+/* ---- the other queues ---- */
+
+static bool is_there(const struct udp_queues *q, const struct udp_socket *s)
+{
+    for (unsigned i = 0; i < UDP_ADDRS; i++) {
+        if (q->spot[i].used && q->spot[i].serial == s->serial)
+            return true;
+    }
+    return false;
+}
+
+static void take(struct udp_port *p, struct spot *spot)
+{
+    const struct udp_socket s = {.addr = spot->addr,
+                                 .scope = spot->scope,
+                                 .v4 = spot->v4,
+                                 .fd = spot->fd[p->queue],
+                                 .serial = spot->serial};
+    if (s.fd >= 0 && udp_socket_adopt(p, &s) == 0)
+        spot->fd[p->queue] = -1;
+}
+
+void udp_queue_follow(struct udp_port *p)
+{
+    struct udp_queues *q = p->queues;
+    uint32_t version = atomic_load_explicit(&q->version, memory_order_acquire);
+    if (version == p->queue_version)
+        return;
+    p->queue_version = version;
+    pthread_mutex_lock(&q->lock);
+    for (unsigned i = 0; i < p->nsock; i++) {
+        if (p->sock[i].fd >= 0 && !is_there(q, &p->sock[i]))
+            udp_socket_close(p, &p->sock[i]);
+    }
+    for (unsigned i = 0; i < UDP_ADDRS; i++) {
+        if (q->spot[i].used)
+            take(p, &q->spot[i]);
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- opening ---- */
+
+static int begin(struct udp_port *p, unsigned n)
+{
+    struct udp_queues *q = calloc(1, sizeof(*q));
+    int rc = 0;
+    if (!q)
+        return -ENOMEM;
+    q->n = n;
+    while (1u << q->bits < n)
+        q->bits++;
+    pthread_mutex_init(&q->lock, NULL);
+    p->queues = q;
+    for (unsigned i = 0; i < p->nsock && rc == 0; i++) {
+        if (p->sock[i].fd >= 0 && !p->sock[i].group)
+            rc = udp_queue_split(p, &p->sock[i]);
+    }
+    return rc;
+}
+
+int udp_queue_open(struct io_port *io, unsigned k, unsigned n, struct io_port **out)
+{
+    struct udp_port *first = udp_port_of(io), *p;
+    int rc = n > UDP_QUEUES ? -EINVAL : first->queues ? 0 : begin(first, n);
+    if (rc == 0)
+        rc = udp_port_again(first, &p);
+    if (rc < 0)
+        return rc;
+    p->queues = first->queues;
+    p->queue = k;
+    udp_queue_follow(p);
+    *out = &p->io;
+    return 0;
+}
+
+void udp_queue_close(struct udp_port *p)
+{
+    struct udp_queues *q = p->queues;
+    if (!q || p->queue > 0)
+        return;
+    for (unsigned i = 0; i < UDP_ADDRS; i++) {
+        if (q->spot[i].used)
+            spot_close(&q->spot[i]);
+    }
+    free(q);
+}
