@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Frames between the workers of one device: which of them a frame is for, whatever a stranger wrote
+ * into it; and the list that says where a service's listener is. Workers without threads.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "cmgr.h"
+#include "config.h"
+#include "contexts.h"
+#include "device.h"
+#include "memory.h"
+#include "services.h"
+#include "steer.h"
+#include "team.h"
+#include "unit.h"
+#include "worker.h"
+
+#define MEMBERS 4u
+#define BTH_V4  42u /* octets before the BTH */
+#define LEN     (BTH_V4 + 12 + 64 + 4)
+
+static struct worker worker[MEMBERS];
+static struct config_device conf;
+static struct device *dev;
+
+static void setup(void)
+{
+    char err[CONFIG_ERR];
+    ck_assert_int_eq(memory_init(), 0);
+    config_device_init(&conf);
+    ck_assert_int_eq(
+        config_device_parse(&conf, "name=urn0,port=mem:steer,addr=10.0.0.1/24,workers=4", err), 0);
+    for (unsigned k = 0; k < MEMBERS; k++)
+        ck_assert_int_eq(worker_init(&worker[k], k, -1, IDLE_AUTO, &context_ops), 0);
+    ck_assert_int_eq(device_open(&dev, &conf, 0, &worker[0], 1, err), 0);
+    for (unsigned k = 1; k < MEMBERS; k++)
+        ck_assert_int_eq(device_open_member(dev, &worker[k], err), 0);
+    for (unsigned k = 0; k < MEMBERS; k++)
+        ck_assert_ptr_nonnull(cmgr_create(dev->team->member[k]));
+}
+
+static void teardown(void)
+{
+    device_close(dev);
+    for (unsigned k = 0; k < MEMBERS; k++)
+        worker_fini(&worker[k]);
+}
+
+/* A RoCEv2 frame over IPv4 for this queue pair. */
+static void frame_for(uint8_t f[LEN], uint32_t qpn)
+{
+    memset(f, 0, LEN);
+    f[12] = 0x08;
+    f[14] = 0x45;
+    f[23] = 17;
+    f[33] = 1;
+    f[36] = 4791 >> 8;
+    f[37] = 4791 & 0xFF;
+    f[BTH_V4 + 5] = (uint8_t)(qpn >> 16);
+    f[BTH_V4 + 6] = (uint8_t)(qpn >> 8);
+    f[BTH_V4 + 7] = (uint8_t)qpn;
+}
+
+/* How many frames wait at this member, from all others; they are taken. */
+static unsigned waits_at(unsigned k)
+{
+    struct io_frame f[64];
+    struct device *m = dev->team->member[k];
+    unsigned n = steer_peek(m, f, 64);
+    steer_release(m);
+    return n;
+}
+
+static bool away(const uint8_t *f, uint32_t len)
+{
+    uint8_t *exact = malloc(len ? len : 1); /* a look behind its end is seen */
+    memcpy(exact, f, len);
+    const struct io_frame frame = {.data = exact, .len = len};
+    bool gone = steer_away(dev, &frame);
+    free(exact);
+    return gone;
+}
+
+START_TEST(by_the_first_bits)
+{
+    uint8_t f[LEN];
+    for (unsigned k = 0; k < MEMBERS; k++) {
+        frame_for(f, k << 21 | 0x12345);
+        ck_assert_int_eq(away(f, LEN), k != 0);
+        for (unsigned i = 1; i < MEMBERS; i++)
+            ck_assert_uint_eq(waits_at(i), i == k);
+    }
+    ck_assert_uint_eq(dev->stats.steer_right, 1);
+    ck_assert_uint_eq(dev->stats.steer_moved, 3);
+    frame_for(f, 0x812345); /* of a program's engine: no member's */
+    ck_assert(!away(f, LEN));
+    frame_for(f, 3u << 21 | 5);
+    f[20] = 0x20; /* a fragment: this member's engine judges it */
+    ck_assert(!away(f, LEN));
+    frame_for(f, 3u << 21 | 5);
+    f[37] ^= 1; /* another UDP port */
+    ck_assert(!away(f, LEN));
+    frame_for(f, 3u << 21 | 5);
+    f[0] = 1; /* to a group of which no member is */
+    ck_assert(!away(f, LEN));
+    ck_assert_uint_eq(waits_at(3), 0);
+}
+END_TEST
+
+/* A ring that is full loses frames, and that is counted. */
+START_TEST(full_rings)
+{
+    uint8_t f[LEN];
+    frame_for(f, 1u << 21 | 7);
+    for (unsigned i = 0; i < 600; i++)
+        ck_assert(away(f, LEN));
+    ck_assert_uint_eq(dev->stats.steer_lost, 600 - 512);
+}
+END_TEST
+
+/* What strangers send: each length of a good frame, and noise of which much looks like RoCE, with
+ * MADs for QP1 among it. Nothing outside the frame is read, nothing waits at a member of no number.
+ */
+START_TEST(any_octets)
+{
+    uint8_t f[400];
+    unsigned moved = 0;
+    for (uint32_t len = 0; len <= LEN; len++) {
+        frame_for(f, 2u << 21 | 9);
+        moved += away(f, len);
+    }
+    ck_assert_uint_eq(moved, LEN - (BTH_V4 + 12 + 4) + 1);
+    srand(1);
+    for (unsigned i = 0; i < 100000; i++) {
+        uint32_t len = (uint32_t)rand() % sizeof(f);
+        for (uint32_t k = 0; k < sizeof(f); k++)
+            f[k] = (uint8_t)rand();
+        f[0] &= i % 8 ? 0xFE : 0xFF;
+        f[12] = i % 3 == 0 ? 0x08 : i % 3 == 1 ? 0x86 : 0x81;
+        f[13] = i % 3 == 1 ? 0xDD : 0x00;
+        if (i % 3 == 2) {
+            f[16] = 0x08;
+            f[17] = 0x00;
+        }
+        const uint32_t ip = i % 3 == 2 ? 18 : 14, bth = ip + (i % 3 == 1 ? 48 : 28);
+        f[ip] = 0x45;
+        f[ip + (i % 3 == 1 ? 6 : 9)] = 17;
+        f[ip + 6] = i % 3 == 1 ? 17 : 0;
+        f[ip + 7] = 0;
+        f[bth - 6] = 4791 >> 8;
+        f[bth - 5] = 4791 & 0xFF;
+        if (i % 2) {
+            memcpy(&f[bth + 5], "\0\0\1", 3);
+            memcpy(&f[bth + 20], "\1\7\2\3", 4); /* a MAD of the connection manager */
+            f[bth + 36] = 0;
+            f[bth + 37] = 0x10 + (uint8_t)i % 11;
+        }
+        away(f, len);
+        for (unsigned k = 1; i % 64 == 0 && k < MEMBERS; k++)
+            waits_at(k);
+    }
+    ck_assert_uint_gt(dev->stats.steer_moved, 1000);
+    ck_assert_uint_gt(dev->stats.steer_right, 1000);
+}
+END_TEST
+
+/* A request to connect goes where the listener is, also when that has just gone. */
+START_TEST(services)
+{
+    struct services *s = services_new();
+    struct wire_addr here = {0}, there = {0}, six = {0};
+    wire_addr_parse("10.0.0.1", &here);
+    wire_addr_parse("10.0.0.2", &there);
+    wire_addr_parse("fd00::1", &six);
+    const struct service any = {.id = 7, .any = true, .member = 1},
+                         v4 = {.id = 7, .any = true, .family = 4, .member = 2},
+                         v6 = {.id = 7, .any = true, .family = 6, .member = 3},
+                         exact = {.id = 7, .addr = here, .member = 3};
+    int a, b, c;
+    ck_assert_int_eq(services_find(s, 7, &here), -1);
+    ck_assert_int_eq(services_add(s, &any, &a), 0);
+    ck_assert_int_eq(services_add(s, &v4, &b), -EADDRINUSE);
+    ck_assert_int_eq(services_add(s, &exact, &b), -EADDRINUSE);
+    ck_assert_int_eq(services_find(s, 7, &six), 1);
+    ck_assert_int_eq(services_find(s, 8, &six), -1);
+    services_del(s, &a);
+    ck_assert(!services_has(s, 7));
+    ck_assert_int_eq(services_find(s, 7, &here), 1); /* a repetition */
+    ck_assert_int_eq(services_add(s, &v4, &a), 0);
+    ck_assert_int_eq(services_add(s, &v6, &b), 0);
+    ck_assert_int_eq(services_find(s, 7, &there), 2);
+    ck_assert_int_eq(services_find(s, 7, &six), 3);
+    services_del(s, &a);
+    ck_assert_int_eq(services_add(s, &exact, &c), 0);
+    ck_assert_int_eq(services_find(s, 7, &here), 3);
+    ck_assert_int_eq(services_find(s, 7, &there), -1);
+    ck_assert(services_has(s, 7));
+    services_free(s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("steer");
+    TCase *c = tcase_create("steer");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_set_timeout(c, 60);
+    tcase_add_test(c, by_the_first_bits);
+    tcase_add_test(c, full_rings);
+    tcase_add_test(c, any_octets);
+    tcase_add_test(c, services);
+    suite_add_tcase(s, c);
+    return unit_run(s);
+}
