@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * ring_floor: the floor under the time of a full frame from one daemon to another over shared
- * memory. Two threads and a ring of frames, as many as memif's: the sender copies a payload in and
- * computes its CRC, the receiver computes the CRC and copies the payload out. No protocol at all.
+ * memory. Two threads and a ring of frames, as many as memif's: the sender copies a payload in with
+ * its CRC (lib/crc, as daemons do), the receiver computes the CRC and copies the payload out. No
+ * protocol at all.
  *
  * usage: ring_floor [CPU-A CPU-B [MIB]]
  *
@@ -10,7 +11,6 @@
  *
  * Prints two JSON objects, in bit/s of payload: ring_copy_crc, and ring_copy without the CRCs.
  */
-#include <isa-l/crc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 
 #include "bench.h"
+#include "crc.h"
 
 #define SLOTS     1024u
 #define SLOT      4352u
@@ -65,12 +66,12 @@ static void *sender(void *arg)
         if (SLOTS - (i - atomic_load_explicit(&consumed, memory_order_acquire)) < BURST)
             continue;
         for (unsigned k = 0; k < BURST; k++, i++) {
-            memcpy(slot(i) + HEADER, piece(s, i), PAYLOAD);
-            if (with_crc && k > 0) /* of the frame before, whose stores have landed */
-                s->crc ^= crc32_gzip_refl(0, slot(i - 1), HEADER + PAYLOAD);
+            if (with_crc)
+                s->crc ^= crc_copy(crc_update(0, slot(i), HEADER), slot(i) + HEADER, piece(s, i),
+                                   PAYLOAD);
+            else
+                memcpy(slot(i) + HEADER, piece(s, i), PAYLOAD);
         }
-        if (with_crc)
-            s->crc ^= crc32_gzip_refl(0, slot(i - 1), HEADER + PAYLOAD);
         atomic_store_explicit(&produced, i, memory_order_release);
     }
     return NULL;
@@ -87,7 +88,7 @@ static void *receiver(void *arg)
             until = i + BURST;
         for (; i < until; i++) {
             if (with_crc)
-                s->crc ^= crc32_gzip_refl(0, slot(i), HEADER + PAYLOAD);
+                s->crc ^= crc_update(0, slot(i), HEADER + PAYLOAD);
             memcpy(piece(s, i), slot(i) + HEADER, PAYLOAD);
         }
         atomic_store_explicit(&consumed, i, memory_order_release);
