@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * port_pair: WRITEs between two programs that have a port each, joined by a memif, without a
+ * daemon. The memory is malloc's; both programs poll.
+ *
+ * usage: port_pair lat|bw CPU CPU SECONDS
+ *
+ * lat: half a round trip of 8 octets, ns, the median. bw: goodput of 64 KiB in a working set of 1
+ * MiB, bit/s.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <urnic/urnic.h>
+
+#include "bench.h"
+
+#define PORT    7474
+#define SAMPLES 65536u
+#define WARM    2000u
+#define BIG     65536u
+#define SET     (1u << 20)
+#define DEPTH   16u
+
+struct where {
+    uint64_t addr;
+    uint32_t rkey;
+};
+
+static struct end {
+    struct urnic_context *ctx;
+    struct urnic_pd *pd;
+    struct urnic_cq *cq;
+    struct urnic_mr *mr;
+    struct urnic_conn *conn;
+    struct where there;
+    uint8_t *mem;
+    unsigned under_way;
+} e;
+
+static void check(int err, const char *what)
+{
+    if (err < 0) {
+        fprintf(stderr, "port_pair: %s: %s\n", what, strerror(-err));
+        exit(1);
+    }
+}
+
+static void open_end(const char *spec, const char *server)
+{
+    char why[256];
+    struct where here;
+    struct urnic_listener *listener;
+    int err = urnic_open_port(spec, &e.ctx, why, sizeof(why));
+    if (err < 0)
+        fprintf(stderr, "port_pair: %s: %s\n", spec, why);
+    check(err, "port");
+    e.mem = calloc(1, SET);
+    check(urnic_alloc_pd(e.ctx, &e.pd), "protection domain");
+    check(urnic_create_cq(e.ctx, 64, NULL, NULL, &e.cq), "completion queue");
+    check(
+        urnic_reg_mr(e.pd, e.mem, SET, URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE, &e.mr),
+        "region");
+    here = (struct where){(uintptr_t)e.mem, e.mr->rkey};
+    struct urnic_conn_attr attr = {
+        .pd = e.pd,
+        .qp = {.send_cq = e.cq,
+               .recv_cq = e.cq,
+               .qp_type = URNIC_QPT_RC,
+               .cap = {.max_send_wr = 64,
+                       .max_recv_wr = 1,
+                       .max_send_sge = 1,
+                       .max_recv_sge = 1,
+                       .max_inline_data = 8}},
+        .param = {.private_data = &here, .private_data_len = sizeof(here)},
+        .timeout_ms = 20000,
+    };
+    if (server) {
+        while ((err = urnic_connect_addr(e.ctx, server, PORT, &attr, NULL, NULL, &e.conn)) ==
+                   -ECONNREFUSED ||
+               err == -EHOSTUNREACH)
+            usleep(10000);
+        check(err, "connect");
+    } else {
+        check(urnic_listen_addr(e.ctx, NULL, PORT, 1, &listener), "listen");
+        check(urnic_accept_conn(listener, &attr, NULL, NULL, &e.conn), "accept");
+    }
+    memcpy(&e.there, e.conn->private_data, sizeof(e.there));
+}
+
+static void look(void)
+{
+    struct urnic_wc wc[DEPTH];
+    int n = urnic_poll_cq(e.cq, DEPTH, wc);
+    check(n, "poll");
+    for (int i = 0; i < n; i++) {
+        if (wc[i].status != URNIC_WC_SUCCESS) {
+            fprintf(stderr, "port_pair: %s\n", urnic_wc_status_str(wc[i].status));
+            exit(1);
+        }
+        e.under_way--;
+    }
+}
+
+static void write_to(size_t off, size_t to, uint32_t len, unsigned flags)
+{
+    struct urnic_sge sge = {.addr = (uintptr_t)e.mem + off, .length = len, .lkey = e.mr->lkey};
+    struct urnic_send_wr wr = {.sg_list = &sge,
+                               .num_sge = 1,
+                               .opcode = URNIC_WR_RDMA_WRITE,
+                               .send_flags = URNIC_SEND_SIGNALED | flags};
+    wr.rdma = (struct urnic_wr_rdma){.remote_addr = e.there.addr + to, .rkey = e.there.rkey};
+    check(urnic_post_send(e.conn->qp, &wr, NULL), "post");
+    e.under_way++;
+}
+
+/* Octets 0..7 are what has come, 8..15 what is sent. */
+static void send_word(uint64_t n)
+{
+    memcpy(e.mem + 8, &n, 8);
+    write_to(8, 0, 8, URNIC_SEND_INLINE);
+}
+
+static void await_word(uint64_t n)
+{
+    while (__atomic_load_n((const uint64_t *)(const void *)e.mem, __ATOMIC_ACQUIRE) != n)
+        look();
+}
+
+/* Answers until it is killed. */
+static void serve(bool answers)
+{
+    for (uint64_t n = 1;; n++) {
+        if (!answers) {
+            look();
+            continue;
+        }
+        await_word(n);
+        send_word(n);
+    }
+}
+
+static double latency(uint64_t until)
+{
+    static double took[SAMPLES];
+    unsigned n = 0;
+    for (uint64_t round = 1; n < SAMPLES && (n < 100 || clock_ns() < until); round++) {
+        uint64_t before = clock_ns();
+        send_word(round);
+        await_word(round);
+        if (round > WARM)
+            took[n++] = (double)(clock_ns() - before);
+    }
+    qsort(took, n, sizeof(took[0]), by_size);
+    return took[n / 2] / 2;
+}
+
+static double bandwidth(uint64_t until)
+{
+    uint64_t begin = clock_ns(), octets = 0;
+    for (size_t off = 0; clock_ns() < until; off = (off + BIG) % SET) {
+        while (e.under_way == DEPTH)
+            look();
+        write_to(off, off, BIG, 0);
+        octets += BIG;
+    }
+    while (e.under_way > 0)
+        look();
+    return (double)octets * 8e9 / (double)(clock_ns() - begin);
+}
+
+int main(int argc, char **argv)
+{
+    char spec[128];
+    if (argc != 5 || (strcmp(argv[1], "lat") != 0 && strcmp(argv[1], "bw") != 0)) {
+        fprintf(stderr, "usage: port_pair lat|bw CPU CPU SECONDS\n");
+        return 2;
+    }
+    bool lat = strcmp(argv[1], "lat") == 0;
+    int parent = getpid();
+    pid_t server = fork();
+    pin(atoi(argv[server == 0 ? 2 : 3]));
+    snprintf(spec, sizeof(spec), "memif:@port_pair-%d,role=%s,addr=10.0.0.%d/24", parent,
+             server == 0 ? "server" : "client", server == 0 ? 1 : 2);
+    if (server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        open_end(spec, NULL);
+        serve(lat);
+    }
+    alarm(120);
+    open_end(spec, "10.0.0.1");
+    uint64_t until = clock_ns() + (uint64_t)(atof(argv[4]) * 1e9);
+    double value = lat ? latency(until) : bandwidth(until);
+    printf("{\"name\": \"write_%s_port_app\", \"value\": %.1f}\n", argv[1], value);
+    kill(server, SIGKILL);
+    return 0;
+}
