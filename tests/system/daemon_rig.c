@@ -36,11 +36,14 @@ static void rig_nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
-/* RIG_WORKERS=N: each device has so many workers, and ends are opened on all of them in turn. */
+/* RIG_WORKERS=N: each device has so many workers, and ends are opened on all of them in turn; not
+ * if the test says itself how many the daemon has. */
+static bool rig_told;
+
 static unsigned rig_workers(void)
 {
     const char *n = getenv("RIG_WORKERS");
-    return n ? (unsigned)atoi(n) : 1;
+    return n && !rig_told ? (unsigned)atoi(n) : 1;
 }
 
 static const char *rig_arg(const char *arg, bool device)
@@ -85,6 +88,7 @@ static bool rig_listens(const struct rig *r)
 void rig_start(struct rig *r, const char *const *args)
 {
     uint64_t until = rig_now_ms() + RIG_START;
+    rig_told = strcmp(args[0], "--workers") == 0;
     snprintf(r->dir, sizeof(r->dir), "/tmp/urnic-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(r->dir));
     snprintf(r->socket, sizeof(r->socket), "%s/sock", r->dir);
