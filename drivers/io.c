@@ -23,6 +23,8 @@
 #include "io_arg.h"
 #include "mem_link.h"
 #include "pcap_port.h"
+#include "tap.h"
+#include "tap_spec.h"
 #include "udp.h"
 #ifdef URNIC_HAVE_MEMIF
 #include "memif.h"
@@ -193,10 +195,14 @@ static const struct driver *find_driver(const char *spec, const char **args, int
 
 int io_check(const char *spec, char *err, size_t err_size)
 {
+    char rest[IO_SPEC_MAX], tap[IF_NAMESIZE];
     const char *args;
     int rc;
     const struct driver *d = find_driver(spec, &args, &rc, err, err_size);
-    return d ? d->check(args, err, err_size) : rc;
+    if (!d)
+        return rc;
+    rc = tap_spec_split(spec, rest, tap, err, err_size);
+    return rc < 0 ? rc : d->check(rest + (args - spec), err, err_size);
 }
 
 int io_absolute(char spec[IO_SPEC_MAX], const char *dir)
@@ -214,15 +220,32 @@ int io_absolute(char spec[IO_SPEC_MAX], const char *dir)
     return 0;
 }
 
+/* Beside the port that is open: with the kernel's interface, if there is to be one. */
+static int open_tap(const char *name, const struct io_open_params *params, struct io_port **port,
+                    char *err, size_t err_size)
+{
+    struct io_port *below = *port;
+    int rc = name[0] ? tap_open(name, below, params, port, err, err_size) : 0;
+    if (rc < 0)
+        below->ops->close(below);
+    return rc;
+}
+
 int io_open(const char *spec, const struct io_open_params *params, struct io_port **out, char *err,
             size_t err_size)
 {
     static const struct io_open_params defaults;
+    char rest[IO_SPEC_MAX], tap[IF_NAMESIZE];
     const char *args;
     int rc;
     const struct driver *d = find_driver(spec, &args, &rc, err, err_size);
+    params = params ? params : &defaults;
     if (d)
-        rc = d->open(args, params ? params : &defaults, out, err, err_size);
+        rc = tap_spec_split(spec, rest, tap, err, err_size);
+    if (d && rc == 0)
+        rc = d->open(rest + (args - spec), params, out, err, err_size);
+    if (d && rc == 0)
+        rc = open_tap(tap, params, out, err, err_size);
     if (!rc)
         snprintf((*out)->spec, sizeof((*out)->spec), "%s", spec);
     return rc;

@@ -46,6 +46,7 @@ struct io_frame {
 
 #define IO_RX_IP_CSUM_OK 0x1u /* the NIC has verified the IPv4 header checksum */
 #define IO_RX_ICRC_OK    0x2u /* the driver has verified the iCRC */
+#define IO_RX_KERNEL     0x4u /* kernel=: the kernel has a copy, and the owner has no use for it */
 
 /* Room for one frame to send. `data` has at least `cap` writable octets; the caller sets `len`. */
 struct io_slot {
@@ -88,6 +89,10 @@ struct io_stats {
     uint64_t rx_nat;      /* udp: delivered, but made for another source address (NAT) */
     uint64_t tx_drop;     /* committed but lost in the driver (peer gone, NIC refused) */
     uint64_t tx_full;     /* tx_reserve calls that got less than they asked for */
+    /* kernel=: frames that the kernel got, and those lost because they came faster than it takes
+     * them, or because its interface was down; frames of the kernel that were sent, and those lost:
+     * without a link, or too long. They are in the counters above as well. */
+    uint64_t kernel_rx, kernel_drop_full, kernel_down, kernel_tx, kernel_tx_drop;
 };
 
 /* An IP address: IPv6, or IPv4 as ::ffff:a.b.c.d. */
@@ -118,6 +123,11 @@ struct io_ops {
     /* Hand over the slots of the last tx_reserve in their order. n is what tx_reserve returned. A
      * slot with len > caps.frame_max is refused and counted in tx_drop. */
     void (*tx_commit)(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now);
+
+    /* Send what waits of others than the owner (kernel=: the kernel's frames), a bounded number of
+     * them; not between tx_reserve and tx_commit. Returns how many have gone. Called before
+     * rx_peek, also when rx_fd has woken the owner. NULL: there are no others. */
+    unsigned (*carry)(struct io_port *io, uint64_t now);
 
     /* Earliest time at which rx_peek can return something that it can't now, or at which a
      * tx_reserve that got less than it asked for can get more; UINT64_MAX = not known (external
@@ -154,6 +164,9 @@ struct io_ops {
     /* The next line for the log, about the port; false = none. May be NULL. */
     bool (*news)(struct io_port *io, char *text, size_t size);
 
+    /* The port that this one is around, its own until it is closed. NULL: it is around none. */
+    struct io_port *(*below)(struct io_port *io);
+
     void (*link)(struct io_port *io, struct io_link *out);
     void (*stats)(struct io_port *io, struct io_stats *out);
 
@@ -182,6 +195,7 @@ struct io_open_params {
 /* Open a port from its specification, for example
  *     dpdk:net_af_packet0,iface=v0    dpdk:0000:01:00.0    memif:/run/a.sock,role=server
  *     mem:LINK[,loss=0.01,...]        pcap:in.pcap,out.pcap           udp:eth0
+ * Ports of frames (dpdk, memif, mem) also take kernel=INTERFACE (drivers/tap/tap.h).
  * `err` (may be NULL) receives a sentence that names the key and the value at fault and what to do.
  * Returns 0 and *out, or -errno: -EINVAL bad specification, -ENODEV no such driver or device,
  * -ENOSYS the driver is not part of this build, or what the system said. */

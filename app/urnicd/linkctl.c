@@ -36,7 +36,7 @@ int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now)
         mem_link_put(link);
         return -EINVAL;
     }
-    unsigned dir = mem_link_index(d->io);
+    unsigned dir = mem_link_index(device_lowest(d));
     mem_link_faults_get(link, dir, &f);
     if (in->mask & IPC_LINK_RATE)
         f.rate = in->rate;

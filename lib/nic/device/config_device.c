@@ -13,7 +13,10 @@
 #include "net.h"
 #include "team.h"
 
-#define NEIGH_BY_PORT "?" /* kernel_if, until config_device_check: the port names the interface */
+/* kernel_if, until config_device_check: the port names the interface; no interface, though
+ * the port may have one by kernel=. */
+#define NEIGH_BY_PORT "?"
+#define NEIGH_OWN     "!"
 
 int config_fail(char *err, const char *fmt, ...)
 {
@@ -219,9 +222,9 @@ static int set_neigh(struct config_device *d, const char *key, const char *v, ch
 {
     const char *ifname = strcmp(v, "kernel") == 0        ? NEIGH_BY_PORT
                          : strncmp(v, "kernel:", 7) == 0 ? v + 7
+                         : strcmp(v, "own") == 0         ? NEIGH_OWN
                                                          : "";
-    d->kernel_if[0] = '\0';
-    if (strcmp(v, "own") != 0 && !config_text(d->kernel_if, sizeof(d->kernel_if), ifname))
+    if (!config_text(d->kernel_if, sizeof(d->kernel_if), ifname))
         return config_fail(err,
                            "%s=%s: want own (the daemon answers ARP and ND for its addresses), "
                            "kernel, or kernel:INTERFACE",
@@ -376,10 +379,17 @@ int config_device_parse(struct config_device *d, const char *text, char *err)
     return 0;
 }
 
-/* neigh=kernel: the interface is the one that the port is on. */
+/* neigh=kernel: the interface is the one that the port shares its wire with, or is on. With kernel=
+ * the kernel is asked unless neigh= says otherwise, but for a VLAN: that has an interface of its
+ * own. */
 static int check_neigh(struct config_device *d, char *err)
 {
+    if (d->kernel_if[0] == '\0' && d->vlan == 0)
+        settings_kernel(d, d->kernel_if, sizeof(d->kernel_if));
+    if (strcmp(d->kernel_if, NEIGH_OWN) == 0)
+        d->kernel_if[0] = '\0';
     if (strcmp(d->kernel_if, NEIGH_BY_PORT) != 0 ||
+        settings_kernel(d, d->kernel_if, sizeof(d->kernel_if)) ||
         settings_iface(d, d->kernel_if, sizeof(d->kernel_if)))
         return 0;
     return config_fail(err,

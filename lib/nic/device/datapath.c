@@ -209,8 +209,8 @@ void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n
     datapath_fetch(&next, next.len, true);
 }
 
-/* Lent frames -> the engine's form. From the port: frames of ours that it gives back, and those for
- * other workers of the device, are left out. */
+/* Lent frames -> the engine's form. From the port: frames of ours that it gives back, the kernel's,
+ * and those for other workers of the device, are left out. */
 static unsigned datapath_frames(struct device *d, const struct io_frame *in, unsigned n, bool port,
                                 struct engine_frame *out)
 {
@@ -221,6 +221,8 @@ static unsigned datapath_frames(struct device *d, const struct io_frame *in, uns
             d->stats.own_echo++;
             continue;
         }
+        if (port && (in[i].flags & IO_RX_KERNEL))
+            continue;
         if (shared && steer_away(d, &in[i]))
             continue;
         out[m].data = in[i].data;
@@ -293,6 +295,8 @@ unsigned device_peek(struct device *d, uint64_t now)
     unsigned n = d->shared ? datapath_mates_peek(d, now) : 0;
     if (d->sw)
         n += device_switch_round(d, now);
+    if (d->io->ops->carry)
+        n += d->io->ops->carry(d->io, now);
     p->nown = d->loop ? loop_peek(d->loop, p->own, IO_BURST_MAX) : 0;
     p->nport = d->io->ops->rx_peek(d->io, p->port, DATAPATH_RX_BURST, now);
     return n + p->nown + p->nport + p->nmate;

@@ -31,6 +31,14 @@ struct mem_link *device_link(const struct device *d)
     return mem_link_get(name);
 }
 
+struct io_port *device_lowest(const struct device *d)
+{
+    struct io_port *io = d->io;
+    while (io->ops->below)
+        io = io->ops->below(io);
+    return io;
+}
+
 void device_watch(struct device *d)
 {
     int fd = d->io->caps.rx_fd;

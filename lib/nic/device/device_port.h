@@ -9,12 +9,15 @@
 #include <stdint.h>
 
 struct device;
+struct io_port;
 struct mem_link;
 
 /* Octets of IP that a frame of the port has room for, whatever MTU was asked for. */
 uint32_t device_room(const struct device *d);
 /* The emulated link below a device, for the caller to mem_link_put; NULL: its port isn't on one. */
 struct mem_link *device_link(const struct device *d);
+/* The device's port, or the one inside it (kernel=). */
+struct io_port *device_lowest(const struct device *d);
 /* Have what the port receives wake its worker. */
 void device_watch(struct device *d);
 /* Every few ms, before the link is looked at: the port's MTU, MAC address, number and descriptor as

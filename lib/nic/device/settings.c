@@ -4,7 +4,10 @@
  */
 #include "settings.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "tap_spec.h"
 
 bool settings_iface(const struct config_device *d, char *name, size_t size)
 {
@@ -19,5 +22,14 @@ bool settings_iface(const struct config_device *d, char *name, size_t size)
         return false;
     memcpy(name, iface, len);
     name[len] = '\0';
+    return true;
+}
+
+bool settings_kernel(const struct config_device *d, char *name, size_t size)
+{
+    char rest[IO_SPEC_MAX], tap[IF_NAMESIZE];
+    if (tap_spec_split(d->port, rest, tap, NULL, 0) < 0 || !tap[0])
+        return false;
+    snprintf(name, size, "%s", tap);
     return true;
 }

@@ -52,4 +52,7 @@ struct config_device {
  * tap). False: it names none. */
 bool settings_iface(const struct config_device *d, char *name, size_t size);
 
+/* The kernel's interface that the port shares its wire with (kernel=). False: there is none. */
+bool settings_kernel(const struct config_device *d, char *name, size_t size);
+
 #endif

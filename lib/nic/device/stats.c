@@ -53,6 +53,11 @@ static void stats_port(struct stats_list *l, struct device *d)
     stats_add(l, "port_rx_nat", s.rx_nat);
     stats_add(l, "port_tx_drop", s.tx_drop);
     stats_add(l, "port_tx_full", s.tx_full);
+    stats_add(l, "kernel_rx", s.kernel_rx);
+    stats_add(l, "kernel_drop_full", s.kernel_drop_full);
+    stats_add(l, "kernel_down", s.kernel_down);
+    stats_add(l, "kernel_tx", s.kernel_tx);
+    stats_add(l, "kernel_tx_drop", s.kernel_tx_drop);
     stats_add(l, "port_up", d->link.up);
     stats_add(l, "port_link_changes", d->stats.link_changes);
     stats_add(l, "port_slow_path", d->stats.slow_path);
@@ -103,7 +108,7 @@ static void stats_link(struct stats_list *l, struct device *d)
     struct mem_link_stats s;
     if (!link)
         return;
-    mem_link_stats(link, mem_link_index(d->io), clock_now(), &s);
+    mem_link_stats(link, mem_link_index(device_lowest(d)), clock_now(), &s);
     mem_link_put(link);
     stats_add(l, "link_lost", s.lost[MEM_LINK_R_LOSS] + s.lost[MEM_LINK_R_RULE]);
     stats_add(l, "link_queue_full", s.lost[MEM_LINK_R_QUEUE]);

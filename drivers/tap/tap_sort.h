@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Whose is a frame that a port has received: the device's, the kernel's, or of use to both? Pure
+ * functions; the frame is a stranger's, of any length.
+ */
+#ifndef URNIC_TAP_SORT_H
+#define URNIC_TAP_SORT_H
+
+#include <stdint.h>
+
+#include "io.h"
+
+#define TAP_ADDRS_MAX 32u
+
+struct tap_filter {
+    uint16_t vlan; /* of the device's frames; 0 = untagged, or tagged with 0 */
+    unsigned naddr;
+    struct io_addr addr[TAP_ADDRS_MAX]; /* of the device */
+};
+
+enum tap_owner {
+    TAP_DEVICE, /* a whole RoCEv2 packet (UDP port 4791, no fragment) in the device's VLAN, to one
+                 * of its addresses or to a group: the kernel has no use for it */
+    TAP_KERNEL, /* no business of the device */
+    TAP_BOTH,   /* ARP, ICMP, IGMP, MLD, neighbour discovery: both learn from it */
+};
+
+enum tap_owner tap_sort(const struct tap_filter *f, const uint8_t *frame, uint32_t len);
+
+#endif
