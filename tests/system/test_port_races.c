@@ -6,6 +6,8 @@
 #include "port_rig.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 #define SIZE ((size_t)64 << 10)
 
@@ -325,6 +327,101 @@ START_TEST(test_fifo)
 }
 END_TEST
 
+/* ---- hooks ---- */
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+/* What UCX does: functions of the program's own in the place of libc's, which take a lock. */
+static pthread_mutex_t hook_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool hooked __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t hooks;
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void __libc_free(void *p);
+
+static void hook(void)
+{
+    if (!hooked)
+        return;
+    atomic_fetch_add(&hooks, 1);
+    pthread_mutex_lock(&hook_lock);
+    pthread_mutex_unlock(&hook_lock);
+}
+
+void *malloc(size_t size)
+{
+    hook();
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    hook();
+    return __libc_calloc(n, size);
+}
+
+void free(void *p)
+{
+    hook();
+    __libc_free(p);
+}
+
+void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+    hook();
+    return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
+}
+
+int munmap(void *addr, size_t len)
+{
+    hook();
+    return (int)syscall(SYS_munmap, addr, len);
+}
+
+static void *hooked_poller(void *arg)
+{
+    hooked = true;
+    void *end = poller(arg);
+    hooked = false;
+    return end;
+}
+
+/* A thread registers memory while it has the lock of its hooks, and another one polls: its rounds,
+ * in which queue pairs and regions come and go by jobs, call none of the hooked functions. */
+START_TEST(test_hooks)
+{
+    struct port_end a, b;
+    pthread_t thread;
+    pair(&a, &b, "hooks", "poll");
+    join(&a, &b);
+    work_on(&b);
+    OK(pthread_create(&thread, NULL, hooked_poller, NULL));
+    for (unsigned i = 0; i < 200; i++) {
+        struct urnic_mr *mr;
+        struct urnic_cq *cq;
+        struct urnic_wc wc;
+        OK(port_post(&b, URNIC_WR_RDMA_WRITE, 0, 0, 4096));
+        pthread_mutex_lock(&hook_lock);
+        OK(urnic_reg_mr(b.pd, b.mem, 4096, PORT_ALL, &mr));
+        OK(urnic_create_cq(b.ctx, 1000, NULL, NULL, &cq));
+        OK(urnic_destroy_cq(cq));
+        OK(urnic_dereg_mr(mr));
+        pthread_mutex_unlock(&hook_lock);
+        while (atomic_load(&work.done) < i + 1)
+            ck_assert_int_eq(urnic_poll_cq(a.cq, 1, &wc), 0);
+    }
+    atomic_store(&work.stop, true);
+    OK(pthread_join(thread, NULL));
+    ck_assert_uint_eq(atomic_load(&work.bad), 0);
+    ck_assert_uint_eq(atomic_load(&hooks), 0);
+    port_close(&b);
+    port_close(&a);
+}
+END_TEST
+
+#endif
+
 /* ---- all at once ---- */
 
 struct poster {
@@ -411,6 +508,9 @@ int main(void)
     add(s, "handler", test_handler, 3);
     add(s, "cancel", test_cancel, 3);
     add(s, "fifo", test_fifo, 3);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    add(s, "hooks", test_hooks, 1);
+#endif
     add(s, "all", test_all, 3);
     return unit_run(s);
 }
