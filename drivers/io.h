@@ -145,12 +145,20 @@ struct io_ops {
     void (*claim)(struct io_port *io, const struct io_addr *addrs, unsigned n);
 
     /* The addresses of a kernel_ip port as they are now, at most `max`. Returns how many. Cheap:
-     * they change in `service` only. NULL on other ports, as are the next two. */
+     * they change in `service` only. NULL on other ports, as are the next four. */
     unsigned (*addrs)(struct io_port *io, struct io_addr *out, unsigned max);
 
     /* Which of its addresses the kernel sends from to `dst`. 0; -ENETUNREACH, or what else the
      * kernel said. Slow: system calls. */
     int (*source)(struct io_port *io, const struct io_addr *dst, struct io_addr *src);
+
+    /* The next address of which the network has said that it can't be reached, or that port 4791 is
+     * closed there (ICMP, which anybody can forge); false = none. Cheap. */
+    bool (*refused)(struct io_port *io, struct io_addr *to);
+
+    /* The largest IP packet that the kernel knows to fit the way to dst, octets; 0 = not known.
+     * Slow: system calls. */
+    uint32_t (*path_room)(struct io_port *io, const struct io_addr *dst);
 
     /* Be a member of these groups and of no others. 0 or -errno of one that could not be. Slow. */
     int (*groups)(struct io_port *io, const struct io_addr *groups, unsigned n);

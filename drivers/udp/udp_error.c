@@ -20,10 +20,37 @@ static const char *meaning(const struct sock_extended_err *e)
     case ECONNREFUSED:
         return "no RoCE there: port 4791 is closed, or a firewall rejects it";
     case EMSGSIZE:
-        return "packets of ours are too big for the way; connections keep their path MTU";
+        return "packets of ours are too big for the way; connections keep their path MTU, new ones "
+               "fit";
     default:
         return strerror((int)e->ee_errno);
     }
+}
+
+/* New connections to it need not be tried any longer. The kernel gives up on a neighbour, too. */
+static void note_refused(struct udp_port *p, const struct sock_extended_err *e,
+                         const struct io_addr *to)
+{
+    if (e->ee_errno != ECONNREFUSED && e->ee_errno != EHOSTUNREACH && e->ee_errno != ENETUNREACH)
+        return;
+    for (unsigned i = 0; i < p->nrefused; i++) {
+        const struct io_addr *a = &p->refused[(p->first_refused + i) % UDP_REFUSED];
+        if (memcmp(a->b, to->b, sizeof(to->b)) == 0)
+            return;
+    }
+    if (p->nrefused < UDP_REFUSED)
+        p->refused[(p->first_refused + p->nrefused++) % UDP_REFUSED] = *to;
+}
+
+bool udp_error_refused(struct io_port *io, struct io_addr *to)
+{
+    struct udp_port *p = udp_port_of(io);
+    if (p->nrefused == 0)
+        return false;
+    *to = p->refused[p->first_refused];
+    p->first_refused = (p->first_refused + 1) % UDP_REFUSED;
+    p->nrefused--;
+    return true;
 }
 
 /* A change of what is told counts, not each error. */
@@ -39,6 +66,7 @@ static void tell(struct udp_port *p, struct msghdr *mh, const union udp_sockaddr
         struct sock_extended_err e;
         memcpy(&e, CMSG_DATA(c), sizeof(e));
         udp_sockaddr_get(to, &addr);
+        note_refused(p, &e, &addr);
         memcpy(w.b, addr.b, sizeof(w.b));
         snprintf(line, sizeof(line), "ICMP about packets to %s: %s",
                  wire_addr_str(&w, text, sizeof(text)), meaning(&e));
@@ -47,6 +75,14 @@ static void tell(struct udp_port *p, struct msghdr *mh, const union udp_sockaddr
         memcpy(p->told, line, sizeof(line));
         udp_say(p, "%s", line);
         return;
+    }
+}
+
+void udp_error_drain_all(struct udp_port *p)
+{
+    for (unsigned i = 0; i < p->nsock; i++) {
+        if (p->sock[i].fd >= 0)
+            udp_error_drain(p, &p->sock[i]);
     }
 }
 

@@ -17,6 +17,7 @@
 
 #include "io_arg.h"
 #include "udp.h"
+#include "udp_error.h"
 #include "udp_group.h"
 #include "udp_icrc.h"
 #include "udp_queue.h"
@@ -157,6 +158,7 @@ static void port_service(struct io_port *io, uint64_t now)
     char why[HOLDER_TEXT] = "", text[UDP_TELL];
     struct io_addr bad;
     uint64_t changes = p->dev.changes;
+    udp_error_drain_all(p);
     netdev_poll(&p->dev);
     bool other = p->dev.ifindex != p->ifindex;
     p->ifindex = p->dev.ifindex;
@@ -205,6 +207,25 @@ static unsigned port_addrs(struct io_port *io, struct io_addr *out, unsigned max
             out[n++] = p->sock[i].addr;
     }
     return n;
+}
+
+/* What the route says, and what the kernel has learned of the way (ICMP, probes of TCP). */
+static uint32_t port_path_room(struct io_port *io, const struct io_addr *dst)
+{
+    const struct udp_port *p = udp_port_of(io);
+    union udp_sockaddr sa;
+    bool scoped = udp_addr_is_link_local(dst) || dst->b[0] == 0xFF;
+    socklen_t len = udp_sockaddr_set(&sa, dst, scoped ? (uint32_t)p->ifindex : 0);
+    bool v4 = sa.sa.sa_family == AF_INET;
+    int mtu = 0, fd = socket(sa.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    socklen_t size = sizeof(mtu);
+    if (connect(fd, &sa.sa, len) < 0 ||
+        getsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_MTU : IPV6_MTU, &mtu, &size) < 0)
+        mtu = 0;
+    close(fd);
+    return mtu > 0 ? (uint32_t)mtu : 0;
 }
 
 /* Which address the kernel would send from. Bound to the interface, it only looks at that one. */
@@ -315,6 +336,8 @@ static const struct io_ops udp_ops = {
     .service = port_service,
     .addrs = port_addrs,
     .source = port_source,
+    .refused = udp_error_refused,
+    .path_room = port_path_room,
     .groups = udp_groups,
     .queue = udp_queue_open,
     .news = port_news,

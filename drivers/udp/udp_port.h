@@ -34,6 +34,7 @@
  */
 #define UDP_RX_SLOTS (UDP_RX_SEGS + UDP_RX_BATCH * (UDP_TRAIN + 8u))
 #define UDP_TELL     240u
+#define UDP_REFUSED  32u /* addresses, until they are fetched */
 
 struct udp_socket {
     struct io_addr addr; /* ours, or a group's */
@@ -80,6 +81,7 @@ struct udp_rx {
     unsigned first, lent, count;
     unsigned hot;   /* the socket that had something last */
     unsigned turns; /* looks at it alone */
+    unsigned empty; /* looks at a socket that had nothing */
     /* the call: made for the slots from `made_next` on and trains of `made_segment` */
     bool made;
     unsigned made_next, made_segment, made_msgs;
@@ -126,6 +128,8 @@ struct udp_port {
     struct udp_queues *queues; /* of all workers of the device; NULL = it has one */
     unsigned queue;            /* which of them this is */
     uint32_t queue_version;
+    struct io_addr refused[UDP_REFUSED]; /* a ring: of which ICMP has said so */
+    unsigned first_refused, nrefused;
     char why[96];        /* of the link */
     char tell[UDP_TELL]; /* a line for the log; "" = none */
     char told[UDP_TELL]; /* the last one of those that may repeat */

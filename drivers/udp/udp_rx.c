@@ -22,11 +22,12 @@
 #define UDP_GRO 104
 #endif
 
-#define SLOT_MAX   (UDP_STRIDE - UDP_HDR_MAX) /* octets of a datagram */
-#define LONELY     256u /* messages without a train: the next ones are expected to be none, too */
-#define HOT_TURNS  8u   /* looks at one socket before all others are asked */
-#define NAT_SURE   3u   /* bad packets in a row that were made for one other address */
-#define RECV_TRIES 4u   /* each one may find an error of ICMP instead */
+#define SLOT_MAX    (UDP_STRIDE - UDP_HDR_MAX) /* octets of a datagram */
+#define LONELY      256u /* messages without a train: the next ones are expected to be none, too */
+#define HOT_TURNS   8u   /* looks at one socket before all others are asked */
+#define NAT_SURE    3u   /* bad packets in a row that were made for one other address */
+#define EMPTY_LOOKS 8u   /* between two looks for errors of ICMP */
+#define RECV_TRIES  4u   /* each one may find an error of ICMP instead */
 
 int udp_rx_alloc(struct udp_port *p)
 {
@@ -317,8 +318,13 @@ static unsigned receive(struct udp_port *p, unsigned index)
             p->rx.hot = index;
             break;
         }
-        if (errno == EAGAIN)
+        if (errno == EAGAIN) {
+            /* an error may have been told to a call that sent something, and wake us all the same
+             */
+            if (p->rx.empty++ % EMPTY_LOOKS == 0)
+                udp_error_drain(p, s);
             break;
+        }
         udp_error_drain(p, s);
     }
     return p->rx.count - before;

@@ -262,6 +262,8 @@ void udp_tx_flush(struct udp_port *p, uint64_t now)
         int error = errno;
         for (int i = 0; i < rc; i++)
             sent(p, &c.message[i]);
+        if (rc > 0 && rc < (int)n) /* what stopped the kernel it tells no later call */
+            udp_error_drain(p, s);
         if (rc <= 0 && !refused(p, s, &c.message[0], error, now))
             break;
     }

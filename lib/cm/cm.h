@@ -169,6 +169,11 @@ void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
  * lives. */
 void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now);
 
+/* The network says that there is no RoCE at this address (an ICMP error, which anybody can forge,
+ * CM-39): requests of ours to it that no answer has come to yet end with CM_EV_UNREACHABLE.
+ * Connections are left alone. Returns how many have ended. */
+unsigned cm_refused(struct cm *cm, const struct wire_addr *addr);
+
 /* Ask for the queue pair of a datagram service (CM-31); CM_EV_SIDR_REP or CM_EV_UNREACHABLE
  * follows. len <= CM_SIDR_REQ_USER_MAX. Errors and *out as for cm_connect. */
 int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,

@@ -451,6 +451,22 @@ static void unanswered(struct cm *cm, struct cm_conn *c)
     cm_conn_close(cm, c);
 }
 
+unsigned cm_refused(struct cm *cm, const struct wire_addr *addr)
+{
+    struct cm_conn *next;
+    unsigned n = 0;
+    for (struct cm_conn *c = cm->all; c; c = next) {
+        next = c->all_next;
+        if ((c->state != CMS_REQ_SENT && c->state != CMS_SIDR_REQ_SENT) ||
+            memcmp(c->path.remote.b, addr->b, sizeof(addr->b)) != 0)
+            continue;
+        cm_event_push(cm, c, CM_EV_UNREACHABLE);
+        cm_conn_close(cm, c);
+        n++;
+    }
+    return n;
+}
+
 /* Timers by state: REQ_SENT, REP_SENT, DREQ_SENT, SIDR_REQ_SENT and MRA_*_RCVD wait for an answer
  * and repeat; REQ_RCVD, MRA_REQ_SENT and SIDR_REQ_RCVD wait for the consumer (SEC-20); TIMEWAIT and
  * SIDR_DONE wait for the end; ESTABLISHED has a timer while a challenge is under way (CM-21). Each

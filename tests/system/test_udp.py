@@ -341,10 +341,14 @@ def test_icmp():
                                  "-t", "3"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     started.append(long)
     time.sleep(0.5)
+    began = time.monotonic()
     refused = urnic("a", "a", "perf", "10.30.0.3", "-n", "10")
+    took = time.monotonic() - began
     out = long.communicate(timeout=30)[0]
     check(refused.returncode == 1, "no daemon has 10.30.0.3: the client says so")
+    check(took < 2, f"CM-39 ... at once: {took:.1f} s, {refused.stderr.strip()}")
     check(long.returncode == 0, "the connection to 10.30.0.2 is not disturbed: " + out)
+    check("again and again" not in log_of("a"), "... and the error does not keep waking the daemon")
     check(soon(lambda: "ICMP about packets to 10.30.0.3" in log_of("a")), "the log tells what ICMP says")
     return started_b
 
@@ -364,6 +368,21 @@ def test_nat():
     check(soon(lambda: counters("a", "a").get("port_rx_nat", 0) == 3), "... is counted as such: "
           + str({k: v for k, v in counters("a", "a").items() if "nat" in k or "icrc" in k}))
     check("fits the source address 192.168.7.7" in log_of("a"), "... and the log tells of it")
+
+
+def test_path_mtu():
+    """New connections fit what the kernel knows of the way, those that exist keep their path MTU."""
+    def packets():
+        before = counters("a", "a")["tx_packets"]
+        r = perf("-o", "write", "-s", "64K", "-n", "100")
+        return (counters("a", "a")["tx_packets"] - before) / 100 if r.returncode == 0 else r.stderr
+    wide = packets()
+    ip("a", "route", "add", "10.30.0.2/32", "dev", "v0", "mtu", "1500")
+    narrow = packets()
+    ip("a", "route", "del", "10.30.0.2/32", "dev", "v0")
+    again = packets()
+    check(isinstance(narrow, float) and 16 <= wide < 20 and 64 <= narrow < 80 and 16 <= again < 20,
+          f"64 KiB take {wide} packets, {narrow} where the route has MTU 1500, {again} without it")
 
 
 def test_trains_that_vanish():
@@ -482,6 +501,7 @@ def main():
     test_addresses_follow()
     test_link_and_mtu()
     test_nat()
+    test_path_mtu()
     test_trains_that_vanish()
     test_groups()
     test_with_another_port()

@@ -123,6 +123,36 @@ START_TEST(cm_18_losses_are_repaired)
 }
 END_TEST
 
+START_TEST(cm_39_the_network_refuses)
+{
+    /* CM-39: what has no answer yet ends at once, to that address alone; a connection stays. */
+    struct wire_addr other = b.addr;
+    other.b[15] ^= 1;
+    lose[CM_REQ] = 100;
+    start();
+    ck_assert_uint_eq(cm_refused(a.cm, &other), 0);
+    ck_assert_uint_eq(a.nev, 0);
+    ck_assert_uint_eq(cm_refused(a.cm, &b.addr), 1);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_UNREACHABLE);
+    cm_release(a.cm, last(&a)->conn, now);
+    ck_assert_uint_eq(cm_live(a.cm), 0);
+    ck_assert_uint_eq(cm_refused(a.cm, &b.addr), 0);
+}
+END_TEST
+
+START_TEST(cm_39_an_established_connection_is_left_alone)
+{
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    unsigned before = a.nev;
+    ck_assert_uint_eq(cm_refused(a.cm, &b.addr), 0);
+    ck_assert_uint_eq(cm_refused(b.cm, &a.addr), 0);
+    pump();
+    ck_assert_uint_eq(a.nev, before);
+}
+END_TEST
+
 START_TEST(cm_18_nobody_answers)
 {
     /* CM-18: 1 + 7 transmissions, 4.096 us * 2^18 apart, then UNREACHABLE and a REJ 4. */
@@ -316,6 +346,8 @@ int main(void)
     tcase_add_test(t, cm_16_three_messages_connect);
     tcase_add_test(t, cm_07_an_offer_beyond_what_we_have);
     tcase_add_loop_test(t, cm_18_losses_are_repaired, 0, sizeof(losses) / sizeof(losses[0]));
+    tcase_add_test(t, cm_39_the_network_refuses);
+    tcase_add_test(t, cm_39_an_established_connection_is_left_alone);
     tcase_add_test(t, cm_18_nobody_answers);
     tcase_add_test(t, cm_18_nobody_says_rtu);
     tcase_add_test(t, cm_19_mra_buys_time);

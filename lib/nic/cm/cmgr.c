@@ -202,6 +202,13 @@ static void cmgr_set_mtu(struct gsi *g, unsigned path_mtu)
     cm_set_mtu(cmgr_at(g)->cm, (uint8_t)path_mtu);
 }
 
+static void cmgr_refused(struct gsi *g, const struct wire_addr *addr)
+{
+    struct cmgr *m = cmgr_at(g);
+    if (cm_refused(m->cm, addr) > 0)
+        m->dirty = true;
+}
+
 static void cmgr_count(const struct gsi *g, struct stats_list *list)
 {
     const struct cmgr *m = cmgr_behind(g);
@@ -232,6 +239,7 @@ static const struct gsi_ops cmgr_ops = {
     .service = cmgr_service,
     .owes = cmgr_owes,
     .set_mtu = cmgr_set_mtu,
+    .refused = cmgr_refused,
     .counters = cmgr_count,
     .destroy = cmgr_destroy,
 };

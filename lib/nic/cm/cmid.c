@@ -73,7 +73,7 @@ static int cmid_ask(struct cm_id *id, const struct cm_connect_params *p, uint64_
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 {
     struct cm_connect_params p = {
-        .path = {.mtu = (uint8_t)id->device->path_mtu,
+        .path = {.mtu = (uint8_t)neigh_path_mtu(id->device->neigh, id->dst.ip),
                  .tclass = device_tclass(id->device, req->tclass),
                  .sl = req->sl},
         .ps = (uint16_t)id->ps,

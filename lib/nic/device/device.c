@@ -417,11 +417,25 @@ static void device_tell(struct device *d)
         log_info("port", "%s: %s", d->name, text);
 }
 
+/* What ICMP says decides for connections that are being made, on whichever member. */
+static void device_hear_refusals(struct device *d)
+{
+    struct io_addr addr;
+    struct wire_addr w;
+    while (d->io->ops->refused && d->io->ops->refused(d->io, &addr))
+        team_refuse(d->team, &addr);
+    while (d->io->caps.kernel_ip && team_refused(d->team, &d->refusals_seen, &addr)) {
+        memcpy(w.b, addr.b, sizeof(w.b));
+        d->gsi->ops->refused(d->gsi, &w);
+    }
+}
+
 void device_service(struct device *d, uint64_t now)
 {
     if (d->io->ops->service)
         d->io->ops->service(d->io, now);
     device_tell(d);
+    device_hear_refusals(d);
     device_follow(d, now);
     if (d->io->caps.kernel_ip)
         device_addr_follow(d);

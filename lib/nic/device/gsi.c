@@ -65,6 +65,12 @@ static void none_set_mtu(struct gsi *g, unsigned path_mtu)
     (void)path_mtu;
 }
 
+static void none_refused(struct gsi *g, const struct wire_addr *addr)
+{
+    (void)g;
+    (void)addr;
+}
+
 static void none_counters(const struct gsi *g, struct stats_list *list)
 {
     (void)g;
@@ -83,6 +89,7 @@ static const struct gsi_ops none_ops = {
     .service = none_call,
     .owes = none_waits,
     .set_mtu = none_set_mtu,
+    .refused = none_refused,
     .counters = none_counters,
     .destroy = none_call,
 };

@@ -44,6 +44,8 @@ struct gsi_ops {
     bool (*owes)(const struct gsi *g);
     /* The largest path MTU from now on, enum 1..5. */
     void (*set_mtu)(struct gsi *g, unsigned path_mtu);
+    /* The network says that there is no RoCE at this address. Anybody can forge that. */
+    void (*refused)(struct gsi *g, const struct wire_addr *addr);
     /* Add its counters (stats_add). */
     void (*counters)(const struct gsi *g, struct stats_list *list);
     /* The device closes; the worker doesn't run any more. */

@@ -222,6 +222,20 @@ int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire
     return rc;
 }
 
+unsigned neigh_path_mtu(const struct neigh *n, const uint8_t dst[16])
+{
+    const struct device *d = n->device;
+    struct io_addr to;
+    uint32_t room = 0;
+    memcpy(to.b, dst, sizeof(to.b));
+    if (kernel_ip(n) && d->io->ops->path_room)
+        room = d->io->ops->path_room(d->io, &to);
+    unsigned path = room ? wire_mtu_for_ip(room) : d->path_mtu;
+    if (path == 0)
+        path = 1;
+    return path < d->path_mtu ? path : d->path_mtu;
+}
+
 /* A neighbour that was never asked for. */
 static bool neigh_is_new(const struct neigh *n, const struct wire_addr *dst)
 {

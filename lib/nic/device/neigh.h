@@ -67,6 +67,9 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now);
 /* On a port of the kernel's IP stack (io_caps.kernel_ip) that knows all this, and has it said for
  * us: no neighbour is resolved or watched here, and nothing is sent. */
 
+/* The largest path MTU (enum 1..5) that fits the device and the way to dst, 16 octets, as far as
+ * that is known. Slow on a port of the kernel's IP stack. */
+unsigned neigh_path_mtu(const struct neigh *n, const uint8_t dst[16]);
 /* The local address to send to `dst` from when nobody chose one (WIRE-28). 0, -ENETUNREACH. */
 int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src);
 /* The MAC to send to for `dst` (through the gateway if need be). 0 and mac; -EAGAIN it is being

@@ -103,6 +103,25 @@ void team_publish(struct device *d)
     pthread_mutex_unlock(&t->lock);
 }
 
+void team_refuse(struct team *t, const struct io_addr *addr)
+{
+    pthread_mutex_lock(&t->lock);
+    t->refused[t->nrefused++ % TEAM_REFUSED] = *addr;
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool team_refused(struct team *t, unsigned *seen, struct io_addr *out)
+{
+    pthread_mutex_lock(&t->lock);
+    if (t->nrefused - *seen > TEAM_REFUSED)
+        *seen = t->nrefused - TEAM_REFUSED;
+    bool is = *seen != t->nrefused;
+    if (is)
+        *out = t->refused[(*seen)++ % TEAM_REFUSED];
+    pthread_mutex_unlock(&t->lock);
+    return is;
+}
+
 void team_port(struct team *t, struct team_port *out)
 {
     pthread_mutex_lock(&t->lock);
