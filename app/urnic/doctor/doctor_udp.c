@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "doctor_firewall.h"
 #include "dpdk_hint.h"
 #include "udp_holder.h"
 #include "wire.h"
@@ -125,15 +126,33 @@ static bool has_module(const char *name)
     return found;
 }
 
-/* Only root can read the rules, and no program can say what they come to: where there may be some,
- * the user looks. */
+/* No program can say what rules come to for a packet: where some drop packets, the user looks. */
 void doctor_udp_firewall(const struct doctor_subject *s, struct doctor_finding *f)
 {
+    static const char look[] =
+        "nft list ruleset; iptables-save   # firewall-cmd --add-port=4791/udp; "
+        "ufw allow 4791/udp";
+    struct doctor_rules r;
     (void)s;
-    if (has_module("nf_tables") || has_module("iptable_filter"))
-        doctor_say(f, DOCTOR_NOTE, "this kernel filters packets: let UDP port 4791 in",
-                   "nft list ruleset | grep -n 'hook input'   # firewall-cmd --add-port=4791/udp; "
-                   "ufw allow 4791/udp");
+    doctor_rules_read(&r);
+    bool filters = has_module("nf_tables") || has_module("iptable_filter");
+    if (!r.read && filters)
+        doctor_say(f, DOCTOR_NOTE,
+                   "this kernel filters packets, and the rules could not be read (that takes root, "
+                   "and nft or iptables-save): let UDP port 4791 in",
+                   look);
+    else if (!r.read)
+        doctor_say(f, DOCTOR_GOOD,
+                   "no firewall is loaded as a module; rules could not be read (that takes root, "
+                   "and nft or iptables-save)",
+                   "");
+    else if (!r.drops)
+        doctor_say(f, DOCTOR_GOOD, "no rule of this host drops packets", "");
     else
-        doctor_say(f, DOCTOR_GOOD, "no firewall is loaded as a module", "");
+        doctor_say(f, DOCTOR_NOTE,
+                   r.names_port ? "rules of this host drop packets, and name port 4791: see that "
+                                  "they let it in"
+                                : "rules of this host drop packets, and none names UDP port 4791: "
+                                  "it may not be let in",
+                   look);
 }
