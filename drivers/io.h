@@ -70,6 +70,8 @@ struct io_caps {
                          * frames have made-up MAC addresses, and no VLAN tag */
     bool loopback;      /* it is on the loopback interface: its addresses are 127/8 and ::1 */
     uint16_t udp_sport; /* the UDP source port of all that it sends; 0 = the sender's choice */
+    uint32_t room;      /* octets of packets that wait for the owner at most; more are lost. A peer
+                         * is taken to have as much. 0 = unknown, or no limit that matters */
     uint32_t ifindex;   /* of the kernel's interface that it is on; 0 = none, or unknown */
     int rx_fd; /* poll()able: readable when rx_peek may return something; -1 = must be polled */
 };

@@ -25,8 +25,6 @@
 #define IP_PMTUDISC_PROBE 3
 #endif
 
-#define BUFFER (8 << 20) /* octets, asked for: the kernel grants what its sysctls allow */
-
 static bool is_v4(const struct io_addr *a)
 {
     struct wire_addr w;
@@ -100,13 +98,23 @@ static void options_v6(const struct udp_port *p, int fd)
 }
 
 /* With CAP_NET_ADMIN as much as we like, else as much as rmem_max and wmem_max grant. */
-static void buffers(int fd)
+static void buffers(int fd, uint32_t octets)
 {
-    const int want = BUFFER;
+    const int want = (int)octets;
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0)
         set(fd, SOL_SOCKET, SO_RCVBUF, want);
     if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want)) < 0)
         set(fd, SOL_SOCKET, SO_SNDBUF, want);
+}
+
+/* Each datagram costs more than its octets; the kernel doubles what was asked for to make up for
+ * that. A train costs its octets and little more, so half of it is safe. */
+static void note_room(struct udp_port *p, int fd)
+{
+    int granted = 0;
+    socklen_t len = sizeof(granted);
+    if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &granted, &len) == 0 && granted > 0)
+        p->io.caps.room = (uint32_t)granted / 2;
 }
 
 static int join(const struct udp_port *p, const struct udp_socket *s)
@@ -156,7 +164,7 @@ static int make(struct udp_port *p, const struct udp_socket *s)
     on(fd, SOL_SOCKET, SO_RXQ_OVFL);
     if (p->spec.trains)
         on(fd, IPPROTO_UDP, UDP_GRO);
-    buffers(fd);
+    buffers(fd, p->spec.buffer);
     return fd;
 }
 
@@ -179,6 +187,7 @@ int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, 
     if (fd < 0)
         return fd;
     s->fd = fd;
+    note_room(p, fd);
     int rc = bind_it(p, s);
     if (rc == 0)
         rc = listen_to(p, s);

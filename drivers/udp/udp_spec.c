@@ -12,6 +12,9 @@
 #include "udp.h"
 #include "wire.h"
 
+#define UDP_BUFFER_MIN 65536u
+#define UDP_BUFFER_MAX (1u << 30)
+
 static int parse_only(struct udp_spec *s, char *list, char *err, size_t err_size)
 {
     char *save = NULL;
@@ -36,10 +39,10 @@ static int parse_only(struct udp_spec *s, char *list, char *err, size_t err_size
 
 int udp_spec_parse(const char *args, struct udp_spec *out, char *err, size_t err_size)
 {
-    static const char *const keys[] = {"addr", "trains", NULL};
+    static const char *const keys[] = {"addr", "buffer", "trains", NULL};
     char value[IO_SPEC_MAX];
     size_t len = strcspn(args, ",");
-    *out = (struct udp_spec){.trains = true};
+    *out = (struct udp_spec){.trains = true, .buffer = UDP_BUFFER};
     if (len == 0 || len >= sizeof(out->iface) || memchr(args, '=', len))
         return io_fail(
             err, err_size, -EINVAL,
@@ -51,7 +54,7 @@ int udp_spec_parse(const char *args, struct udp_spec *out, char *err, size_t err
     args += *args == ',';
     if (io_arg_unknown(args, keys, value, sizeof(value)))
         return io_fail(err, err_size, -EINVAL,
-                       "udp: key '%s' is unknown or given twice (keys: addr trains)", value);
+                       "udp: key '%s' is unknown or given twice (keys: addr buffer trains)", value);
     const char *bare = io_arg_bare(args, &len);
     if (bare)
         return io_fail(err, err_size, -EINVAL, "udp: '%.*s': want KEY=VALUE", (int)len, bare);
@@ -60,6 +63,13 @@ int udp_spec_parse(const char *args, struct udp_spec *out, char *err, size_t err
         rc = parse_only(out, value, err, err_size);
     if (rc < 0)
         return rc;
+    uint64_t octets = UDP_BUFFER;
+    rc = io_arg(args, "buffer", value, sizeof(value));
+    if (rc && (rc < 0 || io_parse_size(value, &octets) || octets < UDP_BUFFER_MIN ||
+               octets > UDP_BUFFER_MAX))
+        return io_fail(err, err_size, -EINVAL,
+                       "udp: buffer=%s: want octets of a socket's buffer, 64K to 1G", value);
+    out->buffer = (uint32_t)octets;
     rc = io_arg(args, "trains", value, sizeof(value));
     if (rc && (rc < 0 || io_parse_bool(value, &out->trains)))
         return io_fail(err, err_size, -EINVAL, "udp: trains=%s: want on or off", value);

@@ -234,20 +234,22 @@ struct engine_params {
     uint16_t vlan; /* 0 = untagged; otherwise TCI's VID (WIRE-04) */
     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
     uint16_t pkeys[ENGINE_PKEYS];
-    uint8_t worker;      /* this engine's worker number, part of every QPN (qpn.h) */
-    uint8_t worker_bits; /* QPN bits that name the worker: 0..4; 0 = it is the only one */
-    bool programs;       /* programs have engines beside this one: no number of it has bit 23 */
-    bool loopback;       /* accept loopback addresses (WIRE-29) */
-    bool strict_resp;    /* a response that does not fit is fatal (REQ-28) */
-    bool nak_confirm;    /* a fatal NAK counts when it comes twice (SEC-06) */
-    bool rnr_on_rd_res;  /* READs beyond max_dest_rd_atomic: RNR NAK, don't queue (RNR-11) */
-    unsigned mtu;        /* port's largest path MTU, enum 1..5; 0 = 5 */
-    uint32_t window;     /* packets in flight per QP; 0 = default (REQ-13) */
-    uint64_t line_rate;  /* bit/s; 0 = unknown */
-    uint16_t sport;      /* the port sends from this UDP source port, with IPv4 identification 0
-                          * (WIRE-11, WIRE-20); 0 = the rules' choice */
-    uint32_t records;    /* packets with copies pending, all QPs together; 0 = 4096, < 2^16 */
-    uint32_t max_qp;     /* 0 = 1024 */
+    uint8_t worker;       /* this engine's worker number, part of every QPN (qpn.h) */
+    uint8_t worker_bits;  /* QPN bits that name the worker: 0..4; 0 = it is the only one */
+    bool programs;        /* programs have engines beside this one: no number of it has bit 23 */
+    bool loopback;        /* accept loopback addresses (WIRE-29) */
+    bool strict_resp;     /* a response that does not fit is fatal (REQ-28) */
+    bool nak_confirm;     /* a fatal NAK counts when it comes twice (SEC-06) */
+    bool rnr_on_rd_res;   /* READs beyond max_dest_rd_atomic: RNR NAK, don't queue (RNR-11) */
+    unsigned mtu;         /* port's largest path MTU, enum 1..5; 0 = 5 */
+    uint32_t window;      /* packets in flight per QP; 0 = default (REQ-13) */
+    uint32_t read_window; /* packets that READs of a QP may ask for before they have come, but for
+                           * one READ alone; 0 = no limit (REQ-13) */
+    uint64_t line_rate;   /* bit/s; 0 = unknown */
+    uint16_t sport;       /* the port sends from this UDP source port, with IPv4 identification 0
+                           * (WIRE-11, WIRE-20); 0 = the rules' choice */
+    uint32_t records;     /* packets with copies pending, all QPs together; 0 = 4096, < 2^16 */
+    uint32_t max_qp;      /* 0 = 1024 */
     uint32_t max_cq, max_srq; /* 0 = any number */
     struct mem_params mem;
     uint64_t key[2];   /* secret: QPN permutation, initial PSNs (SEC-07, SEC-08) */

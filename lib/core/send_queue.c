@@ -333,6 +333,8 @@ enum sq_begin sq_begin(struct engine *e, struct qp *qp)
         }
         if (r->rd_out >= qp->attr.max_rd_atomic)
             return SQ_WAIT;
+        if (e->p.read_window && r->rd_out && r->rd_psns + npsn > e->p.read_window)
+            return SQ_WAIT; /* the answers would overrun our port (REQ-13) */
     }
     if (info->kind == WR_LOCAL) {
         run_local(e, qp, w);

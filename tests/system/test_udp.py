@@ -385,6 +385,27 @@ def test_path_mtu():
           f"64 KiB take {wide} packets, {narrow} where the route has MTU 1500, {again} without it")
 
 
+def test_small_buffers():
+    """REQ-13: what is on its way fits the sockets' buffers as most systems grant them."""
+    end(daemons["a"])
+    end(daemons["b"])
+    for n in hosts:
+        daemons[n] = daemon(n, n, "--port", "udp:v0,buffer=208K")
+    serves("b", "b", "7472")
+    soon(lambda: perf("-n", "1").returncode == 0)
+    for op in ("write", "read"):
+        check(perf("-o", op, "-s", "64K", "-n", "4000").returncode == 0, f"perf -o {op} with small buffers")
+    c = counters("a", "a")
+    check(c.get("tx_retransmit", 0) * 100 < c["tx_packets"],
+          f"... sends under 1 % again: {c.get('tx_retransmit', 0)} of {c['tx_packets']}")
+    end(daemons["a"])
+    end(daemons["b"])
+    for n in hosts:
+        daemons[n] = daemon(n, n, "--port", "udp:v0")
+    serves("b", "b", "7472")
+    soon(lambda: perf("-n", "1").returncode == 0)
+
+
 def test_trains_that_vanish():
     """A path that drops trains without a word: the peer gets single datagrams, and the log says so once."""
     if not shutil.which("iptables"):
@@ -502,6 +523,7 @@ def main():
     test_link_and_mtu()
     test_nat()
     test_path_mtu()
+    test_small_buffers()
     test_trains_that_vanish()
     test_groups()
     test_with_another_port()

@@ -41,7 +41,9 @@ START_TEST(io_open_refuses_with_a_reason)
         {"udp:lo,addr=", -EINVAL, {"addr=", "no address"}},
         {"udp:lo,addr=127.0.0.1;::1;127.0.0.1", -EINVAL, {"addr=127.0.0.1", "twice"}},
         {"udp:lo,trains=some", -EINVAL, {"trains=some", "on or off"}},
-        {"udp:lo,mtu=1500", -EINVAL, {"'mtu'", "addr trains"}},
+        {"udp:lo,buffer=100", -EINVAL, {"buffer=100", "64K to 1G"}},
+        {"udp:lo,buffer=2G", -EINVAL, {"buffer=2G", "64K to 1G"}},
+        {"udp:lo,mtu=1500", -EINVAL, {"'mtu'", "addr buffer trains"}},
         {"udp:lo,word", -EINVAL, {"word", "KEY=VALUE"}},
         {"udp:no-such-if", -ENODEV, {"no-such-if", "ip link"}},
         {"pcap:", -EINVAL, {"pcap:IN,OUT", ""}},
@@ -77,7 +79,7 @@ START_TEST(io_check_reads_the_words)
         const char *says;
     } rows[] = {
         {"mem:x", 0, ""},
-        {"udp:eth0,addr=10.0.0.1;fd00::1,trains=off", 0, ""},
+        {"udp:eth0,addr=10.0.0.1;fd00::1,trains=off,buffer=208K", 0, ""},
         {"udp:eth0,addr=10.0.0", -EINVAL, "addr=10.0.0"},
         {"mem:x,loss=2", -EINVAL, "loss=2"},
         {"mem:x,lsos=0.1", -EINVAL, "'lsos'"},

@@ -23,10 +23,12 @@
 #include "loop.h"
 #include "neigh.h"
 #include "quota.h"
+#include "requester.h"
 #include "team.h"
 #include "worker.h"
 
-#define DEVICE_TX_WANT 8u
+#define WINDOW_OVERHEAD 64u /* headers, and the socket's own share of a train */
+#define DEVICE_TX_WANT  8u
 
 static const uint8_t mac_none[6];
 
@@ -122,6 +124,15 @@ static void device_on_guess(void *arg, const struct wire_addr *source, enum engi
 
 /* ---- up and down ---- */
 
+/* Packets that a port with little room can hold (io_caps.room); 0 = no limit of its own. */
+static uint32_t device_window(const struct device *d)
+{
+    uint32_t packet = (128u << d->path_mtu) + WINDOW_OVERHEAD, n = d->io->caps.room / packet;
+    if (d->io->caps.room == 0 || n >= REQ_WINDOW_DEFAULT)
+        return 0;
+    return n < REQ_WINDOW_MIN ? REQ_WINDOW_MIN : n;
+}
+
 static int device_make_engine(struct device *d, char *err)
 {
     const struct context_ops *contexts = d->worker->context_ops;
@@ -148,6 +159,8 @@ static int device_make_engine(struct device *d, char *err)
         .cc = d->conf->cc,
         .loopback = d->conf->loopback || d->io->caps.loopback,
         .sport = d->io->caps.udp_sport,
+        .window = device_window(d),
+        .read_window = device_window(d),
         .strict_resp = d->conf->strict_resp,
         .nak_confirm = d->conf->nak_confirm,
         .rnr_on_rd_res = d->conf->rnr_on_rd_res,
