@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #define SIZE ((size_t)256 << 10)
+#define LATE ((size_t)512 << 20) /* octets; freed by a thread of its own */
 
 /* Two ports of this process, joined by an emulated link; more: for both of them. */
 static void pair_with(struct port_end *a, struct port_end *b, const char *link, const char *more)
@@ -421,6 +422,15 @@ static unsigned descriptors(void)
     return n;
 }
 
+/* Memory that takes long to free, and the end of its port meanwhile. */
+static void free_late(struct port_end *e)
+{
+    void *memory;
+    OK(urnic_alloc(e->ctx, LATE, &memory));
+    memset(memory, 1, LATE);
+    OK(urnic_free(e->ctx, memory));
+}
+
 START_TEST(test_again)
 {
     struct port_end a, b;
@@ -430,6 +440,8 @@ START_TEST(test_again)
         if (i % 4 == 0) {
             join(&a, &b);
             use(&b);
+        } else if (i % 4 == 1) {
+            free_late(&a);
         }
         port_close(&b);
         port_close(&a);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See reclaim.h. Shares are the control thread's, so it looks for what is done.
+ * See reclaim.h. A freed mapping stays in the list until its shares are given back, so a pool can
+ * wait for all of its own.
  */
 #include "reclaim.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "foreign.h"
+
+#define RECLAIM_NAP_NS 1000000
 
 struct reclaimed {
     struct reclaimed *next;
@@ -16,20 +20,18 @@ struct reclaimed {
     struct share *share;
     struct share_part part[RECLAIM_PARTS];
     unsigned nparts;
+    bool freed;
 };
 
 static pthread_mutex_t reclaim_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct reclaimed *reclaim_done;
-static unsigned reclaim_waiting; /* not done yet */
+static struct reclaimed *reclaim_list; /* of mappings whose shares are not given back */
 
 static void reclaim_one(void *arg)
 {
     struct reclaimed *r = arg;
     memory_free(r->mem);
     pthread_mutex_lock(&reclaim_lock);
-    r->next = reclaim_done;
-    reclaim_done = r;
-    reclaim_waiting--;
+    r->freed = true;
     pthread_mutex_unlock(&reclaim_lock);
 }
 
@@ -43,7 +45,8 @@ void reclaim(struct share *s, struct memory *m, const struct share_part *part, u
         *r = (struct reclaimed){.mem = m, .share = share_hold(s), .nparts = n};
         memcpy(r->part, part, n * sizeof(*part));
         pthread_mutex_lock(&reclaim_lock);
-        reclaim_waiting++;
+        r->next = reclaim_list;
+        reclaim_list = r;
         pthread_mutex_unlock(&reclaim_lock);
         if (!foreign_run(s->uid, reclaim_one, r))
             reclaim_one(r);
@@ -56,22 +59,40 @@ void reclaim(struct share *s, struct memory *m, const struct share_part *part, u
 void reclaim_service(void)
 {
     pthread_mutex_lock(&reclaim_lock);
-    struct reclaimed *r = reclaim_done;
-    reclaim_done = NULL;
-    pthread_mutex_unlock(&reclaim_lock);
-    while (r) {
-        struct reclaimed *next = r->next;
+    for (struct reclaimed **at = &reclaim_list; *at;) {
+        struct reclaimed *r = *at;
+        if (!r->freed) {
+            at = &r->next;
+            continue;
+        }
+        *at = r->next;
         share_give_all(r->share, r->part, r->nparts);
         share_leave(r->share);
         free(r);
-        r = next;
     }
+    pthread_mutex_unlock(&reclaim_lock);
 }
 
 bool reclaim_busy(void)
 {
     pthread_mutex_lock(&reclaim_lock);
-    bool busy = reclaim_waiting > 0 || reclaim_done;
+    bool busy = reclaim_list != NULL;
     pthread_mutex_unlock(&reclaim_lock);
     return busy;
+}
+
+static bool waits_for(const struct share_pool *pool)
+{
+    pthread_mutex_lock(&reclaim_lock);
+    const struct reclaimed *r = reclaim_list;
+    while (r && r->share->pool != pool)
+        r = r->next;
+    pthread_mutex_unlock(&reclaim_lock);
+    return r != NULL;
+}
+
+void reclaim_finish(const struct share_pool *pool)
+{
+    for (reclaim_service(); waits_for(pool); reclaim_service())
+        nanosleep(&(struct timespec){.tv_nsec = RECLAIM_NAP_NS}, NULL);
 }

@@ -23,5 +23,8 @@ void reclaim(struct share *s, struct memory *m, const struct share_part *part, u
 void reclaim_service(void);
 /* Are there mappings that wait to be freed? */
 bool reclaim_busy(void);
+/* Wait until all mappings of this pool's users are freed and their shares given back: before the
+ * pool goes. Any thread. */
+void reclaim_finish(const struct share_pool *pool);
 
 #endif

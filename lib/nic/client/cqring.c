@@ -29,6 +29,14 @@ static void cqring_mark(struct client_cq *cq, bool solicited)
     }
 }
 
+/* Completions of this round, to the application. */
+static void show(struct client_cq *cq)
+{
+    ipc_cq_show(&cq->view, cq->shown);
+    cq->shown = cq->view.index;
+    atomic_store_explicit(&cq->view.ring->prod, cq->view.index, memory_order_relaxed);
+}
+
 bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
     struct client_cq *cq = cq_arg;
@@ -57,6 +65,8 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 
     (void)arg;
     if (!(cq->ctx->late ? ipc_cq_stage(&cq->view, &cqe) : ipc_cq_push(&cq->view, &cqe))) {
+        if (cq->ctx->late)
+            show(cq); /* a poller that sees the error takes these for the last ones */
         atomic_store_explicit(&cq->view.ring->error, 1, memory_order_release);
         cqring_mark(cq, true); /* or who waits for an event waits for ever */
         return false;
@@ -118,9 +128,7 @@ void cqring_show(struct context *c)
     struct client_cq *cq;
     LIST_FOREACH(cq, &c->dirty, next_dirty)
     {
-        ipc_cq_show(&cq->view, cq->shown);
-        cq->shown = cq->view.index;
-        atomic_store_explicit(&cq->view.ring->prod, cq->view.index, memory_order_relaxed);
+        show(cq);
     }
 }
 

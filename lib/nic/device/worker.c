@@ -150,8 +150,10 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
     bool blocked = atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0;
     worker_arm(w, blocked);
     bool sooner = blocked && (worker_deadline(w, now) < w->sleep_until || worker_anything(w, now));
-    while (!token_release(&w->token))
+    while (!token_release(&w->token)) {
         (void)worker_round(w, clock_now());
+        sooner = blocked; /* this round may have left frames or timers */
+    }
     if (sooner)
         worker_kick(w);
 }

@@ -25,6 +25,7 @@
 #include "ipc_engine.h"
 #include "log.h"
 #include "nic.h"
+#include "reclaim.h"
 #include "request.h"
 #include "spec.h"
 
@@ -388,6 +389,7 @@ void program_close(struct program *p)
         device_close(nic->device[0]);
     if (nic->nworker > 0)
         worker_fini(&nic->worker[0]);
+    reclaim_finish(&nic->clients.share);
     share_fini(&nic->clients.share);
     pthread_mutex_destroy(&p->lock);
     pthread_mutex_destroy(&p->waiting);
