@@ -16,6 +16,7 @@
 #include "config.h"
 #include "ipc.h"
 #include "mem_link.h"
+#include "tap_spec.h"
 
 #define CPU_NUMBER_MAX 1023u /* of those that a cpu_set_t can name */
 
@@ -262,13 +263,18 @@ static int check_link(const struct config *c, unsigned index, char *err)
     const char *spec = c->dev[index].port;
     size_t name = strcspn(spec, ",");
     unsigned first = 0;
-    char why[CONFIG_ERR - 64];
+    char why[CONFIG_ERR - 64], link[IO_SPEC_MAX], mine[IO_SPEC_MAX], tap[IF_NAMESIZE];
     if (strncmp(spec, "mem:", 4) != 0)
         return 0;
     while (strncmp(c->dev[first].port, spec, name) != 0 ||
            (c->dev[first].port[name] != ',' && c->dev[first].port[name] != '\0'))
         first++;
-    if (mem_link_check(c->dev[first].port + 4, c->seed + first, spec + 4, why, sizeof(why)) < 0)
+    int rc = tap_spec_split(c->dev[first].port, link, tap, why, sizeof(why));
+    if (rc == 0)
+        rc = tap_spec_split(spec, mine, tap, why, sizeof(why));
+    if (rc == 0)
+        rc = mem_link_check(link + 4, c->seed + first, mine + 4, why, sizeof(why));
+    if (rc < 0)
         return config_fail(err, "device %s: %s", c->dev[index].name, why);
     return 0;
 }

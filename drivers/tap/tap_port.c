@@ -19,8 +19,9 @@
 
 #define CARRY_MAX 32u    /* frames of the kernel's that leave in one round */
 #define RETRY_NS  20000u /* between two looks for room in the port below */
-#define ETH_VLAN  18u    /* octets of an Ethernet header with a VLAN tag */
+#define ETH_HDR   14u    /* octets of an Ethernet header: the NIC's MTU counts no VLAN tag */
 #define MTU_MIN   68u
+#define MTU_MAX   (IO_FRAME_MAX - 18u) /* a frame of the kernel's with a VLAN tag is read whole */
 
 static const uint8_t mac_none[6];
 
@@ -74,7 +75,8 @@ static struct tap_want wanted(const struct tap_port *t, bool serves, bool up)
 {
     uint32_t frame = t->below->caps.frame_max;
     struct tap_want w = {.serves = serves, .up = up};
-    w.mtu = frame > ETH_VLAN + MTU_MIN ? frame - ETH_VLAN : MTU_MIN;
+    w.mtu = frame > ETH_HDR + MTU_MIN ? frame - ETH_HDR : MTU_MIN;
+    w.mtu = w.mtu < MTU_MAX ? w.mtu : MTU_MAX;
     bool asked = memcmp(t->mac, mac_none, 6) != 0;
     memcpy(w.mac, asked ? t->mac : t->io.caps.mac, 6);
     return w;

@@ -257,12 +257,12 @@ START_TEST(the_interface_has_mac_mtu_and_carrier_of_the_port)
 {
     if (!apart())
         return;
-    port = open_port("mem:tap,kernel=t0,frame=4218", mac_a);
+    port = open_port("mem:tap,kernel=t0,frame=4214", mac_a);
     ck_assert(ip_says("02:00:00:00:00:aa") || soon(ip_says, "02:00:00:00:00:aa"));
     ck_assert(soon(ip_says, "mtu 4200"));
     ck_assert(soon(ip_says, "LOWER_UP"));
     ck_assert(ip_says("persist off"));
-    peer = open_port("mem:tap,frame=4218", mac_a);
+    peer = open_port("mem:tap,frame=4214", mac_a);
     service(port);
     ck_assert(soon(ip_says, "LOWER_UP"));
     ck_assert(soon(ip_says, "persist on")); /* a worker has the port */
