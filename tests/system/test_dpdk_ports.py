@@ -110,7 +110,7 @@ def specifications():
         check(alive and not said, f"{spec} is served without a complaint {said}")
         check(stop(p) == 0, "and its daemon ends with status 0")
         check(doctor(spec)[0] == 0, f"doctor is content with {spec} {doctor(spec)[1]}")
-    refused = (("v0", 1, "dpdk:net_af_packet0,iface=v0"), ("net_afpacket0,iface=v0", 1, "DPDK has no driver of that name"),
+    refused = (("v0", 1, "udp:v0 uses the addresses that it has, dpdk:net_af_packet0,iface=v0 others"), ("net_afpacket0,iface=v0", 1, "DPDK has no driver of that name"),
                ("net_bonding0,mode=1,slave=net_af_packet0", 1, "Invalid slave port"), ("0000:fe:1f.0", 1, "no PCI device"),
                ("net_af_packet0,iface=v0,framez=2048", 2, "did you mean framesz?"),
                ("net_af_packet0,iface=t0", 1, "carries no Ethernet frames"),

@@ -22,6 +22,7 @@
 #include "doctor.h"
 #include "dpdk_hint.h"
 #include "io.h"
+#include "tap_spec.h"
 
 static const char help[] = {
 #include "help_doctor.inc"
@@ -36,6 +37,7 @@ static const char help[] = {
 #define MEMIF          0x200u /* beside NOT_DPDK */
 #define PCAP           0x400u
 #define UDP            0x800u
+#define KERNEL         0x1000u /* with kernel= */
 
 bool doctor_read(const char *path, char *buf, size_t size)
 {
@@ -251,18 +253,23 @@ static const struct {
     {"hugepages", DPDK_BIT(DPDK_PCI), doctor_hugepages},
     {"iommu", DPDK_BIT(DPDK_PCI), doctor_iommu},
     {"device", DPDK_BIT(DPDK_PCI) | DPDK_BIT(DPDK_VDEV), doctor_device},
+    {"kernel", KERNEL, doctor_kernel},
     {"open", ANY_DPDK, doctor_try},
 };
 
 /* Which checks a specification needs that io_check() has accepted; NULL: all. */
-static struct doctor_subject understand(const char *spec)
+static struct doctor_subject understand(const char *whole)
 {
     static const char prefix[] = "dpdk:";
+    static char rest[IO_SPEC_MAX]; /* without kernel= */
+    const char *spec = whole ? rest : NULL;
     struct doctor_subject s = {.kinds = ALL, .everything = !spec};
     if (!spec)
         return s;
+    tap_spec_split(whole, rest, s.tap, NULL, 0);
+    const unsigned kernel = s.tap[0] ? KERNEL : 0;
     if (strncmp(spec, prefix, sizeof(prefix) - 1)) {
-        s.kinds = NOT_DPDK | (!strncmp(spec, "pcap:", 5) ? PCAP : 0) |
+        s.kinds = NOT_DPDK | kernel | (!strncmp(spec, "pcap:", 5) ? PCAP : 0) |
                   (!strncmp(spec, "memif:", 6) ? MEMIF : 0) | (!strncmp(spec, "udp:", 4) ? UDP : 0);
         if (s.kinds & UDP)
             snprintf(s.dpdk.iface, sizeof(s.dpdk.iface), "%.*s", (int)strcspn(spec + 4, ","),
@@ -271,8 +278,8 @@ static struct doctor_subject understand(const char *spec)
         return s;
     }
     dpdk_spec_parse(spec + sizeof(prefix) - 1, &s.dpdk, NULL, 0);
-    s.kinds = DPDK_BIT(s.dpdk.kind);
-    s.spec = spec;
+    s.kinds = DPDK_BIT(s.dpdk.kind) | kernel;
+    s.spec = whole;
     return s;
 }
 

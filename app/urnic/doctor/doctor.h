@@ -7,6 +7,7 @@
 #ifndef URNIC_DOCTOR_H
 #define URNIC_DOCTOR_H
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@ struct doctor_subject {
     bool everything;       /* no port was named */
     const char *rest;      /* behind memif: or pcap: */
     const char *spec;      /* of a dpdk: port, as it was given; NULL = none */
+    char tap[IF_NAMESIZE]; /* of kernel=; "" = none */
 };
 
 /* Fill in the finding; the texts are copied, and cut to the room that they have. */
@@ -56,6 +58,11 @@ void doctor_device(const struct doctor_subject *s, struct doctor_finding *f);
 uint64_t doctor_rights(void);
 /* Does urnicd open it? Takes up to a minute. */
 void doctor_try(const struct doctor_subject *s, struct doctor_finding *f);
+
+/* ---- the kernel's interface beside a port (doctor_kernel.c) ---- */
+
+/* Can the daemon have the tap interface that kernel= names? */
+void doctor_kernel(const struct doctor_subject *s, struct doctor_finding *f);
 
 /* ---- checks of an interface (doctor_iface.c) ---- */
 
