@@ -226,8 +226,10 @@ static int open_tap(const char *name, const struct io_open_params *params, struc
 {
     struct io_port *below = *port;
     int rc = name[0] ? tap_open(name, below, params, port, err, err_size) : 0;
-    if (rc < 0)
+    if (rc < 0) {
         below->ops->close(below);
+        *port = NULL;
+    }
     return rc;
 }
 

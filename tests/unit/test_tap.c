@@ -417,6 +417,7 @@ START_TEST(what_stands_in_the_way_is_named)
     port = open_port("mem:tap,kernel=t0", mac_a);
     ck_assert_int_eq(io_open("mem:other,kernel=t0", NULL, &other, err, sizeof(err)), -EBUSY);
     ck_assert_msg(strstr(err, "kernel=t0: another program"), "%s", err);
+    ck_assert_ptr_null(other); /* nothing for the caller to close */
     ck_assert_int_eq(io_open("mem:other,kernel=d0", NULL, &other, err, sizeof(err)), -EINVAL);
     ck_assert_msg(strstr(err, "kernel=d0: there is an interface"), "%s", err);
     port->ops->close(port);
