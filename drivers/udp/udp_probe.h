@@ -28,11 +28,13 @@ struct udp_ids {
 
 /* As Linux has been since version 4.18, when it got trains. */
 struct udp_ids udp_ids_usual(void);
-/* The rule behind what was seen. What has not been seen at all is as usual. Pure. */
+/* The rule behind what was seen. What has not been seen is as usual, but a train of which only the
+ * first datagram came out was none. Pure. */
 struct udp_ids udp_ids_judge(const struct udp_seen *seen);
 
 /* Send a few datagrams over the loopback interface of this network namespace and look at them.
- * Takes a millisecond; where there is no such interface, nothing is seen. Any thread. */
+ * Takes a millisecond, on a busy machine up to some hundred: it waits 20 ms for a datagram and
+ * tries three times. Where there is no such interface, nothing is seen. Any thread. */
 void udp_probe(struct udp_seen *out);
 
 /* The identification at a place of a message of n datagrams. */
