@@ -144,24 +144,28 @@ static bool is_there(const struct udp_queues *q, const struct udp_socket *s)
     return false;
 }
 
-static void take(struct udp_port *p, struct spot *spot)
+static bool take(struct udp_port *p, struct spot *spot)
 {
     const struct udp_socket s = {.addr = spot->addr,
                                  .scope = spot->scope,
                                  .v4 = spot->v4,
                                  .fd = spot->fd[p->queue],
                                  .serial = spot->serial};
-    if (s.fd >= 0 && udp_socket_adopt(p, &s) == 0)
-        spot->fd[p->queue] = -1;
+    if (s.fd < 0)
+        return true;
+    if (udp_socket_adopt(p, &s) < 0)
+        return false;
+    spot->fd[p->queue] = -1;
+    return true;
 }
 
 void udp_queue_follow(struct udp_port *p)
 {
     struct udp_queues *q = p->queues;
     uint32_t version = atomic_load_explicit(&q->version, memory_order_acquire);
+    bool all = true;
     if (version == p->queue_version)
         return;
-    p->queue_version = version;
     pthread_mutex_lock(&q->lock);
     for (unsigned i = 0; i < p->nsock; i++) {
         if (p->sock[i].fd >= 0 && !is_there(q, &p->sock[i]))
@@ -169,9 +173,11 @@ void udp_queue_follow(struct udp_port *p)
     }
     for (unsigned i = 0; i < UDP_ADDRS; i++) {
         if (q->spot[i].used)
-            take(p, &q->spot[i]);
+            all &= take(p, &q->spot[i]);
     }
     pthread_mutex_unlock(&q->lock);
+    if (all) /* else again with the next call: frames come to a socket that no queue reads */
+        p->queue_version = version;
 }
 
 /* ---- opening ---- */
