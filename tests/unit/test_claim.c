@@ -71,21 +71,21 @@ START_TEST(the_same_often)
     static struct claim c[10000];
     struct claims *all = calloc(1, sizeof(*all));
     const unsigned n = sizeof(c) / sizeof(c[0]);
-    struct claim other = by_id(2);
+    struct claim other = by_qp(2, 16);
     ck_assert_ptr_nonnull(all);
     claims_init(all, 1);
+    claim_set(all, &other, &key);
     for (unsigned i = 0; i < n; i++) {
         c[i] = by_id(1);
         claim_set(all, &c[i], &key);
         ck_assert(claim_has_owner(all, &key, 2));
     }
-    claim_set(all, &other, &key);
     for (unsigned i = 0; i < n; i++) {
         struct claim *goes = &c[i % 2 ? n - i : i];
         claim_drop(goes);
         claim_drop(goes);
         ck_assert_int_eq(claim_has_owner(all, &key, 2), i + 1 < n);
-        ck_assert(claim_has_owner(all, &key, 1));
+        ck_assert_int_eq(claim_is_shared(&other), i + 1 < n);
     }
     claim_drop(&other);
     ck_assert(!claim_has_owner(all, &key, 3));
@@ -134,6 +134,48 @@ START_TEST(sec_33_rivals)
     claim_set(&t, &conn, &elsewhere); /* in place of the first */
     ck_assert(!claim_has_owner(&t, &key, 2));
     ck_assert(claim_has_owner(&t, &elsewhere, 2));
+}
+END_TEST
+
+/* SEC-33: what a connection of another user has can't be claimed, also by a caller that asked
+ * before the connection had it; the claim before is gone, too. */
+START_TEST(sec_33_first_connection_has_it)
+{
+    claims_init(&t, 7);
+    struct claim conn = by_id(1), late = by_id(2), qp = by_qp(2, 16), own = by_qp(1, 32);
+    struct claim_key elsewhere = key;
+    uid_t owner;
+    elsewhere.qpn = 4;
+    ck_assert_int_eq(claim_set(&t, &qp, &elsewhere), CLAIM_SET);
+    ck_assert(!claim_refuses(&t, &key, 2, 0, &owner, 1));
+    ck_assert_int_eq(claim_set(&t, &conn, &key), CLAIM_SET);
+    ck_assert_int_eq(claim_set(&t, &qp, &key), CLAIM_OWNED);
+    ck_assert_int_eq(claim_set(&t, &late, &key), CLAIM_OWNED);
+    ck_assert_ptr_null(qp.in);
+    ck_assert_ptr_null(late.in);
+    ck_assert(!claim_has_owner(&t, &key, 1));
+    ck_assert_int_eq(claim_set(&t, &own, &key), CLAIM_SET);
+    ck_assert_int_eq(claim_set(&t, &conn, &key), CLAIM_SET); /* again */
+    claim_drop(&conn);
+    ck_assert_int_eq(claim_set(&t, &qp, &key), CLAIM_SHARED);
+    ck_assert_uint_eq(t.count.shared, 1);
+}
+END_TEST
+
+/* SEC-33: a queue pair that a connection on another worker has displaced doesn't get it back before
+ * its worker hears. */
+START_TEST(sec_33_displaced_stays_so)
+{
+    claims_init(&t, 7);
+    struct claim conn = by_id(1), qp = by_qp(2, 16);
+    unsigned left = 2;
+    qp.member = 1;
+    claim_set(&t, &qp, &key);
+    claim_set(&t, &conn, &key);
+    ck_assert_ptr_null(claim_displace(&conn, &left));
+    ck_assert_int_eq(claim_set(&t, &qp, &key), CLAIM_OWNED);
+    ck_assert_ptr_null(qp.in);
+    ck_assert_ptr_null(claim_news(&t, 1));
 }
 END_TEST
 
@@ -206,6 +248,8 @@ int main(void)
     tcase_add_test(c, the_same_often);
     tcase_add_test(c, sec_33_queue_pairs_share);
     tcase_add_test(c, sec_33_rivals);
+    tcase_add_test(c, sec_33_first_connection_has_it);
+    tcase_add_test(c, sec_33_displaced_stays_so);
     tcase_add_test(c, sec_33_on_other_workers);
     suite_add_tcase(s, c);
     return unit_run(s);

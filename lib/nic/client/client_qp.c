@@ -154,16 +154,26 @@ static int client_qp_may_name(struct client *c, const struct claim_key *key, uin
     return -EADDRINUSE;
 }
 
-static void client_qp_claims(struct client *c, struct client_qp *qp, const struct claim_key *key,
-                             uint64_t now)
+/* It names that now. A connection on another worker may have got it since client_qp_may_name: then
+ * the queue pair ends as if the connection had displaced it. */
+static int client_qp_claims(struct client *c, struct client_qp *qp, const struct claim_key *key,
+                            uint64_t now)
 {
     struct device *d = c->ctx.device;
     qp->claim.uid = c->uid;
     qp->claim.member = d->member;
     qp->claim.qp = qp;
-    if (claim_set(&d->team->claims, &qp->claim, key) && share_may_log(c->of_device, now))
+    const enum claim_result result = claim_set(&d->team->claims, &qp->claim, key);
+    if (result == CLAIM_OWNED) {
+        client_qp_may_name(c, key, now); /* counts it, and asks the owner */
+        engine_qp_fail(d->engine, qp->qp,
+                       "SEC-33 the connection manager has given the peer to another user", now);
+        return -EADDRINUSE;
+    }
+    if (result == CLAIM_SHARED && share_may_log(c->of_device, now))
         log_info("qp", "%s: queue pairs of several users name the peer's queue pair 0x%06x",
                  d->name, key->qpn);
+    return 0;
 }
 
 int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
@@ -197,12 +207,12 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
         if (rc == 0)
             qp->rate_limit = m->attr.rate_limit;
     }
+    if (rc == 0 && names)
+        rc = client_qp_claims(c, qp, &key, now);
     if (rc < 0) {
         neigh_let_go(d->neigh, c->of_device, hop);
         return rc;
     }
-    if (names)
-        client_qp_claims(c, qp, &key, now);
     if (m->mask & QPA_AV)
         neigh_watch(d->neigh, c->of_device, &qp->watcher, qp->qp, hop, now);
     if ((m->mask & QPA_STATE) && attr.state == QPS_RESET) {

@@ -137,9 +137,8 @@ static void cmid_own_peer(struct cm_id *id, uint64_t now)
     const struct claim_key key = {a.sgid, a.dgid, a.dest_qpn};
     id->claim.uid = id->client->uid;
     id->claim.member = d->member;
-    if (claim_has_owner(&d->team->claims, &key, id->claim.uid))
+    if (claim_set(&d->team->claims, &id->claim, &key) == CLAIM_OWNED)
         return; /* another user's connection was first: the queue pair will be refused */
-    claim_set(&d->team->claims, &id->claim, &key);
     cmid_displace(id, now);
 }
 

@@ -108,14 +108,21 @@ static bool claim_others_share(const struct claim *c)
     return c->in && claim_of_others(c->in, &c->key, c->uid, true, true);
 }
 
-bool claim_set(struct claims *t, struct claim *c, const struct claim_key *key)
+/* Claim nothing any more. With the lock. */
+static void claim_forget(struct claim *c)
+{
+    claim_unlink(c);
+    if (c->has_news)
+        LIST_REMOVE(c, next_news);
+    c->has_news = false;
+    c->in = NULL;
+}
+
+/* With the lock; `c` claims nothing. */
+static void claim_link(struct claims *t, struct claim *c, const struct claim_key *key)
 {
     struct claim *first;
     size_t bucket = claim_bucket(t, key);
-    if (c->in && claim_same(c, key) && !c->has_news)
-        return false;
-    claim_drop(c);
-    pthread_mutex_lock(&t->lock);
     c->in = t;
     c->key = *key;
     c->to = c->fro = c;
@@ -132,10 +139,26 @@ bool claim_set(struct claims *t, struct claim *c, const struct claim_key *key)
     } else {
         LIST_INSERT_HEAD(&t->bucket[bucket], c, next);
     }
-    bool shared = c->qp && claim_others_share(c);
-    t->count.shared += shared;
+}
+
+enum claim_result claim_set(struct claims *t, struct claim *c, const struct claim_key *key)
+{
+    enum claim_result result = CLAIM_SET;
+    pthread_mutex_lock(&t->lock);
+    if (!c->in || !claim_same(c, key) || c->has_news) {
+        if (c->in)
+            claim_forget(c);
+        if (claim_of_others(t, key, c->uid, true, false)) {
+            result = CLAIM_OWNED;
+        } else {
+            claim_link(t, c, key);
+            if (c->qp && claim_others_share(c))
+                result = CLAIM_SHARED;
+        }
+        t->count.shared += result == CLAIM_SHARED;
+    }
     pthread_mutex_unlock(&t->lock);
-    return shared;
+    return result;
 }
 
 void claim_drop(struct claim *c)
@@ -144,11 +167,7 @@ void claim_drop(struct claim *c)
     if (!t)
         return;
     pthread_mutex_lock(&t->lock);
-    claim_unlink(c);
-    if (c->has_news)
-        LIST_REMOVE(c, next_news);
-    c->has_news = false;
-    c->in = NULL;
+    claim_forget(c);
     pthread_mutex_unlock(&t->lock);
 }
 

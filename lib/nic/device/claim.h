@@ -57,6 +57,12 @@ struct claim_counters {
     uint64_t shared;    /* claims beside one of another user, without the connection manager */
 };
 
+enum claim_result {
+    CLAIM_SET,
+    CLAIM_SHARED, /* set: a queue pair's, beside one of another user */
+    CLAIM_OWNED,  /* not set: a connection of another user has it */
+};
+
 struct claims {
     uint64_t seed;
     pthread_mutex_t lock; /* of all that follows */
@@ -76,9 +82,10 @@ bool claim_has_owner(struct claims *t, const struct claim_key *key, uid_t uid);
  * the other user, and its connection is asked whether it is alive (`doubt`). */
 bool claim_refuses(struct claims *t, const struct claim_key *key, uid_t uid, unsigned member,
                    uid_t *owner, uint64_t now);
-/* Claim it in place of what `c` claimed before; c->uid, c->member, and qp or doubt, are set.
- * Returns whether it is a queue pair's claim beside one of another user. */
-bool claim_set(struct claims *t, struct claim *c, const struct claim_key *key);
+/* Claim it in place of what `c` claimed before; c->uid, c->member, and qp or doubt, are set. With
+ * CLAIM_OWNED `c` claims nothing: another worker may have set a connection's claim since the caller
+ * asked claim_refuses. */
+enum claim_result claim_set(struct claims *t, struct claim *c, const struct claim_key *key);
 /* Claim nothing any more; harmless when it doesn't. */
 void claim_drop(struct claim *c);
 /* Does another user claim the same? */
