@@ -168,6 +168,9 @@ bool net_next_change(struct net_port *port, struct net_change *change);
 int net_group_join(struct net_port *port, const struct wire_addr *group, uint64_t now);
 /* No longer be a member, and say so. 0, -ENOENT is none. */
 int net_group_leave(struct net_port *port, const struct wire_addr *group, uint64_t now);
+/* No longer be a member, and don't say so: another port with our addresses is one still. Harmless
+ * when it is none. */
+void net_group_forget(struct net_port *port, const struct wire_addr *group);
 /* The i-th group; false behind the last. member false: we are saying that we leave. */
 bool net_group_get(const struct net_port *port, size_t i, struct wire_addr *group, bool *member);
 

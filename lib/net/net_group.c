@@ -84,6 +84,18 @@ int net_group_leave(struct net_port *port, const struct wire_addr *group, uint64
     return 0;
 }
 
+static void forget(struct net_port *p, size_t i)
+{
+    p->group[i] = p->group[--p->group_count];
+}
+
+void net_group_forget(struct net_port *port, const struct wire_addr *group)
+{
+    struct net_group *g = find(port, group);
+    if (g)
+        forget(port, (size_t)(g - port->group));
+}
+
 bool net_group_get(const struct net_port *port, size_t i, struct wire_addr *group, bool *member)
 {
     if (i >= port->group_count)
@@ -171,11 +183,6 @@ static size_t put_mld(const struct net_port *p, uint8_t *buf, const struct net_g
     }
     wire_csum_put(mld + 2, wire_csum_add(icmp6_pseudo_sum(ip, len), mld, len));
     return net_pad(buf, (size_t)(mld + len - buf));
-}
-
-static void forget(struct net_port *p, size_t i)
-{
-    p->group[i] = p->group[--p->group_count];
 }
 
 size_t group_tx(struct net_port *p, uint8_t *buf, uint64_t now)

@@ -13,6 +13,7 @@
 #include "contexts.h"
 #include "device.h"
 #include "memory.h"
+#include "neigh.h"
 #include "services.h"
 #include "steer.h"
 #include "team.h"
@@ -203,6 +204,60 @@ START_TEST(services)
 }
 END_TEST
 
+/* A datagram queue pair of member k. */
+static struct qp *datagram_qp(unsigned k)
+{
+    struct engine *e = dev->team->member[k]->engine;
+    struct engine_qp_params params = {
+        .type = QP_UD, .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1};
+    struct qp *qp;
+    ck_assert_int_eq(engine_cq_create(e, NULL, &params.send_cq), 0);
+    params.recv_cq = params.send_cq;
+    ck_assert_int_eq(mem_pd_alloc(engine_mem(e), &params.pd), 0);
+    ck_assert_int_eq(engine_qp_create(e, &params, &qp), 0);
+    return qp;
+}
+
+/* Of which IGMPv3 records member k sends now: a bit each. */
+static unsigned says_of_groups(unsigned k, uint64_t at)
+{
+    uint8_t f[256];
+    unsigned records = 0;
+    struct neigh *n = dev->team->member[k]->neigh;
+    for (unsigned i = 0; i < 64 && neigh_tx(n, f, sizeof(f), at) > 0; i++) {
+        if (f[12] == 0x08 && f[13] == 0x00 && f[23] == 2)
+            records |= 1u << f[14 + 24 + 8];
+    }
+    return records;
+}
+
+/* UD-11: the members are one host: it leaves a group when the last of them does. */
+START_TEST(ud_11_last_member_leaves)
+{
+    struct qp *qp[2] = {datagram_qp(0), datagram_qp(1)};
+    struct wire_addr group;
+    uint64_t now = clock_now();
+    wire_addr_parse("239.1.2.3", &group);
+    for (unsigned first = 0; first < 2; first++) {
+        for (unsigned k = 0; k < 2; k++) {
+            struct device *m = dev->team->member[k];
+            ck_assert_int_eq(engine_mcast_attach(m->engine, qp[k], &group), 0);
+            ck_assert_int_eq(neigh_groups(m->neigh, now), 0);
+            ck_assert_uint_eq(says_of_groups(k, now), 1u << 4); /* TO_EXCLUDE */
+        }
+        for (unsigned i = 0; i < 2; i++) {
+            const unsigned k = first ^ i;
+            struct device *m = dev->team->member[k];
+            ck_assert_int_eq(engine_mcast_detach(m->engine, qp[k], &group), 0);
+            ck_assert_int_eq(neigh_groups(m->neigh, now), 0);
+            ck_assert_uint_eq(says_of_groups(k, now), i == 0 ? 0 : 1u << 3); /* TO_INCLUDE */
+        }
+    }
+    for (unsigned k = 0; k < 2; k++)
+        engine_qp_destroy(dev->team->member[k]->engine, qp[k]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("steer");
@@ -213,6 +268,7 @@ int main(void)
     tcase_add_test(c, full_rings);
     tcase_add_test(c, any_octets);
     tcase_add_test(c, services);
+    tcase_add_test(c, ud_11_last_member_leaves);
     suite_add_tcase(s, c);
     return unit_run(s);
 }

@@ -387,9 +387,15 @@ int neigh_groups(struct neigh *n, uint64_t now)
         return neigh_tell_groups(n);
     if (n->device->shared)
         neigh_tell_groups(n);
-    for (unsigned i = 0; net_group_get(n->port, i, &g, &member); i++) {
-        if (member && !neigh_attached(n, &g))
+    for (unsigned i = 0; net_group_get(n->port, i, &g, &member);) {
+        const bool leaves = member && !neigh_attached(n, &g);
+        if (leaves && n->device->shared && team_in_group(n->device->team, &g)) {
+            net_group_forget(n->port, &g); /* the member that is last says that we leave */
+            continue;                      /* another group is the i-th now */
+        }
+        if (leaves)
             net_group_leave(n->port, &g, now);
+        i++;
     }
     for (unsigned i = 0; engine_mcast_get(n->device->engine, i, &g); i++) {
         int one = net_group_join(n->port, &g, now);
