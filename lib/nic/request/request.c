@@ -116,6 +116,18 @@ static void request_on_worker(void *arg, uint64_t now)
     job->status = job->fn(job->r);
 }
 
+/* A worker failed: on the n before it as if there had been no request. */
+static void request_undo(struct request *r, const struct request_type *t, unsigned n)
+{
+    struct request_job job = {.r = r, .fn = t->undo};
+    struct device *failed = r->device;
+    while (t->undo && n-- > 0) {
+        r->device = failed->team->member[n];
+        worker_call(r->device->worker, request_on_worker, &job);
+    }
+    r->device = failed;
+}
+
 static int request_run(struct request *r, const struct request_type *t)
 {
     struct request_job job = {.r = r, .fn = t->run};
@@ -141,8 +153,10 @@ static int request_run(struct request *r, const struct request_type *t)
         if (t->where == REQ_MEMBERS)
             r->device = team->member[k];
         worker_call(r->device->worker, request_on_worker, &job);
-        if (job.status < 0)
+        if (job.status < 0) {
+            request_undo(r, t, k);
             break;
+        }
     }
     return job.status;
 }

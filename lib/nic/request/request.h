@@ -58,6 +58,8 @@ struct request_type {
     request_fn prepare; /* on the control thread, before run; may be NULL */
     request_fn run;
     request_fn finish; /* on the control thread, after run, always; may be NULL */
+    request_fn undo;   /* REQ_MEMBERS: on the workers where run was right before one where it
+                        * failed, the latest first; may be NULL */
     bool fds;          /* descriptors may go along with the answer */
 };
 
