@@ -35,42 +35,47 @@ URNIC_API int urnic_open(const char *device, struct urnic_context **ctx);
  * any). -EINVAL: another worker serves the device. */
 URNIC_API int urnic_open_at(const char *socket_path, const char *device, int worker,
                             struct urnic_context **ctx);
-/* Open a port of this program's own: no daemon. The engine, which is the daemon's, and its
- * connection manager run in this process on one thread of the library. The context has all that one
- * of a daemon has, and the same functions are for it.
+/* Open a port of this program's own, without a daemon. The engine and its connection manager, the
+ * same as the daemon's, run in this process. The context serves all functions of this library.
  *
- * spec      the port, as urnicd's --port has it, and behind it keys of --device:
- * "memif:/run/a.sock, role=server,addr=10.0.0.1/24", "udp:lo,addr=127.0.0.1,loopback=true",
- * "mem:LINK, addr=10.0.0.1/24" (the ports of one link are all in this process). And two of its own:
- *           progress=auto|thread|poll, who makes progress (below), default auto;
- *           log-level=error|warn|info|debug, for lines on standard error, default error
- * ctx       the context, for urnic_close, which tells the peers of connections that still exist
- * why, size where a sentence goes that says why not, always ended by 0; size 0 = it isn't wanted
+ * spec: the port as in urnicd's --port, then keys of --device, for example
  *
- * -EINVAL: the specification is wrong, and why says what would be right; -ENOSYS: the engine
- * library, liburnic-engine.so, or a driver is not installed; -EPROTONOSUPPORT: it is of another
- * release; other errors of the port, such as -EACCES, -EADDRINUSE, -ENODEV; -ENOMEM.
+ *     memif:/run/a.sock,role=server,addr=10.0.0.1/24
+ *     udp:lo,addr=127.0.0.1,loopback=true
+ *     mem:LINK,addr=10.0.0.1/24                       (all ports of the link are in this process)
  *
- * Memory: a region is memory of this process, and copies are made there by the library's thread:
- * any memory can be registered (urnic_reg_mr), and an atomic on it is one against instructions of
- * the program, too. Memory that is unmapped, protected or truncated while it is registered ends the
- * program by SIGSEGV or SIGBUS when a request touches it: deregister first.
+ * and two keys of its own: progress=auto|thread|poll (below; default auto), and
+ * log-level=error|warn|info|debug for lines on standard error (default error).
  *
- * Threads: one for each port. All signals are blocked there but those that an instruction causes
- * (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS) and SIGABRT. It serves the peers whatever the
- * program's threads do. With progress=auto threads that post and poll do the engine's work in these
- * calls, without waking another thread up. The library's thread looks every 250 us whether they go on,
- * and goes on when they don't. With progress=thread it does all work. With progress=poll there is no
- * such thread: the engine, timers and answers to peers included, stands still while no thread is in
- * urnic_poll_cq or waits in another function. Any number of threads may post and poll; none waits for
- * another. A signal handler may call urnic_poll_cq; where it has interrupted a call about the context
- * that returns 0. A thread may be cancelled anywhere. A program that is stopped (SIGSTOP, a debugger) stands still with its
- * engine: peers may run into their time-outs. The library stays loaded until the process ends.
- * Don't leave a function of the library by longjmp or by an exception.
+ * ctx: the context; urnic_close ends it and its connections. why, size: room for a sentence that
+ * says why the call failed, always ended by 0; size 0 = not wanted.
  *
- * Fork: the parent goes on. In the child everything of the context is dead: -ENODEV, nothing there
- * reaches the port, and its memory is the child's own copy. A program that goes to the background
- * opens its port afterwards. exec closes all. */
+ * -EINVAL: the specification is wrong; `why` says what would be right. -ENOSYS: the engine library,
+ * liburnic-engine.so, or a driver is not installed. -EPROTONOSUPPORT: it is of another release.
+ * -ENOMEM. Other errors are the port's, such as -EACCES, -EADDRINUSE, -ENODEV.
+ *
+ * Memory: any memory of the process can be registered (urnic_reg_mr). Copies are made there, and
+ * atomics are atomic against the program's own instructions, too. If a request touches memory that
+ * was unmapped, protected or truncated while registered, the program ends by SIGSEGV or SIGBUS:
+ * deregister first.
+ *
+ * Progress: with progress=auto, threads that post and poll do the engine's work in these calls. The
+ * library has one thread for each port; it looks every 250 us whether they go on, and takes over
+ * when they don't, so a program that computes or sleeps still serves its peers. With
+ * progress=thread that thread does all the work. With progress=poll there is no such thread: the
+ * engine, its timers and answers to peers included, stands still while no thread is in
+ * urnic_poll_cq or waits in another function.
+ *
+ * Threads: any number of threads may post and poll; none waits for another. A signal handler may
+ * call urnic_poll_cq; if it interrupted a call for the same context, that returns 0. A thread may
+ * be cancelled anywhere. The library's thread blocks all signals but those that an instruction
+ * causes (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS) and SIGABRT. Don't leave a function of
+ * the library by longjmp or by an exception. The library stays loaded until the process ends.
+ *
+ * A stopped program (SIGSTOP, a debugger) stands still with its engine; peers may run into their
+ * time-outs. Fork: the parent goes on. In the child all calls for the context return -ENODEV,
+ * nothing reaches the port, and memory is the child's own copy. A program that goes to the
+ * background opens its port afterwards. exec closes all. */
 URNIC_API int urnic_open_port(const char *spec, struct urnic_context **ctx, char *why, size_t size);
 /* -EBUSY: objects of the context still exist. */
 URNIC_API int urnic_close(struct urnic_context *ctx);
