@@ -164,15 +164,13 @@ void free(void *p)
     pool_unlock();
 }
 
-/* The compiler must not make a call of calloc of what calloc does. */
-__attribute__((optimize("no-tree-loop-distribute-patterns"))) void *calloc(size_t n, size_t size)
+void *calloc(size_t n, size_t size)
 {
     if (size != 0 && n > SIZE_MAX / size) {
         errno = ENOMEM;
         return NULL;
     }
-    void *(*volatile get)(size_t, size_t) = pool_get;
-    void *p = get(n * size, POOL_HEAD);
+    void *p = pool_get(n * size, POOL_HEAD);
     if (p && pool_head(p)->mapped == 0)
         memset(p, 0, n * size);
     return p;
