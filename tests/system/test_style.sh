@@ -42,7 +42,7 @@ style() {
 }
 back() { git reset -q --hard "$1"; }
 
-style 0 "2 C files, 2 scripts, 1 commits, 1 files by clang-tidy: all is well"
+style 0 "2 C files, 0 documents, 2 scripts, 1 commits, 1 files by clang-tidy: all is well"
 style 0 "1 C files, 1 files by clang-tidy: all is well" lib/good.h # by the source of its name
 
 printf 'int  bad( int a );\n' >lib/bad.h
@@ -55,6 +55,13 @@ style 1 "lib/bad.h:1: NOLINT without a reason" --no-tidy
 printf 'int bad(int a); // NOLINT(misc-*): the kernel wants it so\n' >lib/bad.h
 style 0 "all is well" --no-tidy
 rm lib/bad.h
+
+long=$(printf 'word %.0s' {1..21})
+printf '%s\n\n    %s\n| %s |\n' "$long" "$long" "$long" >README.md
+git add README.md
+style 1 "README.md:1: 105 columns, more than 100" --no-tidy
+if grep -q "README.md:3:\|README.md:4:" ../said; then fail "code and tables may be wide"; fi
+git rm -qf README.md
 
 printf 'int bad(int a);\n\nint bad(int a)\n{\n    int *none = 0;\n    return a ? a : *none;\n}\n' >lib/bad.c
 style 1 "lib/bad.c:6:20: warning: Dereference of null pointer"
