@@ -35,7 +35,7 @@ static struct nic_switch *sw;
 static struct program prog[PROGRAMS];
 static uint8_t memory[2][BATCH][FRAME + 120]; /* of the port: to send, received */
 
-static void die(const char *what)
+_Noreturn static void die(const char *what)
 {
     perror(what);
     exit(1);

@@ -7,10 +7,8 @@
  *
  * Blocks are of powers of two, in lists of free ones; what a list lacks is cut from memory that the
  * kernel is asked for by its own call. Large ones are mappings of their own. A sanitizer wants to
- * see every block, so there the library uses libc's.
+ * see every block, so in its builds the library uses libc's.
  */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -198,5 +196,3 @@ int vasprintf(char **out, const char *fmt, va_list ap)
     *out = n < 0 ? NULL : malloc((size_t)n + 1);
     return *out ? vsnprintf(*out, (size_t)n + 1, fmt, ap) : -1;
 }
-
-#endif
