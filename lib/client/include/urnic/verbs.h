@@ -38,16 +38,16 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
 /* Open a port of this program's own, without a daemon. The engine and its connection manager, the
  * same as the daemon's, run in this process. The context serves all functions of this library.
  *
- * spec: the port as in urnicd's --port, then keys of --device, for example
+ * spec: the port as in urnicd's --port, then keys of --device but for workers=, for example
  *
  *     memif:/run/a.sock,role=server,addr=10.0.0.1/24
- *     udp:lo,addr=127.0.0.1,loopback=true
+ *     udp:lo,addr=127.0.0.1
  *     mem:LINK,addr=10.0.0.1/24                       (all ports of the link are in this process)
  *
  * and two keys of its own: progress=auto|thread|poll (below; default auto), and
  * log-level=error|warn|info|debug for lines on standard error (default error).
  *
- * ctx: the context; urnic_close ends it and its connections. why, size: room for a sentence that
+ * ctx: the context; urnic_close ends it, after its objects. why, size: room for a sentence that
  * says why the call failed, always ended by 0; size 0 = not wanted.
  *
  * -EINVAL: the specification is wrong; `why` says what would be right. -ENOSYS: the engine library,
@@ -63,8 +63,8 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
  * library has one thread for each port; it looks every 250 us whether they go on, and takes over
  * when they don't, so a program that computes or sleeps still serves its peers. With
  * progress=thread that thread does all the work. With progress=poll there is no such thread: the
- * engine, its timers and answers to peers included, stands still while no thread is in
- * urnic_poll_cq or waits in another function.
+ * engine, its timers and answers to peers included, stands still while no thread posts, polls or
+ * waits in another function; to sleep in poll(2) on a channel's descriptor makes no progress.
  *
  * Threads: any number of threads may post and poll; none waits for another. A signal handler may
  * call urnic_poll_cq; if it interrupted a call for the same context, that returns 0. A thread may
