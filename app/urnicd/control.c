@@ -522,7 +522,8 @@ void control_run(struct urnicd *d)
             else
                 control_serve(d, ev[i].data.ptr);
         }
-        /* After all events of this round: none of them names a freed client. */
+        /* Free clients after all events of this round, so that no event refers to a freed client.
+         */
         control_reap(d);
         unread_service(&d->nic.clients.unread);
         reclaim_service();

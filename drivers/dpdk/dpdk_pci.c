@@ -92,7 +92,7 @@ static bool is_uio(const struct dpdk_spec *spec, const struct dpdk_machine *m)
     return strstr(link_of(m, spec->name, "driver", link), "uio");
 }
 
-/* vfio makes groups up when it has to do without an IOMMU, and names them so. */
+/* Without an IOMMU, vfio creates groups of its own with this name. */
 static bool is_noiommu(const struct dpdk_spec *spec, const struct dpdk_machine *m)
 {
     char path[PATH_ROOM], name[32];

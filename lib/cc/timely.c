@@ -31,7 +31,7 @@ static void timely_start(struct cc *cc, uint64_t now)
     set_rate(cc, start ? start : top(cc));
 }
 
-/* The rate less `share` (20 fraction bits) of it. */
+/* `rate` minus the fraction `share` of it (20 fraction bits). */
 static uint64_t less(uint64_t rate, uint64_t share)
 {
     if (share > CC_ONE)

@@ -35,7 +35,7 @@ static bool take_fields(struct drill_parser *p, struct drill_stmt *st,
         if (!drill_takes(st, f))
             return drill_parse_fail(p, "'%.*s' takes no '%s'", p->head_len, p->head, f->name);
         const struct drill_field *before = drill_again(st, f);
-        if (before && before != f) /* `from` and `into` of a READ */
+        if (before && before != f) /* the same field's other name, as `from` and `into` of a READ */
             return drill_parse_fail(p, "'%s' means the same as '%s', which is given", f->name,
                                     before->name);
         if (before)

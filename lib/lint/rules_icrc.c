@@ -132,7 +132,7 @@ static bool by_masks(const struct lint_ctx *c, bool zeroes, char text[TEXT])
 /* ---- what is covered, and how ---- */
 
 static const struct start {
-    uint32_t reg; /* in front of the IP header */
+    uint32_t reg; /* the CRC just before the IP header */
     uint8_t rule;
     const char *text;
 } starts[] = {{0xFFFFFFFF, 2, "that lacks the octets of ones"},

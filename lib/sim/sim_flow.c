@@ -100,7 +100,7 @@ static int post(struct sim_flow *f, uint64_t offset, uint32_t len, bool imm, uin
     return err;
 }
 
-/* ---- a flow of its own ---- */
+/* ---- flows outside of rings ---- */
 
 static void flow_step(struct sim_flow *f, uint64_t now)
 {

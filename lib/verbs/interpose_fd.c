@@ -87,7 +87,8 @@ INTERPOSED int dup(int fd)
     return copy;
 }
 
-/* `to` was perhaps a descriptor of ours, and is one now if `from` is. */
+/* `from` was duplicated to `to`: forget what `to` was (`before`); if `from` is ours, `to` is now.
+ */
 static void replaced(int from, int to, struct ucma_file *before)
 {
     if (from == to)

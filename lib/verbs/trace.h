@@ -11,7 +11,7 @@
 
 extern struct uv_trace_page *_Atomic uv_trace_page;
 
-/* One branch, which is not taken. */
+/* Are calls traced? If not, this costs one branch. */
 static inline bool uv_tracing(void)
 {
     struct uv_trace_page *page = atomic_load_explicit(&uv_trace_page, memory_order_acquire);

@@ -92,7 +92,7 @@ static inline void put_first(uint8_t *m, const uint8_t *ip, const uint8_t *ones)
     memcpy(m, &first, BLOCK);
 }
 
-/* 4 octets: what headers have behind whole blocks. */
+/* 4 octets of headers, after the last whole block. */
 static inline void put_word(uint8_t *m, const uint8_t *ip, const uint8_t *ones)
 {
     uint32_t octets, mask;

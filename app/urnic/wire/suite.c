@@ -114,7 +114,7 @@ static bool reached(const struct runner *s, enum goal goal)
     }
 }
 
-/* Until the goal is reached (true), or for `ns`. */
+/* Move frames until the goal is reached (true), or for `ns`, or until a signal (false). */
 static bool pump(struct runner *s, enum goal goal, uint64_t ns)
 {
     uint64_t now = cli_now(), end = now + ns, look = 0;

@@ -66,7 +66,7 @@ void datapath_free(struct datapath *p)
 
 /* ---- memory that is far away ---- */
 
-/* Note that this page is copied from or to. Was it not, lately? */
+/* Record that a copy uses this page. True: it was not recorded lately. */
 static bool datapath_note_page(struct datapath *d, const uint8_t *at)
 {
     uintptr_t page = (uintptr_t)at >> 12, *seen = &d->lately[page % DATAPATH_PAGES];

@@ -119,7 +119,7 @@ static void stats_link(struct stats_list *l, struct device *d)
     stats_add(l, "link_injected", s.injected);
 }
 
-/* These are one thing for all workers of the device: member 0 says them. */
+/* Does the device have this counter once, not once per worker? Member 0's value counts. */
 static bool stats_of_device(const char *name)
 {
     static const char *const names[] = {"port_up",         "port_link_changes", "port_slow_path",
