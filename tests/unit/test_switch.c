@@ -304,9 +304,9 @@ static _Atomic bool stop_flipping;
 
 /* The race is what is tested: not for ThreadSanitizer. */
 #ifdef __SANITIZE_THREAD__
-#define FLIPS 0u
+static const unsigned flips;
 #else
-#define FLIPS 200000u
+static const unsigned flips = 200000;
 #endif
 
 static void *flip(void *arg)
@@ -330,9 +330,9 @@ START_TEST(shm_13_a_frame_that_changes_while_it_is_judged)
     ck_assert(send_pkt(prog[0].io, &p));
     uint8_t *f = prog[0].base + CHANNEL_PAGE + sizeof(struct channel_slot);
     const struct io_frame frame = {.data = f, .len = (uint32_t)wire_frame_len(&p)};
-    atomic_store(&stop_flipping, FLIPS == 0);
+    atomic_store(&stop_flipping, flips == 0);
     pthread_create(&thread, NULL, flip, f);
-    for (unsigned i = 0; i < FLIPS; i++) {
+    for (unsigned i = 0; i < flips; i++) {
         struct switch_frame h;
         struct wire_pkt out;
         if (switch_check(sw, prog[0].c, &frame, &h) == SWITCH_REFUSED) {
@@ -349,7 +349,7 @@ START_TEST(shm_13_a_frame_that_changes_while_it_is_judged)
     }
     atomic_store(&stop_flipping, true);
     pthread_join(thread, NULL);
-    ck_assert_uint_eq(left + refused, FLIPS);
+    ck_assert_uint_eq(left + refused, flips);
     teardown_of(1);
 }
 END_TEST
