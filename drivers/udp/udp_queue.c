@@ -202,11 +202,11 @@ static int begin(struct udp_port *p, unsigned n)
 
 int udp_queue_open(struct io_port *io, unsigned k, unsigned n, struct io_port **out)
 {
-    struct udp_port *first = udp_port_of(io), *p;
+    struct udp_port *first = udp_port_of(io), *p = NULL;
     int rc = n > UDP_QUEUES ? -EINVAL : first->queues ? 0 : begin(first, n);
     if (rc == 0)
         rc = udp_port_again(first, &p);
-    if (rc < 0)
+    if (rc < 0 || !p)
         return rc;
     p->queues = first->queues;
     p->queue = k;

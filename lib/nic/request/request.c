@@ -47,7 +47,7 @@ int socket_pair(int type, int *ours, int *theirs)
 
 int request_channel(struct request *r, enum handle_kind kind, int *ours)
 {
-    int theirs;
+    int theirs = -1;
     if (handle_full(&r->client->handles, kind))
         return -EDQUOT;
     int rc = socket_pair(SOCK_SEQPACKET, ours, &theirs);
