@@ -49,14 +49,6 @@ static struct claim *claim_of_others(const struct claims *t, const struct claim_
     return c;
 }
 
-bool claim_has_owner(struct claims *t, const struct claim_key *key, uid_t uid)
-{
-    pthread_mutex_lock(&t->lock);
-    bool has = claim_of_others(t, key, uid, true, false) != NULL;
-    pthread_mutex_unlock(&t->lock);
-    return has;
-}
-
 /* The worker that has this claim is to look at it. */
 static void claim_tell(struct claims *t, struct claim *c)
 {

@@ -76,10 +76,9 @@ struct claims {
 
 /* An empty table; `seed`: random, so that nobody can aim at a bucket. */
 void claims_init(struct claims *t, uint64_t seed);
-/* Is there a connection of another user that has it? */
-bool claim_has_owner(struct claims *t, const struct claim_key *key, uid_t uid);
-/* The same, for a queue pair of worker `member`, which is refused then: that is counted, *owner is
- * the other user, and its connection is asked whether it is alive (`doubt`). */
+/* Does a connection of another user have it? Then a queue pair of worker `member` is refused: that
+ * is counted, *owner is the other user, and its connection is asked whether it is alive (`doubt`).
+ */
 bool claim_refuses(struct claims *t, const struct claim_key *key, uid_t uid, unsigned member,
                    uid_t *owner, uint64_t now);
 /* Claim it in place of what `c` claimed before; c->uid, c->member, and qp or doubt, are set. With
