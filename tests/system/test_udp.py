@@ -13,88 +13,18 @@ import json
 import os
 import re
 import shutil
-import signal
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import zlib
 
-URNICD, URNIC = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-WORKERS = sys.argv[3] if len(sys.argv) > 3 else None
-DIR = tempfile.mkdtemp(prefix="urnic-udp-")
+from udp_rig import (DIR, NOBODY, URNIC, URNICD, WORKERS, cable, call, check, counters, daemon, end, flat, give, host,
+                     hosts, ip, log_of, make_hosts, run, serves, soon, start, started, urnic)
+
 LIBC = ctypes.CDLL(None, use_errno=True)  # os.setns is newer than Debian's Python
-NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all",
-          "--inh-caps=-all", "--no-new-privs"]
-failed = []
-hosts = {}   # name -> process that holds the namespace
-started = []  # all that must end with the test
-
-
-def check(ok, what):
-    print(("ok   " if ok else "FAIL ") + what, flush=True)
-    if not ok:
-        failed.append(what)
-
-
-def host(n, *command):
-    return ["nsenter", "-t", str(hosts[n].pid), "-n", *command]
-
-
-def call(n, *command, timeout=30, **env):
-    return subprocess.run(host(n, *command), capture_output=True, text=True, timeout=timeout, check=False,
-                          stdin=subprocess.DEVNULL, env=dict(os.environ, **env))
-
-
-def ip(n, *args):
-    r = call(n, "ip", *args)
-    if r.returncode:
-        raise RuntimeError(f"ip {' '.join(args)}: {r.stderr}")
-
-
-def start(n, *command, log="/dev/null"):
-    with open(log, "ab") as out:
-        p = subprocess.Popen(host(n, *command), stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-    started.append(p)
-    return p
-
-
-def soon(condition, seconds=10):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.1)
-    return True
-
-
-def urnic(n, name, *args, **kwargs):
-    return call(n, *NOBODY, URNIC, *args, URNIC_SOCKET=f"{DIR}/{name}.sock", **kwargs)
-
-
-def daemon(n, name, *flags):
-    """An ordinary user's daemon, or what it says when it does not start."""
-    log = f"{DIR}/{name}.log"
-    if WORKERS and flags[0] in ("--port", "--device"):
-        key = "port=" if flags[0] == "--port" else ""
-        flags = ("--device", f"{key}{flags[1]},workers={WORKERS}", *flags[2:])
-    before = log_of(name).count("serving at") if os.path.exists(log) else 0
-    p = start(n, *NOBODY, URNICD, "--foreground", "--socket", f"{DIR}/{name}.sock", *flags, log=log)
-    soon(lambda: p.poll() is not None or log_of(name).count("serving at") > before)
-    return p
-
-
-def log_of(name):
-    with open(f"{DIR}/{name}.log", encoding="utf-8") as f:
-        return f.read()
-
-
-def end(p):
-    p.terminate()
-    p.wait()
 
 
 def addresses(n, name):
@@ -103,47 +33,8 @@ def addresses(n, name):
             for g in json.loads(line).get("gids", [])} if r.returncode == 0 else set()
 
 
-def make_hosts():
-    for n in ("a", "b"):
-        hosts[n] = subprocess.Popen(["unshare", "-n", "sleep", "600"])
-        started.append(hosts[n])
-    own = os.readlink("/proc/self/ns/net")
-    if not soon(lambda: all(os.readlink(f"/proc/{h.pid}/ns/net") != own for h in hosts.values())):
-        return False
-    for n in hosts:
-        ip(n, "link", "set", "lo", "up")
-    ip("a", "link", "add", "v0", "mtu", "9000", "type", "veth", "peer", "name", "v0", "mtu", "9000", "netns",
-       str(hosts["b"].pid))
-    for n, i in (("a", 1), ("b", 2)):
-        ip(n, "addr", "add", f"10.30.0.{i}/24", "dev", "v0")
-        ip(n, "addr", "add", f"fd30::{i}/64", "dev", "v0", "nodad")
-        ip(n, "link", "set", "v0", "up")
-    return True
-
-
 def perf(*args, to="10.30.0.2", name="a", n="a", timeout=30):
     return urnic(n, name, "perf", to, "-n", "500", "--json", *args, timeout=timeout)
-
-
-def serves(n, name, port):
-    p = start(n, *NOBODY, "env", f"URNIC_SOCKET={DIR}/{name}.sock", URNIC, "perf", "--server", "-p", port)
-    return p
-
-
-def counters(n, name):
-    r = urnic(n, name, "stat", "--json")
-    return {k: v for line in r.stdout.splitlines() if line.strip() for k, v in flat(json.loads(line))}
-
-
-def flat(o, key=""):
-    if isinstance(o, dict):
-        for k, v in o.items():
-            yield from flat(v, k)
-    elif isinstance(o, list):
-        for v in o:
-            yield from flat(v, key)
-    else:
-        yield key, o
 
 
 # ---- a capture as anybody would take it ----
@@ -508,10 +399,12 @@ def test_with_another_port():
 
 
 def main():
-    if os.geteuid() != 0 or not shutil.which("setpriv") or not make_hosts():
+    if not make_hosts("a", "b"):
         print("needs root, to make network namespaces")
         return 77
-    os.chmod(DIR, 0o777)
+    cable("a", "v0", "b", "v0")
+    give("a", 1)
+    give("b", 2)
     daemons["a"], daemons["b"] = test_no_privilege()
     if WORKERS:
         test_steering()
@@ -530,24 +423,7 @@ def main():
     test_programs()
     test_icmp()
     check(daemons["a"].poll() is None, "the daemon has lived through all of it")
-    return 1 if failed else 0
+    return 0
 
 
-try:
-    code = main()
-finally:
-    for proc in reversed(started):
-        if proc.poll() is None:
-            proc.send_signal(signal.SIGTERM)
-    for proc in reversed(started):
-        try:
-            proc.wait(5)
-        except subprocess.TimeoutExpired:
-            proc.kill()
-    if failed:
-        for name in ("a", "b"):
-            if os.path.exists(f"{DIR}/{name}.log"):
-                print(f"---- {name}\n" + log_of(name)[-2500:])
-    shutil.rmtree(DIR, ignore_errors=True)
-print("failed: " + "; ".join(failed) if failed else "all good")
-sys.exit(code)
+run(main, ("a", "b"))

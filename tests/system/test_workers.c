@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "daemon_rig.h"
+#include "live_sample.h"
 #include "unit.h"
 
-#define SIZE     (1u << 20)
-#define PART     (SIZE / 4)
+#define SIZE     LIVE_SIZE
 #define PORT     4811
 #define ENDS     4u
 #define CONNS    1000u
@@ -41,43 +41,11 @@ static void open_on(struct end *e, const char *device, int worker)
     end_open(e, &rig, device, SIZE);
 }
 
-static void fill(uint8_t *at, uint32_t seed)
-{
-    for (uint32_t i = 0; i < PART; i++)
-        at[i] = (uint8_t)((i * 2654435761u + seed * 40503u) >> 24);
-}
-
-/* WRITE a part there, have it read back to another place, send it, and add to a word, all in one
- * go; the contents must be right. */
-static void exchange(struct end *from, struct end *to, uint32_t seed)
-{
-    uint64_t word = 0, far = (uint64_t)(uintptr_t)to->mem;
-    fill(from->mem, seed);
-    memset(from->mem + PART, 0, PART);
-    memset(to->mem, 0, SIZE);
-    ck_assert_int_eq(end_post_recv(to, PART, PART, 9), 0);
-    ck_assert_int_eq(end_post(from, URNIC_WR_RDMA_WRITE, 0, PART, far, to->mr->rkey, 1), 0);
-    ck_assert_int_eq(end_post(from, URNIC_WR_RDMA_READ, PART, PART, far, to->mr->rkey, 2), 0);
-    ck_assert_int_eq(end_post(from, URNIC_WR_SEND, 0, PART, 0, 0, 3), 0);
-    ck_assert_int_eq(
-        end_post(from, URNIC_WR_ATOMIC_FETCH_AND_ADD, 2 * PART, 8, far + 3 * PART, to->mr->rkey, 4),
-        0);
-    for (unsigned i = 1; i <= 4; i++)
-        end_expect(from, URNIC_WC_SUCCESS, i);
-    end_expect(to, URNIC_WC_SUCCESS, 9);
-    ck_assert_int_eq(memcmp(from->mem, to->mem, PART), 0);
-    ck_assert_int_eq(memcmp(from->mem, from->mem + PART, PART), 0);
-    ck_assert_int_eq(memcmp(from->mem, to->mem + PART, PART), 0);
-    memcpy(&word, to->mem + 3 * PART, sizeof(word));
-    ck_assert_uint_eq(word, 1);
-}
-
 static void open_all(unsigned workers)
 {
     for (unsigned i = 0; i < ENDS; i++) {
-        int k = workers == 1 ? -1 : (int)i;
-        open_on(&a[i], "urn0", k < 0 ? k : k % (int)workers);
-        open_on(&b[i], "urn1", k < 0 ? k : (k + k / (int)workers) % (int)workers);
+        open_on(&a[i], "urn0", live_worker(i, workers, false));
+        open_on(&b[i], "urn1", live_worker(i, workers, true));
     }
 }
 
@@ -96,17 +64,7 @@ static void live_sample(unsigned workers)
 {
     up(workers, BAD_LINK);
     open_all(workers);
-    for (unsigned i = 0; i < ENDS; i++) {
-        end_qp(&a[i], URNIC_QPT_RC);
-        end_qp(&b[i], URNIC_QPT_RC);
-        end_connect(&a[i], &b[i]);
-    }
-    for (unsigned round = 0; round < 3; round++) {
-        for (unsigned i = 0; i < ENDS; i++) {
-            exchange(&a[i], &b[i], round * ENDS + i);
-            exchange(&b[i], &a[i], round * ENDS + i + 77);
-        }
-    }
+    live_exchanges(a, b, ENDS);
     uint64_t right = rig_counter(&rig, "urn1", "steer_right"),
              moved = rig_counter(&rig, "urn1", "steer_moved");
     ck_assert_uint_gt(rig_counter(&rig, "urn0", "tx_retransmit"), 0);
@@ -251,8 +209,8 @@ START_TEST(to_itself)
     end_qp(&a[0], URNIC_QPT_RC);
     end_qp(&a[1], URNIC_QPT_RC);
     end_connect(&a[0], &a[1]);
-    exchange(&a[0], &a[1], 1);
-    exchange(&a[1], &a[0], 2);
+    live_exchange(&a[0], &a[1], 1);
+    live_exchange(&a[1], &a[0], 2);
     close_all();
 }
 END_TEST
