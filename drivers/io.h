@@ -110,6 +110,13 @@ struct io_ops {
      * when caps.rx_fd is -1. */
     void (*rx_arm)(struct io_port *io, bool on);
 
+    /* A port without rx_fd on which its owner can sleep, armed and found empty since: until a frame
+     * comes, `nudge`, a signal, or for `ns`; also without a reason. NULL on other ports. */
+    void (*wait)(struct io_port *io, uint64_t ns);
+    /* End such a sleep: any thread, also in a signal handler. What made it do so is visible before.
+     * NULL where `wait` is. */
+    void (*nudge)(struct io_port *io);
+
     /* Lend up to `max` (<= IO_BURST_MAX) received frames, oldest first. Calling again without
      * release returns the frames that follow. Never blocks. Returns the number of frames. */
     unsigned (*rx_peek)(struct io_port *io, struct io_frame *frames, unsigned max, uint64_t now);

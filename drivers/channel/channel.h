@@ -112,6 +112,8 @@ uint64_t channel_rx_mark(const struct io_port *io);
 /* Have all frames before that place been given back? Also true when the channel is over. */
 bool channel_rx_passed(const struct io_port *io, uint64_t mark);
 
+/* Slots each way, of the memory where the channel is. */
+uint32_t channel_slots(const struct io_port *io);
 /* Frames that the other end hasn't given back yet; at most the slots. */
 uint32_t channel_tx_waiting(const struct io_port *io);
 

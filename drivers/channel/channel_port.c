@@ -51,17 +51,14 @@ static void port_close(struct io_port *io)
     free(p);
 }
 
-static const struct io_ops channel_ops = {
-    .name = "channel",
-    .rx_arm = channel_rx_arm,
-    .rx_peek = channel_rx_peek,
-    .rx_release = channel_rx_release,
-    .tx_reserve = channel_tx_reserve,
-    .tx_commit = channel_tx_commit,
-    .link = port_link,
-    .stats = port_stats,
-    .close = port_close,
-};
+#define CHANNEL_OPS                                                                                \
+    .name = "channel", .rx_arm = channel_rx_arm, .rx_peek = channel_rx_peek,                       \
+    .rx_release = channel_rx_release, .tx_reserve = channel_tx_reserve,                            \
+    .tx_commit = channel_tx_commit, .link = port_link, .stats = port_stats, .close = port_close
+
+static const struct io_ops switch_ops = {CHANNEL_OPS};
+static const struct io_ops program_ops = {CHANNEL_OPS, .wait = channel_wait,
+                                          .nudge = channel_nudge};
 
 int channel_open(enum channel_side side, struct channel_memory *m, int event, uint32_t frame_max,
                  struct io_port **out)
@@ -80,7 +77,7 @@ int channel_open(enum channel_side side, struct channel_memory *m, int event, ui
         free(lent);
         return -ENOMEM;
     }
-    p->io.ops = &channel_ops;
+    p->io.ops = side == CHANNEL_SWITCH ? &switch_ops : &program_ops;
     p->io.caps.frame_max = frame_max;
     p->io.caps.rx_fd = side == CHANNEL_SWITCH ? event : -1;
     snprintf(p->io.spec, sizeof(p->io.spec), "channel:%s",
@@ -146,6 +143,11 @@ void channel_set_link(struct io_port *io, bool up, const char *why)
     p->link_changes += p->up != up;
     p->up = up;
     p->why = up ? NULL : why;
+}
+
+uint32_t channel_slots(const struct io_port *io)
+{
+    return ((const struct channel_port *)io)->memory.slots;
 }
 
 enum channel_fault channel_fault(const struct io_port *io)

@@ -57,7 +57,10 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
         no_pkey &= !e->p.pkeys[i];
     if (no_pkey)
         e->p.pkeys[0] = WIRE_PKEY_DEFAULT;
-    qpn_map_init(&e->qpns, e->p.key, e->p.worker, e->p.worker_bits, e->p.programs, e->p.max_qp);
+    if (e->p.block)
+        qpn_map_init_block(&e->qpns, e->p.key, e->p.block - 1u, e->p.max_qp);
+    else
+        qpn_map_init(&e->qpns, e->p.key, e->p.worker, e->p.worker_bits, e->p.programs, e->p.max_qp);
     timer_wheel_init(&e->wheel, e->now);
     e->active_tail = &e->active;
     e->mem = mem_create(&e->p.mem);

@@ -18,6 +18,7 @@
 #define URNIC_IPC_H
 
 #include "ipc_admin.h"
+#include "ipc_channel.h"
 #include "ipc_cm.h"
 #include "ipc_msg.h"
 #include "ipc_ring.h"

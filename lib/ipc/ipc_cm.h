@@ -112,7 +112,10 @@ struct ipc_cm_conn { /* CONNECT, ACCEPT, REJECT */
     uint32_t channel; /* ACCEPT: not 0 = IPC_CM_MIGRATE, unless it is refused */
     uint64_t ref;
     /* minor 6, CONNECT: of the path, both ways */
-    uint8_t tclass, sl, zero[6];
+    uint8_t tclass, sl;
+    uint8_t qp_type; /* minor 15: of a queue pair of the program's own engine; 0 = RC */
+    uint8_t follows; /* minor 15: ... which goes to ERR when the connection ends */
+    uint8_t zero[4];
 };
 
 struct ipc_cm_qp {

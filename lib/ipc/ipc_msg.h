@@ -33,7 +33,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 14u
+#define IPC_MINOR 15u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -105,6 +105,9 @@ enum ipc_type {
     IPC_CM_LEAVE,      /* ipc_cm_addr (dst = group) -> ipc_hdr */
     IPC_CM_MIGRATE,    /* ipc_cm_migrate -> ipc_cm_destroyed */
     IPC_CM_QP,         /* ipc_cm_qp -> ipc_hdr: from now on the daemon moves this queue pair */
+    /* an engine in the program (ipc_channel.h; minor 15) */
+    IPC_ENGINE_OPEN = 104, /* ipc_engine_open -> ipc_engine_opened, fds: rings, eventfd, facts */
+    IPC_ENGINE_MAPPED,     /* ipc_hdr -> ipc_engine_block: the rings are mapped */
     /* looking in, steering: for tools; needs no context */
     IPC_STATS = 112,   /* ipc_by_device -> ipc_stats */
     IPC_QP_LIST,       /* ipc_qp_filter -> ipc_qp_list */

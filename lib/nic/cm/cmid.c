@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "client_engine.h"
 #include "client_qp.h"
 #include "cmgr_priv.h"
 #include "cmid_channel.h"
@@ -70,6 +71,18 @@ static int cmid_ask(struct cm_id *id, const struct cm_connect_params *p, uint64_
     return rc;
 }
 
+/* The type of a queue pair of the client's process; `said`: what the client says of one of its own
+ * engine, 0 = RC. -EINVAL: there is no such queue pair. */
+static int cmid_type(const struct cm_id *id, uint32_t qpn, unsigned said)
+{
+    const struct client_qp *qp = client_qp_of_process(id->client, qpn);
+    if (qp)
+        return (int)qp->type;
+    if (!client_engine_has(id->client, qpn))
+        return -EINVAL;
+    return said ? (int)said : QP_RC;
+}
+
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 {
     struct cm_connect_params p = {
@@ -99,22 +112,23 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     memcpy(p.path.local.b, id->src.ip, 16);
     memcpy(p.path.remote.b, id->dst.ip, 16);
     if (id->ps != IPC_PS_UDP) {
-        const struct client_qp *qp = client_qp_of_process(id->client, p.qpn);
-        if (!qp || (id->driven && id->qpn != p.qpn))
+        int type = cmid_type(id, p.qpn, req->qp_type);
+        if (type < 0 || (id->driven && id->qpn != p.qpn))
             return -EINVAL; /* not one of its process' own (SEC-26) */
-        if (qp->type == QP_UD)
+        if (type == QP_UD)
             return -EPROTOTYPE;
-        if (qp->type == QP_XRC_TGT)
+        if (type == QP_XRC_TGT)
             return -EPROTOTYPE; /* it sends nothing: peers ask for it */
-        p.transport = qp->type == QP_UC        ? CM_TRANSPORT_UC
-                      : qp->type == QP_XRC_INI ? CM_TRANSPORT_XRC
-                                               : CM_TRANSPORT_RC;
+        p.transport = type == QP_UC        ? CM_TRANSPORT_UC
+                      : type == QP_XRC_INI ? CM_TRANSPORT_XRC
+                                           : CM_TRANSPORT_RC;
     }
     rc = cmid_ask(id, &p, now);
     if (rc < 0)
         return rc;
     id->psn = p.psn;
     id->state = CM_ID_CONN;
+    id->follows = req->follows != 0;
     if (id->ps != IPC_PS_UDP)
         cmid_attach(id, p.qpn);
     cmid_touch(id, now);
@@ -122,27 +136,30 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 }
 
 /* CM-29: what the peer asks for, or a datagram service has. */
-static bool cmid_fits(const struct cm_id *id, const struct client_qp *qp)
+static bool cmid_fits(const struct cm_id *id, int type)
 {
     struct cm_qp_attr asked;
     if (id->ps == IPC_PS_UDP)
-        return qp->type == QP_UD;
+        return type == QP_UD;
     return cm_qp_attr(id->conn, &asked) == 0 &&
-           qp->type == (asked.transport == CM_TRANSPORT_UC    ? QP_UC
-                        : asked.transport == CM_TRANSPORT_XRC ? QP_XRC_TGT
-                                                              : QP_RC);
+           type == (int)(asked.transport == CM_TRANSPORT_UC    ? QP_UC
+                         : asked.transport == CM_TRANSPORT_XRC ? QP_XRC_TGT
+                                                               : QP_RC);
 }
 
-/* CM-31: where datagrams go, and the Q_Key that they need: that of the queue pair, unless told. */
-static int cmid_answer(const struct cm_id *id, const struct client_qp *qp,
+/* CM-31: where datagrams go, and the Q_Key that they need: that of the queue pair, unless told. One
+ * of the client's own engine has what such queue pairs get by default. */
+static int cmid_answer(const struct cm_id *id, const struct client_qp *qp, int type,
                        const struct ipc_cm_conn *req, uint64_t now)
 {
     struct engine_qp_attr attr = {.qkey = req->param.qkey};
-    if (!cmid_fits(id, qp))
+    if (!cmid_fits(id, type))
         return -EPROTOTYPE;
-    int rc = attr.qkey == 0 ? engine_qp_query(qp->qp, &attr, NULL) : 0;
+    if (attr.qkey == 0)
+        attr.qkey = CMID_UD_QKEY;
+    int rc = req->param.qkey == 0 && qp ? engine_qp_query(qp->qp, &attr, NULL) : 0;
     return rc < 0 ? rc
-                  : cm_sidr_reply(cmgr_of(id->device)->cm, id->conn, CM_SIDR_VALID, qp->qpn,
+                  : cm_sidr_reply(cmgr_of(id->device)->cm, id->conn, CM_SIDR_VALID, req->param.qpn,
                                   attr.qkey, req->private_data, req->param.private_len, now);
 }
 
@@ -152,13 +169,14 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     if (id->state != CM_ID_CONN || !id->passive || !id->conn)
         return -EINVAL;
     struct client_qp *qp = client_qp_of_process(id->client, req->param.qpn);
-    if (!qp || (id->driven && id->qpn != req->param.qpn) ||
+    int type = cmid_type(id, req->param.qpn, req->qp_type);
+    if (type < 0 || (id->driven && id->qpn != req->param.qpn) ||
         req->param.private_len > CM_REP_USER_MAX || req->param.starting_psn > WIRE_PSN_MASK ||
         req->param.rnr_retry_count > CM_RETRY_MAX)
         return -EINVAL; /* before the queue pair is moved */
     cmid_touch(id, now);
     if (id->ps == IPC_PS_UDP)
-        return cmid_answer(id, qp, req, now);
+        return cmid_answer(id, qp, type, req, now);
     struct cm_accept_params p = {
         .qpn = req->param.qpn,
         .responder_resources = req->param.responder_resources,
@@ -172,7 +190,7 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     int rc = cm_may_accept(id->conn); /* if it is over, so is what the queue pair can do */
     if (rc < 0)
         return rc;
-    if (!cmid_fits(id, qp))
+    if (!cmid_fits(id, type))
         return -EPROTOTYPE;
     qp = cmid_driven(id);
     cm_grant(m->cm, id->conn, p.responder_resources, p.initiator_depth);
@@ -180,6 +198,7 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     if (rc < 0)
         return rc;
     p.psn = id->psn ? id->psn : cmid_psn(req->param.starting_psn);
+    id->follows = req->follows != 0;
     cmid_attach(id, req->param.qpn);
     return cm_accept(m->cm, id->conn, &p, id, now);
 }

@@ -33,7 +33,8 @@ struct cm_id {
     uint32_t events; /* sent about it, ever */
     enum cm_id_state state;
     bool passive;
-    bool driven; /* its queue pair goes with the connection */
+    bool driven;  /* its queue pair goes with the connection */
+    bool follows; /* a queue pair of a program's engine goes to ERR with it */
     struct ipc_sockaddr src, dst;
     bool src_chosen; /* by us, for dst */
     uint8_t dmac[6];

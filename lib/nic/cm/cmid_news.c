@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "client_engine.h"
 #include "client_qp.h"
 #include "cmgr_priv.h"
 #include "cmid.h"
@@ -17,6 +18,7 @@
 #include "cmid_qp.h"
 #include "device.h"
 #include "log.h"
+#include "switch_news.h"
 #include "team.h"
 
 static void cmid_from_cm(const struct cm_event *in, struct ipc_cm_event *out)
@@ -190,6 +192,15 @@ void cmid_hear_claims(struct cmgr *m, uint64_t now)
     budget_over(d->stats.job, BUDGET_displace);
 }
 
+/* The connection is over, and its queue pair with it. */
+static void cmid_over(const struct cm_id *id, struct client_qp *qp, uint64_t now)
+{
+    if (qp)
+        client_qp_fail(id->client, qp, now);
+    else if (id->follows && client_engine_has(id->client, id->qpn))
+        (void)switch_news_over(id->device->sw, id->qpn);
+}
+
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
 {
     static const enum ipc_cm_event_type types[] = {
@@ -221,9 +232,9 @@ void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
     struct client_qp *qp = cmid_driven(id);
     if (qp && ev->type == CM_EV_REP)
         cmid_on_reply(id, qp, &out, now);
-    else if (qp && (ev->type == CM_EV_DISCONNECTED || ev->type == CM_EV_REJECTED ||
-                    ev->type == CM_EV_UNREACHABLE))
-        client_qp_fail(id->client, qp, now);
+    else if (ev->type == CM_EV_DISCONNECTED || ev->type == CM_EV_REJECTED ||
+             ev->type == CM_EV_UNREACHABLE)
+        cmid_over(id, qp, now);
     if (ev->type == CM_EV_REJECTED)
         out.status = (int)ev->reason;
     else if (ev->type == CM_EV_UNREACHABLE)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "behind.h"
 #include "capture.h"
 #include "clock.h"
 #include "device.h"
@@ -270,7 +271,10 @@ static bool datapath_slow_rx(struct device *d, const struct engine_frame *frames
         if (frames[i].disposition == ENGINE_SLOW_PATH) {
             d->stats.slow_path++;
             any = true;
-            neigh_rx(d->neigh, frames[i].data, frames[i].len, now);
+            if (d->behind)
+                behind_rx(d, frames[i].data, frames[i].len, now);
+            else
+                neigh_rx(d->neigh, frames[i].data, frames[i].len, now);
         }
     }
     return any;

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "behind.h"
+#include "channel.h"
 #include "clock.h"
 #include "context_ops.h"
 #include "datapath.h"
@@ -29,6 +31,7 @@
 
 #define WINDOW_OVERHEAD 64u /* headers, and the socket's own share of a train */
 #define DEVICE_TX_WANT  8u
+#define DEVICE_BLOCK_QP 1024u /* of a program: each number of its block has eight lives */
 
 static const uint8_t mac_none[6];
 
@@ -133,6 +136,12 @@ static uint32_t device_window(const struct device *d)
     return n < REQ_WINDOW_MIN ? REQ_WINDOW_MIN : n;
 }
 
+/* No more than half of its channel's ring: what answers it finds room, too. */
+static uint32_t device_share_window(const struct device *d)
+{
+    return channel_slots(d->behind->io) / 2;
+}
+
 static int device_make_engine(struct device *d, char *err)
 {
     const struct context_ops *contexts = d->worker->context_ops;
@@ -166,11 +175,18 @@ static int device_make_engine(struct device *d, char *err)
         .rnr_on_rd_res = d->conf->rnr_on_rd_res,
     };
     memcpy(p.mac, d->mac, 6);
+    if (d->behind) {
+        p.block = 1 + d->behind->block;
+        p.max_qp = DEVICE_BLOCK_QP;
+        p.window = p.read_window = device_share_window(d);
+    }
     if (getrandom(p.key, sizeof(p.key), 0) != (ssize_t)sizeof(p.key) ||
         getrandom(p.mem.key, sizeof(p.mem.key), 0) != (ssize_t)sizeof(p.mem.key)) {
         snprintf(err, CONFIG_ERR, "device %s: no random numbers: %s", d->name, strerror(errno));
         return -errno;
     }
+    if (d->behind)
+        memcpy(p.key, d->behind->key, sizeof(p.key));
     d->engine = engine_create(&p, clock_now());
     snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
     d->neigh = d->engine ? neigh_create(d, err) : NULL;
@@ -204,7 +220,7 @@ static int device_check_kernel_ip(const struct device *d, char *err)
 
 static int device_addresses(struct device *d, char *err)
 {
-    if (d->io->caps.kernel_ip) {
+    if (d->io->caps.kernel_ip || d->behind) {
         device_addr_follow(d);
         return 0;
     }
@@ -298,7 +314,7 @@ static int device_set_up(struct device *d, char *err)
         return rc;
     device_find_interface(d);
     device_choose_mac(d);
-    if (d->io->caps.kernel_ip)
+    if (d->io->caps.kernel_ip || d->behind)
         gid_init_empty(&d->gids);
     else
         gid_init(&d->gids, d->mac);
@@ -331,14 +347,11 @@ static void device_free(struct device *d)
     free(d);
 }
 
-int device_open(struct device **out, const struct config_device *conf, unsigned index,
-                struct worker *worker, uint64_t seed, char *err)
+/* The first member; it has its port if it is behind a daemon's device. */
+static int device_open_first(struct device **out, struct device *d, uint64_t seed, char *err)
 {
-    struct device *d = device_new(conf, index, worker, err);
-    if (!d)
-        return -ENOMEM;
     int rc = device_make_team(d, err);
-    if (rc == 0)
+    if (rc == 0 && !d->io)
         rc = device_open_port(d, seed, err);
     if (rc == 0) {
         d->shared = d->team->n > 1;
@@ -353,6 +366,26 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
     device_begin(d);
     *out = d;
     return 0;
+}
+
+int device_open(struct device **out, const struct config_device *conf, unsigned index,
+                struct worker *worker, uint64_t seed, char *err)
+{
+    struct device *d = device_new(conf, index, worker, err);
+    return d ? device_open_first(out, d, seed, err) : -ENOMEM;
+}
+
+int device_open_behind(struct device **out, const struct config_device *conf, struct worker *worker,
+                       struct behind *b, char *err)
+{
+    struct device *d = device_new(conf, 0, worker, err);
+    if (!d) {
+        b->io->ops->close(b->io);
+        return -ENOMEM;
+    }
+    d->io = b->io;
+    d->behind = b;
+    return device_open_first(out, d, 0, err);
 }
 
 int device_open_member(struct device *first, struct worker *worker, char *err)
@@ -449,8 +482,10 @@ void device_service(struct device *d, uint64_t now)
         d->io->ops->service(d->io, now);
     device_tell(d);
     device_hear_refusals(d);
+    if (d->behind)
+        behind_follow(d, now);
     device_follow(d, now);
-    if (d->io->caps.kernel_ip)
+    if (d->io->caps.kernel_ip || d->behind)
         device_addr_follow(d);
     device_look_at_link(d, now);
     device_addr_service(d, now);

@@ -18,6 +18,7 @@
 #include "io.h"
 #include "settings.h"
 
+struct behind;
 struct capture_tap;
 struct datapath;
 struct facts;
@@ -77,6 +78,7 @@ struct device {
     unsigned lent;     /* members whose frames are lent, likewise */
     unsigned turn;     /* whose frames come first */
     struct io_port *io;
+    struct behind *behind; /* what it is is said by a daemon (behind.h); NULL = by its settings */
     struct worker *worker;
     struct engine *engine;
     struct neigh *neigh;
@@ -109,6 +111,10 @@ struct device {
  * (CONFIG_ERR octets) that says what to do. */
 int device_open(struct device **out, const struct config_device *conf, unsigned index,
                 struct worker *worker, uint64_t seed, char *err);
+/* The same for a program's device behind a daemon's: behind_begin has been called. b->io is the
+ * device's from then on, also if this fails; *b has to live as long. */
+int device_open_behind(struct device **out, const struct config_device *conf, struct worker *worker,
+                       struct behind *b, char *err);
 /* Open the next member of its team, on another worker, until it has conf->workers of them. The
  * rest as above. */
 int device_open_member(struct device *first, struct worker *worker, char *err);

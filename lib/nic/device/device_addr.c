@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "behind.h"
 #include "context_ops.h"
 #include "device.h"
 #include "device_switch.h"
@@ -155,28 +156,34 @@ static void addr_tell(const struct device *d, const struct wire_addr *ip, const 
 }
 
 /* Addresses stand at the same index for all members, whatever order they come in: member 0 says
- * where. */
-static void addr_follow_first(struct device *d)
+ * where. For a device behind another one that says so. */
+static void addr_follow_table(struct device *d, const struct gid_table *gids)
 {
-    struct team_port port;
-    team_port(d->team, &port);
     for (unsigned i = 0; i < GID_PAIRS; i++) {
-        const struct gid_entry *e = &port.gids.pair[i];
+        const struct gid_entry *e = &gids->pair[i];
         const struct wire_addr ip = d->gids.pair[i].addr;
         if (d->gids.pair[i].used && (!e->used || memcmp(e->addr.b, ip.b, sizeof(ip.b)) != 0))
             device_addr_del(d, &ip, d->worker->now);
     }
     for (unsigned i = 0; i < GID_PAIRS; i++) {
-        const struct config_addr a = {.ip = port.gids.pair[i].addr};
-        if (port.gids.pair[i].used && !d->gids.pair[i].used)
+        const struct config_addr a = {.ip = gids->pair[i].addr};
+        if (gids->pair[i].used && !d->gids.pair[i].used)
             device_addr_add_at(d, &a, (int)(2 * i));
     }
 }
 
 void device_addr_follow(struct device *d)
 {
+    struct team_port port;
+    struct gid_table gids;
+    if (d->behind) {
+        behind_gids(d->behind, &gids);
+        addr_follow_table(d, &gids);
+        return;
+    }
     if (d->member > 0) {
-        addr_follow_first(d);
+        team_port(d->team, &port);
+        addr_follow_table(d, &port.gids);
         return;
     }
     struct io_addr now[GID_PAIRS];

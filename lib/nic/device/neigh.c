@@ -100,6 +100,12 @@ static bool kernel_ip(const struct neigh *n)
     return n->device->io->caps.kernel_ip;
 }
 
+/* Does another one have the neighbours: the kernel, or the daemon in front of this device? */
+static bool elsewhere(const struct neigh *n)
+{
+    return kernel_ip(n) || n->device->behind;
+}
+
 void neigh_destroy(struct neigh *n)
 {
     kneigh_close(n->kernel);
@@ -126,7 +132,7 @@ void neigh_service(struct neigh *n, uint64_t now)
 
 int neigh_addr_add(struct neigh *n, const struct config_addr *a)
 {
-    if (kernel_ip(n))
+    if (elsewhere(n))
         return 0;
     n->dirty = true;
     int rc = net_addr_add(n->port, &a->ip, a->prefix, clock_now());
@@ -143,7 +149,7 @@ void neigh_addr_del(struct neigh *n, const struct wire_addr *ip)
 
 void neigh_link_up(struct neigh *n, uint64_t now)
 {
-    if (kernel_ip(n))
+    if (elsewhere(n))
         return;
     net_announce(n->port, now);
     n->dirty = true;
@@ -151,7 +157,7 @@ void neigh_link_up(struct neigh *n, uint64_t now)
 
 void neigh_mac(struct neigh *n, uint64_t now)
 {
-    if (kernel_ip(n))
+    if (elsewhere(n))
         return;
     net_mac_set(n->port, n->device->mac, now);
     n->dirty = true;
@@ -185,12 +191,12 @@ void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now)
 
 bool neigh_tx_ready(const struct neigh *n)
 {
-    return !kernel_ip(n) && (n->count > 0 || n->dirty);
+    return !elsewhere(n) && (n->count > 0 || n->dirty);
 }
 
 uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
 {
-    if (kernel_ip(n))
+    if (elsewhere(n))
         return 0;
     while (n->count > 0) {
         struct neigh_reply *r = &n->reply[n->first];
@@ -211,6 +217,8 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
 
 int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src)
 {
+    if (n->device->behind)
+        return -ENETUNREACH;
     if (!kernel_ip(n))
         return net_source(n->port, dst, src);
     struct io_port *io = n->device->io;
@@ -248,6 +256,8 @@ int neigh_lookup(struct neigh *n, struct share *s, const struct wire_addr *dst, 
                  uint64_t now)
 {
     struct device *d = n->device;
+    if (d->behind)
+        return -EHOSTUNREACH; /* the program asks the daemon */
     if (gid_find(&d->gids, dst) >= 0) {
         memcpy(mac, d->mac, 6);
         return loop_start(d);
@@ -383,6 +393,8 @@ int neigh_groups(struct neigh *n, uint64_t now)
     struct wire_addr g;
     bool member;
     int rc = 0;
+    if (n->device->behind)
+        return 0;
     if (kernel_ip(n))
         return neigh_tell_groups(n);
     if (n->device->shared)
@@ -479,7 +491,7 @@ int neigh_hold(struct neigh *n, struct share *s, const struct wire_addr *dst,
 {
     struct wire_addr addr;
     *hop = NULL;
-    if (kernel_ip(n) || gid_find(&n->device->gids, dst) >= 0)
+    if (elsewhere(n) || gid_find(&n->device->gids, dst) >= 0)
         return 0; /* our own address: no neighbour to ask */
     if (net_next_hop(n->port, dst, &addr) < 0 || wire_addr_is_multicast(&addr))
         return 0;

@@ -13,6 +13,7 @@
 #include "device_port.h"
 #include "mem_link.h"
 #include "neigh.h"
+#include "switch.h"
 #include "team.h"
 #include "worker.h"
 
@@ -85,6 +86,13 @@ static void stats_port(struct stats_list *l, struct device *d)
     }
     for (unsigned i = 0; i < SHARE_FIRST_OF_DAEMON; i++)
         stats_add(l, share_counters[i], share_refusals(&d->team->share, i));
+}
+
+/* The switch to engines of programs, which some devices never have. */
+static void stats_switch(struct stats_list *l, struct device *d)
+{
+    for (unsigned i = 0; i < SWITCH_COUNTER_MAX; i++)
+        stats_add(l, switch_counter_names[i], d->sw ? d->sw->counters[i] : 0);
 }
 
 static void stats_worker(struct stats_list *l, struct device *d)
@@ -162,6 +170,7 @@ unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX])
         stats_add(&l, net[i].name, net[i].value);
     stats_port(&l, d);
     stats_link(&l, d);
+    stats_switch(&l, d);
     stats_worker(&l, d);
     return l.n;
 }

@@ -101,12 +101,29 @@ void worker_fini(struct worker *w)
     w->page_fd = w->eventfd = -1;
 }
 
-void worker_kick(struct worker *w)
+/* The port on which the thread sleeps, as nothing else can wake it; NULL = it sleeps on
+ * descriptors. */
+static struct io_port *worker_bed(const struct worker *w)
+{
+    struct io_port *io = w->ndevice == 1 ? w->device[0]->io : NULL;
+    return io && io->ops->wait ? io : NULL;
+}
+
+static void worker_wake(struct worker *w)
 {
     const uint64_t one = 1;
+    struct io_port *bed = worker_bed(w);
+    if (bed)
+        bed->ops->nudge(bed);
+    else
+        (void)!write(w->eventfd, &one, sizeof(one));
+}
+
+void worker_kick(struct worker *w)
+{
     ipc_fence();
     if (atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0)
-        (void)!write(w->eventfd, &one, sizeof(one));
+        worker_wake(w);
 }
 
 static void worker_arm(struct worker *w, bool on)
@@ -116,7 +133,7 @@ static void worker_arm(struct worker *w, bool on)
     w->armed = on;
     for (unsigned i = 0; i < w->ndevice; i++) {
         struct io_port *io = w->device[i]->io;
-        if (io->ops->rx_arm && io->caps.rx_fd >= 0)
+        if (io->ops->rx_arm && (io->caps.rx_fd >= 0 || io->ops->wait))
             io->ops->rx_arm(io, on);
     }
 }
@@ -171,10 +188,8 @@ static void worker_inline(struct worker *w)
         worker_stat_add(&w->stats.rounds, 1);
         w->pace.keeps = false; /* for the thread, if it is next */
     } while (!token_release(&w->token));
-    if (wakes) { /* once: it looks on from now on */
-        const uint64_t one = 1;
-        (void)!write(w->eventfd, &one, sizeof(one));
-    }
+    if (wakes) /* once: it looks on from now on */
+        worker_wake(w);
 }
 
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
@@ -285,7 +300,12 @@ static void worker_wait(struct worker *w, uint64_t ns)
     uint32_t inlined = atomic_load_explicit(&w->inlined, memory_order_relaxed);
     if (!token_release(&w->token))
         return;
-    int n = watch_sleep(&w->watch, ev, ns);
+    struct io_port *bed = worker_bed(w);
+    int n = 0;
+    if (bed)
+        bed->ops->wait(bed, ns);
+    else
+        n = watch_sleep(&w->watch, ev, ns);
     if (atomic_load_explicit(&w->inlined, memory_order_relaxed) == inlined) {
         worker_take(w);
     } else {
@@ -316,7 +336,7 @@ static bool worker_can_block(const struct worker *w)
 {
     for (unsigned i = 0; i < w->ndevice; i++) {
         const struct io_port *io = w->device[i]->io;
-        if ((io->caps.rx_fd < 0 && !io->ops->deadline) || w->device[i]->rx_deaf)
+        if ((io->caps.rx_fd < 0 && !io->ops->deadline && !io->ops->wait) || w->device[i]->rx_deaf)
             return false;
     }
     return true;

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client_engine.h"
 #include "clock.h"
 #include "foreign.h"
 #include "log.h"
@@ -81,7 +82,7 @@ void request_answer(struct client *c, const struct ipc_hdr *request, int status,
 static const struct request_type *request_find(const struct nic *n, unsigned type)
 {
     const struct request_type *const tables[] = {
-        request_device, request_memory, request_queue, request_cm, n->more,
+        request_device, request_memory, request_queue, request_cm, request_engine, n->more,
     };
     for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         if (tables[i] && type < IPC_TYPE_MAX && tables[i][type].where != REQ_NOWHERE)
@@ -146,6 +147,8 @@ static int request_run(struct request *r, const struct request_type *t)
         rc = t->prepare(r);
     if (rc < 0)
         return rc;
+    if (t->where == REQ_CONTEXT)
+        client_engine_settle(r->client);
     if (t->where == REQ_CONTROL || t->where == REQ_OF_DEVICE)
         return t->run(r);
     const struct team *team = r->device->team;

@@ -68,6 +68,7 @@ extern const struct request_type request_device[IPC_TYPE_MAX];
 extern const struct request_type request_memory[IPC_TYPE_MAX];
 extern const struct request_type request_queue[IPC_TYPE_MAX];
 extern const struct request_type request_cm[IPC_TYPE_MAX];
+extern const struct request_type request_engine[IPC_TYPE_MAX];
 
 /* `min, size` of a message: a bare header; a handle; a device; all of a struct; a struct that has
  * grown, which older clients send without `field` and what is behind it. */

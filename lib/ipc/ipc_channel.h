@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Control protocol: how a program gets a channel (drivers/channel) to run the engine itself, on
+ * the device of its context.
+ *
+ *     IPC_ENGINE_OPEN     the daemon makes the rings and passes them; the program maps them
+ *     IPC_ENGINE_MAPPED   the daemon seals them, and the channel carries frames from now on; the
+ *                         answer is the program's block of queue pair numbers (lib/core/qpn.h)
+ *
+ * The channel ends with the connection. Objects of such a program (domains, regions, queues) are
+ * its own, and the daemon knows none of them; connections are the daemon's, and name a queue pair
+ * by its number.
+ */
+#ifndef URNIC_IPC_CHANNEL_H
+#define URNIC_IPC_CHANNEL_H
+
+#include "ipc_msg.h"
+
+/* -EPERM: neither root nor the daemon's own user; -ENOTSUP: the device has several workers;
+ * -EALREADY: the connection has a channel; -EINVAL: slots (channel_memory_size). */
+struct ipc_engine_open {
+    struct ipc_hdr hdr;
+    uint32_t slots; /* each way; 0 = the daemon's choice */
+    uint32_t zero;
+};
+
+/* fd 0: the rings (channel_memory_map)
+ * fd 1: the eventfd that wakes the daemon
+ * fd 2: the page of facts (map IPC_FACTS_PAGE octets, shared, read-only) */
+struct ipc_engine_opened {
+    struct ipc_hdr hdr;
+    uint32_t slots, frame_max;
+};
+
+/* -EINVAL: nothing was opened; -EPERM: the program has sealed the rings otherwise; -EAGAIN: no
+ * block is free at present. */
+struct ipc_engine_block {
+    struct ipc_hdr hdr;
+    uint32_t block, zero;
+    uint64_t key[2]; /* of its numbers, secret */
+};
+
+IPC_SIZE_CHECK(struct ipc_engine_open, 24);
+IPC_SIZE_CHECK(struct ipc_engine_opened, 24);
+IPC_SIZE_CHECK(struct ipc_engine_block, 40);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See client_engine.h. The rings are sealed on the control thread, which would wait for a client
+ * that punches pages out of them meanwhile: such clients are the daemon's own user's.
+ */
+#include "client_engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "channel.h"
+#include "client.h"
+#include "clock.h"
+#include "device.h"
+#include "device_switch.h"
+#include "facts.h"
+#include "switch_channel.h"
+#include "worker.h"
+
+#define ENGINE_SLOTS     256u           /* unless the client asks for another number */
+#define ENGINE_FRAME_MAX (4096u + 128u) /* the largest packet of RoCE, and its headers */
+#define ENGINE_FDS       2u             /* the rings, until they are sealed; the eventfd */
+#define ENGINE_LOOK_NS   (100 * CLOCK_US)
+#define ENGINE_LOOKS     100u /* then a full port is not waited for any longer */
+
+struct client_engine {
+    struct channel_memory memory; /* until it is attached */
+    int event;                    /* likewise */
+    struct switch_channel *channel;
+    struct share_part part[3];
+};
+
+struct engine_job {
+    struct client *c;
+    struct switch_mark mark;
+    uint64_t key[2];
+    int status;
+    bool passed;
+};
+
+#define ENGINE_PARTS 3u
+
+/* ---- beginning ---- */
+
+static void engine_switch(void *arg, uint64_t now)
+{
+    struct engine_job *job = arg;
+    (void)now;
+    job->status = device_switch_start(job->c->ctx.device);
+}
+
+static int engine_make(struct client_engine *e, uint32_t slots)
+{
+    int rc = channel_memory_make(&e->memory, slots ? slots : ENGINE_SLOTS, ENGINE_FRAME_MAX);
+    if (rc < 0)
+        return rc;
+    e->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (e->event >= 0)
+        return 0;
+    rc = -errno;
+    channel_memory_free(&e->memory);
+    return rc;
+}
+
+static int engine_take(struct client *c, struct client_engine *e, uint32_t slots)
+{
+    size_t size = channel_memory_size(slots ? slots : ENGINE_SLOTS, ENGINE_FRAME_MAX);
+    e->part[0] = (struct share_part){SHARE_FDS, ENGINE_FDS};
+    e->part[1] = (struct share_part){SHARE_MAPPINGS, 1};
+    e->part[2] = (struct share_part){SHARE_OCTETS, size};
+    if (size == 0)
+        return -EINVAL;
+    return share_take_all(c->share, e->part, ENGINE_PARTS);
+}
+
+int client_engine_open(struct client *c, uint32_t slots, struct client_engine_offer *out)
+{
+    struct engine_job job = {.c = c};
+    if (c->engine)
+        return -EALREADY;
+    worker_call(c->ctx.worker, engine_switch, &job);
+    if (job.status < 0)
+        return job.status;
+    struct client_engine *e = calloc(1, sizeof(*e));
+    if (!e)
+        return -ENOMEM;
+    int rc = engine_take(c, e, slots);
+    if (rc == 0) {
+        rc = engine_make(e, slots);
+        if (rc < 0)
+            share_give_all(c->share, e->part, ENGINE_PARTS);
+    }
+    if (rc < 0) {
+        free(e);
+        return rc;
+    }
+    c->engine = e;
+    *out = (struct client_engine_offer){
+        .slots = e->memory.slots,
+        .frame_max = e->memory.frame_max,
+        .memory_fd = e->memory.fd,
+        .event_fd = e->event,
+        .facts_fd = facts_fd(c->ctx.device->facts),
+    };
+    return 0;
+}
+
+static void engine_attach(void *arg, uint64_t now)
+{
+    struct engine_job *job = arg;
+    struct client *c = job->c;
+    struct client_engine *e = c->engine;
+    struct nic_switch *s = c->ctx.device->sw;
+    struct io_port *io;
+    job->status = channel_open(CHANNEL_SWITCH, &e->memory, e->event, 0, &io);
+    if (job->status < 0)
+        return;
+    e->event = -1; /* the port's now */
+    e->channel = switch_attach(s, io, c, now);
+    if (!e->channel) {
+        io->ops->close(io);
+        job->status = -ENOMEM;
+        return;
+    }
+    job->status = switch_draw(s, e->channel, now, job->key);
+}
+
+int client_engine_attach(struct client *c, uint32_t *block, uint64_t key[2])
+{
+    struct engine_job job = {.c = c};
+    if (!c->engine || !c->engine->memory.base)
+        return -EINVAL;
+    int rc = channel_memory_seal(&c->engine->memory);
+    if (rc < 0)
+        return rc;
+    worker_call(c->ctx.worker, engine_attach, &job);
+    if (job.status < 0)
+        return job.status;
+    *block = (uint32_t)job.status;
+    key[0] = job.key[0];
+    key[1] = job.key[1];
+    return 0;
+}
+
+/* ---- order ---- */
+
+static void engine_mark(void *arg, uint64_t now)
+{
+    struct engine_job *job = arg;
+    (void)now;
+    job->mark = switch_mark(job->c->ctx.device->sw, job->c->engine->channel);
+    job->passed = switch_passed(job->c->engine->channel, &job->mark);
+}
+
+static void engine_look(void *arg, uint64_t now)
+{
+    struct engine_job *job = arg;
+    (void)now;
+    job->passed = switch_passed(job->c->engine->channel, &job->mark);
+}
+
+void client_engine_settle(struct client *c)
+{
+    const struct timespec nap = {.tv_nsec = (long)ENGINE_LOOK_NS};
+    struct engine_job job = {.c = c};
+    if (!c->engine || !c->engine->channel)
+        return;
+    worker_call(c->ctx.worker, engine_mark, &job);
+    for (unsigned i = 0; i < ENGINE_LOOKS && !job.passed; i++) {
+        worker_call(c->ctx.worker, engine_look, &job);
+        if (!job.passed)
+            nanosleep(&nap, NULL);
+    }
+}
+
+/* ---- end ---- */
+
+static void engine_end(void *arg, uint64_t now)
+{
+    struct client *c = arg;
+    (void)now;
+    switch_end(c->ctx.device->sw, c->engine->channel);
+}
+
+void client_engine_end(struct client *c)
+{
+    if (!c->engine || !c->engine->channel)
+        return;
+    worker_call(c->ctx.worker, engine_end, c);
+    client_engine_settle(c);
+}
+
+static void engine_detach(void *arg, uint64_t now)
+{
+    struct client *c = arg;
+    switch_detach(c->ctx.device->sw, c->engine->channel, now);
+}
+
+void client_engine_free(struct client *c)
+{
+    struct client_engine *e = c->engine;
+    if (!e)
+        return;
+    if (e->channel)
+        worker_call(c->ctx.worker, engine_detach, c);
+    channel_memory_free(&e->memory);
+    if (e->event >= 0)
+        close(e->event);
+    share_give_all(c->share, e->part, ENGINE_PARTS);
+    free(e);
+    c->engine = NULL;
+}
+
+bool client_engine_has(const struct client *c, uint32_t qpn)
+{
+    const struct nic_switch *s = c->ctx.device->sw;
+    const struct switch_channel *ch = s ? blocks_owner(&s->blocks, qpn) : NULL;
+    const struct client *owner = ch ? ch->owner : NULL;
+    return owner &&
+           (owner == c || (owner->pid > 0 && owner->pid == c->pid && owner->uid == c->uid));
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "behind.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cc.h"
+#include "channel.h"
+#include "device.h"
+#include "switch_news.h"
+
+#define BEHIND_TRIES 1000u /* the daemon writes for a moment only */
+
+static bool read_facts(struct behind *b)
+{
+    return ipc_facts_read(b->page, &b->seen, &b->facts);
+}
+
+/* What of the facts the port has. */
+static void to_port(struct behind *b)
+{
+    const struct ipc_facts *f = &b->facts;
+    struct io_caps *caps = &b->io->caps;
+    uint32_t frame = f->ip_mtu + DEVICE_HDR;
+    memcpy(caps->mac, f->mac, sizeof(caps->mac));
+    caps->rate_bps = f->line_rate;
+    caps->udp_sport = f->udp_sport;
+    caps->loopback = (f->flags & IPC_FACTS_LOOPBACK) != 0;
+    caps->frame_max = frame < b->frame_max ? frame : b->frame_max;
+    channel_set_link(b->io, (f->flags & IPC_FACTS_LINK) != 0, "the daemon's device has none");
+}
+
+static int to_cc(const struct behind *b, struct cc_conf *cc)
+{
+    char text[IPC_FACTS_CC], why[CONFIG_ERR];
+    memcpy(text, b->facts.cc, sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    return text[0] ? cc_conf_parse(cc, text, why, sizeof(why)) : -EINVAL;
+}
+
+int behind_begin(struct behind *b, struct config_device *conf)
+{
+    bool known = false;
+    b->seen = 0;
+    b->frame_max = b->io->caps.frame_max;
+    for (unsigned i = 0; i < BEHIND_TRIES && !known; i++)
+        known = read_facts(b);
+    if (!known)
+        return -EAGAIN;
+    to_port(b);
+    const struct ipc_facts *f = &b->facts;
+    conf->vlan = f->vlan;
+    conf->dscp = f->dscp;
+    conf->addr_hold = f->addr_hold;
+    conf->strict_resp = (f->flags & IPC_FACTS_STRICT) != 0;
+    conf->nak_confirm = (f->flags & IPC_FACTS_CONFIRM) != 0;
+    conf->rnr_on_rd_res = (f->flags & IPC_FACTS_RNR_ON_RES) != 0;
+    return to_cc(b, &conf->cc) < 0 ? -EINVAL : 0;
+}
+
+void behind_gids(const struct behind *b, struct gid_table *out)
+{
+    memset(out, 0, sizeof(*out));
+    for (unsigned i = 0; i < GID_PAIRS && i < IPC_FACTS_ADDRS; i++) {
+        out->pair[i].used = b->facts.addrs >> i & 1;
+        memcpy(out->pair[i].addr.b, b->facts.gid[i], sizeof(out->pair[i].addr.b));
+    }
+}
+
+void behind_follow(struct device *d, uint64_t now)
+{
+    struct behind *b = d->behind;
+    char before[IPC_FACTS_CC];
+    struct cc_conf cc;
+    memcpy(before, b->facts.cc, sizeof(before));
+    if (!ipc_facts_differ(b->page, b->seen) || !read_facts(b))
+        return;
+    to_port(b);
+    if (memcmp(before, b->facts.cc, sizeof(before)) != 0 && to_cc(b, &cc) == 0)
+        (void)engine_set_cc(d->engine, &cc, now);
+}
+
+void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now)
+{
+    const struct engine_qp_attr err = {.state = QPS_ERR};
+    uint32_t qpn = switch_news_read(frame, len);
+    struct qp *qp = qpn ? engine_qp_find(d->engine, qpn) : NULL;
+    if (qp)
+        (void)engine_qp_modify(d->engine, qp, &err, QPA_STATE, now);
+}

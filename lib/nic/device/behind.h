@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A device behind the switch of a daemon's device: its port is a channel, and all that it is, its
+ * addresses, MAC, MTU, link and congestion control, is what the daemon says (ipc_facts.h). It has
+ * no neighbours and no QP1: those are the daemon's.
+ */
+#ifndef NIC_BEHIND_H
+#define NIC_BEHIND_H
+
+#include "gid.h"
+#include "ipc_facts.h"
+#include "settings.h"
+
+struct device;
+struct io_port;
+
+struct behind {
+    struct io_port *io;                /* the program's end of its channel */
+    const struct ipc_facts_page *page; /* outlives the device */
+    unsigned block;                    /* of queue pair numbers */
+    uint64_t key[2];                   /* ... their secret */
+    uint32_t frame_max;                /* of the channel */
+    /* what was read last */
+    uint32_t seen;
+    struct ipc_facts facts;
+};
+
+/* Read the facts for the first time, before the device is opened, and write what of them are
+ * settings to *conf. 0; -EAGAIN: the page can't be read; -EINVAL: it says nothing sensible. */
+int behind_begin(struct behind *b, struct config_device *conf);
+/* The addresses that the device has by the facts. */
+void behind_gids(const struct behind *b, struct gid_table *out);
+/* The facts that have changed are the port's from now on; device_service follows it in the rest. On
+ * the device's worker. */
+void behind_follow(struct device *d, uint64_t now);
+
+/* A frame has come that isn't RoCE: news of the daemon. On the device's worker. */
+void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now);
+
+#endif

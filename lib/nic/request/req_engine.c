@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests of programs that run the engine themselves (ipc_channel.h).
+ */
+#include "client_engine.h"
+#include "request.h"
+
+#include <errno.h>
+
+static int req_engine_open(struct request *r)
+{
+    struct ipc_engine_opened *out = request_out(r, struct ipc_engine_opened);
+    struct client_engine_offer offer;
+    if (!r->client->open)
+        return -ENOTCONN;
+    if (r->client->own) /* a program on a channel or a port of its own, which is no daemon */
+        return -ENOTSUP;
+    int rc = client_engine_open(r->client, request_in(r, struct ipc_engine_open)->slots, &offer);
+    if (rc < 0)
+        return rc;
+    out->slots = offer.slots;
+    out->frame_max = offer.frame_max;
+    request_reply_fd(r, offer.memory_fd, false);
+    request_reply_fd(r, offer.event_fd, false);
+    request_reply_fd(r, offer.facts_fd, false);
+    return 0;
+}
+
+static int req_engine_mapped(struct request *r)
+{
+    struct ipc_engine_block *out = request_out(r, struct ipc_engine_block);
+    return client_engine_attach(r->client, &out->block, out->key);
+}
+
+const struct request_type request_engine[IPC_TYPE_MAX] = {
+    [IPC_ENGINE_OPEN] = {REQ_CONTROL, true, WHOLE(ipc_engine_open), .run = req_engine_open,
+                         .fds = true},
+    [IPC_ENGINE_MAPPED] = {REQ_CONTROL, true, PLAIN, .run = req_engine_mapped},
+};
