@@ -147,9 +147,11 @@ struct urnic_context {
     struct ipc_doorbell *db;
     uint32_t db_slots;
     const struct ipc_worker *worker;
-    const struct ipc_life *life; /* holder 0 for ever: an older daemon */
-    size_t db_size, worker_size;
+    const struct ipc_life *life;     /* holder 0 for ever: an older daemon */
+    const struct ipc_worker *daemon; /* of a daemon, where the engine runs here */
+    size_t db_size, worker_size, daemon_size;
     int kick_fd;
+    int daemon_kick; /* likewise, of a daemon that notices when it is closed; -1 = none */
     struct client_inbox async;
     bool fatal_told;           /* DEVICE_FATAL was reported */
     struct urnic_cm_id *fresh; /* requests that weren't accepted yet */
@@ -296,6 +298,8 @@ void client_obj_retire(struct urnic_context *ctx, struct client_obj *obj);
 void client_ah_attr(struct urnic_ah_attr *attr, const struct ipc_av *av);
 /* Attributes of a queue pair, but for its sizes, likewise. */
 void client_qp_attr(struct urnic_qp_attr *a, const struct ipc_qp_attr *attr);
+/* urnic_modify_qp with the attributes of a request. */
+int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask);
 /* Create it for a connection's id, or destroy it with the id, 0 = none. */
 int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint32_t cm_id,
                      struct urnic_qp **qp);

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 
 #include "client_cm.h"
+#include "client_cm_move.h"
+#include "client_engine.h"
 
 #define RD_DEFAULT 16 /* READs and atomics at a time, each way */
 #define RETRY_MAX  7  /* also the default; of RNR retries it means for ever */
@@ -177,6 +179,10 @@ static int fill_conn(struct ipc_cm_conn *req, const struct urnic_cm_id *id,
         return -EINVAL;
     if ((p->tclass != 0 || p->sl != 0) && !(id->ctx->conn.features & IPC_FEAT_CLASS))
         return -EOPNOTSUPP;
+    if (client_has_channel(&id->ctx->conn))
+        req->qp_type =
+            (uint8_t)(id->qp != NULL ? id->qp->type : client_engine_qp_type(id->ctx, p->qp_num));
+    req->follows = client_cm_moves(id->ctx) && id->qp != NULL;
     req->tclass = p->tclass;
     req->sl = p->sl;
     if (p->private_data_len != 0)
@@ -203,11 +209,17 @@ int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param)
         req.channel = id->channel->base.handle;
         req.ref = id->obj.ref;
     }
-    err = client_tell(id->ctx, &req, sizeof(req));
-    if (err < 0)
+    const bool moves = client_cm_moves(id->ctx) && id->qp != NULL && id->ps != URNIC_PS_UDP;
+    err = moves ? client_cm_connected(id, &req.param) : 0;
+    if (err == 0)
+        err = client_tell(id->ctx, &req, sizeof(req));
+    if (err < 0) {
+        if (moves)
+            client_cm_fail(id->qp);
         return err;
+    }
     client_id_known(id);
-    if (id->qp != NULL)
+    if (id->qp != NULL && !moves)
         client_qp_assume(id->qp, URNIC_QPS_RTS);
     return 0;
 }
@@ -246,7 +258,9 @@ int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len)
 int urnic_disconnect(struct urnic_cm_id *id)
 {
     int err = client_conn_handle(&id->ctx->conn, IPC_CM_DISCONNECT, id->handle);
-    if (err == 0 && id->qp != NULL)
+    if (err == 0 && id->qp != NULL && client_cm_moves(id->ctx))
+        client_cm_fail(id->qp);
+    else if (err == 0 && id->qp != NULL)
         client_qp_failed(id->qp);
     return err;
 }

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "client_cm.h"
+#include "client_cm_move.h"
 
 _Static_assert((int)URNIC_CM_TIMEWAIT_EXIT == (int)IPC_CM_TIMEWAIT_EXIT, "the same numbers");
 
@@ -73,7 +74,7 @@ static int translate_id(struct urnic_context *ctx, const struct ipc_cm_event *m,
         ev->id = id;
         *ps = id->ps;
         *user = urnic_id_context(id);
-        if (id->qp != NULL && m->event != IPC_CM_CONNECT_REQUEST)
+        if (id->qp != NULL && m->event != IPC_CM_CONNECT_REQUEST && !client_cm_moves(ctx))
             follow(id->qp, (enum urnic_cm_event_type)m->event);
         if (m->event == IPC_CM_CONNECT_RESPONSE || m->event == IPC_CM_ESTABLISHED)
             id->peer_srq = m->param.srq != 0;
@@ -122,6 +123,8 @@ static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
         turn_down(ch->base.ctx, m); /* nobody listens any more */
     else if (m->event == IPC_CM_CONNECT_REQUEST)
         err = translate_request(ch, m, ev, ps, user);
+    else if (ev->id->qp != NULL && client_cm_moves(ch->base.ctx))
+        client_cm_follow(ev);
     return err;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "client_cm.h"
+#include "client_cm_move.h"
 
 /* ---- channels ---- */
 
@@ -213,7 +214,7 @@ int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp)
     if (err < 0)
         return err;
     struct ipc_cm_qp req = {.hdr.type = IPC_CM_QP, .id = id->handle, .qp = qp->handle};
-    err = client_tell(id->ctx, &req, sizeof(req));
+    err = client_cm_moves(id->ctx) ? client_cm_begin(qp) : client_tell(id->ctx, &req, sizeof(req));
     if (err == 0)
         id_adopt(id, qp);
     return err;
@@ -225,6 +226,11 @@ int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd, struct urnic
     int err = pd != NULL && pd->ctx == id->ctx ? client_id_ensure(id) : -EINVAL;
     if (err == 0)
         err = client_qp_create(pd, attr, id->handle, out);
+    if (err == 0 && client_cm_moves(id->ctx)) {
+        err = client_cm_begin(*out);
+        if (err < 0)
+            (void)client_qp_destroy(*out, 0);
+    }
     if (err == 0)
         id_adopt(id, *out);
     return err;

@@ -7,7 +7,7 @@
  * A daemon that dies shows as end of file, which ends the connection; one that says nothing for a
  * minute to somebody who waits counts as dead.
  */
-#include "client_conn.h"
+#include "client_engine.h"
 
 #include <errno.h>
 #include <string.h>
@@ -169,12 +169,22 @@ void client_conn_hang_up(struct client_conn *c)
     atomic_store_explicit(&c->dead, true, memory_order_relaxed);
     if (c->engine != NULL)
         c->engine->hang_up(c->program);
-    else
+    if (c->sock >= 0)
         shutdown(c->sock, SHUT_RDWR);
+}
+
+/* The thread that waits for the daemon's end. */
+static void end_watch(struct client_conn *c)
+{
+    atomic_store_explicit(&c->dead, true, memory_order_relaxed);
+    shutdown(c->sock, SHUT_RDWR);
+    pthread_join(c->watch, NULL);
 }
 
 void client_conn_close(struct client_conn *c)
 {
+    if (client_has_channel(c))
+        end_watch(c);
     if (c->engine != NULL)
         c->engine->close(c->program);
     if (c->home != NULL)
@@ -319,6 +329,17 @@ static void pass_on(struct client_conn *c)
         pthread_cond_signal(&call->wake);
 }
 
+ssize_t client_conn_engine(struct client_conn *c, const void *req, size_t req_len,
+                           const int *send_fds, unsigned nsend, void *reply, size_t cap, int *fds,
+                           unsigned *nfds)
+{
+    if (!client_port_enter())
+        return -EDEADLK;
+    ssize_t n = c->engine->call(c->program, req, req_len, send_fds, nsend, reply, cap, fds, nfds);
+    client_port_leave();
+    return n;
+}
+
 ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const int *send_fds,
                         unsigned nsend, void *reply, size_t cap, int *fds, unsigned *nfds)
 {
@@ -332,14 +353,8 @@ ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const 
         return client_conn_fork_error(c);
     if (atomic_load_explicit(&c->dead, memory_order_relaxed))
         return -ENODEV;
-    if (c->engine != NULL) {
-        if (!client_port_enter())
-            return -EDEADLK;
-        ssize_t n =
-            c->engine->call(c->program, req, req_len, send_fds, nsend, reply, cap, fds, nfds);
-        client_port_leave();
-        return n;
-    }
+    if (c->engine != NULL && (c->sock < 0 || client_engine_serves(hdr->type)))
+        return client_conn_engine(c, req, req_len, send_fds, nsend, reply, cap, fds, nfds);
 
     pthread_mutex_lock(&c->lock);
     hdr->id = call.id = ++c->next_id;

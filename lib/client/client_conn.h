@@ -18,9 +18,11 @@
 struct client_call;
 
 struct client_conn {
-    int sock;                        /* -1 = there is none: */
-    const struct ipc_engine *engine; /* ... requests are calls; NULL = of a daemon */
+    int sock;                        /* of a daemon; -1 = there is none: */
+    const struct ipc_engine *engine; /* ... requests are calls; with a daemon, those about what the
+                                      * engine has (client_engine.h); NULL = there is none here */
     struct program *program;         /* what is called */
+    pthread_t watch;                 /* waits for the daemon's end, where there are both */
     int pid;                         /* of the process that opened it: children must not use it */
     const uint8_t *home;             /* 0 in its children, where the kernel can do that; or NULL */
     uint64_t features;               /* the daemon's */
@@ -65,6 +67,11 @@ void client_conn_hang_up(struct client_conn *c);
  * begins with an ipc_handle then, of what was made, 0 = nothing. */
 ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const int *send_fds,
                         unsigned nsend, void *reply, size_t cap, int *fds, unsigned *nfds);
+
+/* The same of the engine in this program, whatever the type. */
+ssize_t client_conn_engine(struct client_conn *c, const void *req, size_t req_len,
+                           const int *send_fds, unsigned nsend, void *reply, size_t cap, int *fds,
+                           unsigned *nfds);
 
 /* The same for replies of a fixed struct: fills `reply` of `size` octets. 0 or -errno. */
 int client_conn_call(struct client_conn *c, void *req, size_t req_len, void *reply, size_t size,

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client.h"
+#include "client_engine.h"
 
 #define GIDS_MAX 256 /* of a port */
 
@@ -70,13 +70,73 @@ static void *map_shared(int fd, size_t size, int prot)
     return p;
 }
 
-static int open_device(struct urnic_context *ctx, const char *device, int worker)
+/* Lay the context's views over what was opened. */
+static int use_context(struct urnic_context *ctx, const struct ipc_ctx_opened *opened,
+                       const int *fds, unsigned nfds)
 {
     static const struct ipc_life unknown;
+    uint64_t need = offsetof(struct ipc_doorbell, slot) + opened->doorbells * sizeof(uint32_t);
+    bool sane = nfds == 4 && opened->doorbells != 0 &&
+                (opened->doorbells & (opened->doorbells - 1)) == 0 && opened->slab_size >= need &&
+                opened->worker_size >= sizeof(struct ipc_worker);
+    if (ctx->life == NULL)
+        ctx->life = &unknown;
+    if (sane) {
+        ctx->db_size = opened->slab_size;
+        ctx->db_slots = opened->doorbells;
+        ctx->worker_size = opened->worker_size;
+        ctx->db = map_shared(fds[0], ctx->db_size, PROT_READ | PROT_WRITE);
+        ctx->worker = map_shared(fds[1], ctx->worker_size, PROT_READ);
+        if (ctx->daemon == NULL && ctx->worker != NULL &&
+            ctx->worker_size >= sizeof(*ctx->worker) + sizeof(*ctx->life))
+            ctx->life = (const struct ipc_life *)(const void *)(ctx->worker + 1);
+        ctx->kick_fd = client_fd(fds[2]);
+        ctx->async.fd = client_fd(fds[3]);
+    }
+    for (unsigned i = 0; i < nfds; i++)
+        if (!sane || i < 2)
+            close(fds[i]);
+    if (!sane)
+        return -EPROTO;
+    return ctx->db != NULL && ctx->worker != NULL ? 0 : -ENOMEM;
+}
+
+/* What a daemon's context has beside that of the engine in this program. */
+static int keep_daemon(struct urnic_context *ctx, const struct ipc_ctx_opened *reply,
+                       const int *fds)
+{
+    ctx->daemon_size = reply->worker_size;
+    ctx->daemon = map_shared(fds[1], ctx->daemon_size, PROT_READ);
+    if (ctx->daemon == NULL)
+        return -ENOMEM;
+    if (ctx->daemon_size >= sizeof(*ctx->daemon) + sizeof(*ctx->life))
+        ctx->life = (const struct ipc_life *)(const void *)(ctx->daemon + 1);
+    return 0;
+}
+
+/* The engine in this program: its context is the one that counts, but for how the daemon lives. */
+static int open_engine(struct urnic_context *ctx, const char *device, const char *options)
+{
+    struct ipc_ctx_open req = {.hdr.type = IPC_CTX_OPEN, .worker = -1};
+    struct ipc_ctx_opened reply;
+    int fds[IPC_FD_MAX];
+    unsigned nfds = IPC_FD_MAX;
+    int err = client_engine_open(&ctx->conn, device, options);
+    if (err < 0)
+        return err;
+    memcpy(req.device, device, strlen(device));
+    ssize_t n = client_conn_engine(&ctx->conn, &req, sizeof(req), NULL, 0, &reply, sizeof(reply),
+                                   fds, &nfds);
+    return n < 0 ? (int)n : use_context(ctx, &reply, fds, nfds);
+}
+
+static int open_device(struct urnic_context *ctx, const char *device, int worker)
+{
     struct ipc_ctx_open req = {.hdr.type = IPC_CTX_OPEN, .worker = worker};
     struct ipc_ctx_opened reply;
     int fds[IPC_FD_MAX];
     unsigned nfds = IPC_FD_MAX;
+    char name[IPC_NAME_MAX];
     struct urnic_device *list = NULL;
     if (device == NULL) {
         int n, err = list_devices(&ctx->conn, &list, &n);
@@ -95,31 +155,24 @@ static int open_device(struct urnic_context *ctx, const char *device, int worker
     if (len >= sizeof(req.device))
         return -ENODEV;
 
-    int err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
+    int err = 0;
+    const char *options = ctx->conn.sock >= 0 ? client_engine_wanted(&err) : NULL;
+    if (err == 0)
+        err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
     if (err < 0)
         return err;
-    uint64_t need = offsetof(struct ipc_doorbell, slot) + reply.doorbells * sizeof(uint32_t);
-    bool sane = nfds == 4 && reply.doorbells != 0 &&
-                (reply.doorbells & (reply.doorbells - 1)) == 0 && reply.slab_size >= need &&
-                reply.worker_size >= sizeof(struct ipc_worker);
-    ctx->life = &unknown;
-    if (sane) {
-        ctx->db_size = reply.slab_size;
-        ctx->db_slots = reply.doorbells;
-        ctx->worker_size = reply.worker_size;
-        ctx->db = map_shared(fds[0], ctx->db_size, PROT_READ | PROT_WRITE);
-        ctx->worker = map_shared(fds[1], ctx->worker_size, PROT_READ);
-        if (ctx->worker != NULL && ctx->worker_size >= sizeof(*ctx->worker) + sizeof(*ctx->life))
-            ctx->life = (const struct ipc_life *)(const void *)(ctx->worker + 1);
-        ctx->kick_fd = client_fd(fds[2]);
-        ctx->async.fd = client_fd(fds[3]);
-    }
-    for (unsigned i = 0; i < nfds; i++)
-        if (!sane || i < 2)
+    if (options == NULL)
+        return use_context(ctx, &reply, fds, nfds);
+    err = nfds == 4 ? keep_daemon(ctx, &reply, fds) : -EPROTO;
+    if (err == 0)
+        ctx->daemon_kick = client_fd(fds[2]);
+    for (unsigned i = 0; i < nfds; i++) /* its doorbells and events are of no use */
+        if (err < 0 || i != 2)
             close(fds[i]);
-    if (!sane)
-        return -EPROTO;
-    return ctx->db != NULL && ctx->worker != NULL ? 0 : -ENOMEM;
+    if (err < 0)
+        return err;
+    memcpy(name, req.device, sizeof(name));
+    return open_engine(ctx, name, options);
 }
 
 static void unmap(const void *p, size_t size)
@@ -135,6 +188,7 @@ static void context_free(struct urnic_context *ctx)
     client_conn_close(&ctx->conn);
     unmap(ctx->db, ctx->db_size);
     unmap(ctx->worker, ctx->worker_size);
+    unmap(ctx->daemon, ctx->daemon_size);
     for (struct client_slab *s = ctx->slabs, *next; s != NULL; s = next) {
         next = s->next;
         munmap(s->addr, s->size);
@@ -142,6 +196,8 @@ static void context_free(struct urnic_context *ctx)
     }
     if (ctx->kick_fd >= 0)
         close(ctx->kick_fd);
+    if (ctx->daemon_kick >= 0)
+        close(ctx->daemon_kick);
     if (ctx->async.fd >= 0)
         close(ctx->async.fd);
     client_refs_free(&ctx->refs);
@@ -156,7 +212,7 @@ int client_context_open(struct urnic_context *ctx, const char *device, int worke
     pthread_mutex_init(&ctx->making, NULL);
     pthread_mutex_init(&ctx->lock, NULL);
     pthread_cond_init(&ctx->acked, NULL);
-    ctx->kick_fd = ctx->async.fd = -1;
+    ctx->kick_fd = ctx->daemon_kick = ctx->async.fd = -1;
     int err = open_device(ctx, device, worker);
     if (err < 0)
         context_free(ctx);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client.h"
+#include "client_engine.h"
 
 #define ENGINE_FILE "liburnic-engine.so"
 
@@ -97,15 +97,22 @@ static int load_engine(char *why, size_t size)
     return 0;
 }
 
+int client_engine_load(const struct ipc_engine **out, char *why, size_t size)
+{
+    pthread_mutex_lock(&loading);
+    int err = loaded == NULL ? load_engine(why, size) : 0;
+    *out = loaded;
+    pthread_mutex_unlock(&loading);
+    return err;
+}
+
 int urnic_open_port(const char *spec, struct urnic_context **out, char *why, size_t size)
 {
     char text[IPC_ENGINE_WHY] = "";
+    const struct ipc_engine *engine;
     struct program *program;
     say(why, size, "%s", "");
-    pthread_mutex_lock(&loading);
-    int err = loaded == NULL ? load_engine(why, size) : 0;
-    const struct ipc_engine *engine = loaded;
-    pthread_mutex_unlock(&loading);
+    int err = client_engine_load(&engine, why, size);
     if (err < 0)
         return err;
     struct urnic_context *ctx = calloc(1, sizeof(*ctx));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
+#include "client_engine.h"
 
 static int rq_init(struct client_rq *rq, void *at, const struct ipc_where *w, uint32_t max_wr,
                    uint32_t max_sge)
@@ -165,6 +165,8 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
     if (err < 0)
         return err;
     struct ipc_qp_create req = create_request(pd, attr, qp, cm_id);
+    if (client_has_channel(&ctx->conn))
+        req.cm_id = 0; /* the id is the daemon's, which doesn't know the queue pair */
     err = qp_make(qp, &req, &reply);
     if (err < 0) {
         client_obj_retire(ctx, &qp->obj);
@@ -214,11 +216,25 @@ static void qp_reset(struct urnic_qp *qp)
     }
 }
 
-static int qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask)
+/* The daemon has the neighbours: an engine in this program is told the MAC. */
+static int modify_av(struct urnic_context *ctx, struct ipc_av *av)
+{
+    struct ipc_av_resolve req = {.hdr.type = IPC_AV_RESOLVE, .av = *av}, reply;
+    if (!client_has_channel(&ctx->conn))
+        return 0;
+    int err = client_call(ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err == 0)
+        *av = reply.av;
+    return err;
+}
+
+int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask)
 {
     struct ipc_qp_modify req = {
         .hdr.type = IPC_QP_MODIFY, .qp = qp->handle, .mask = mask, .attr = *attr};
-    int err = client_tell(qp->ctx, &req, sizeof(req));
+    int err = mask & URNIC_QP_AV ? modify_av(qp->ctx, &req.attr.av) : 0;
+    if (err == 0)
+        err = client_tell(qp->ctx, &req, sizeof(req));
     if (err < 0)
         return err;
     if (mask & URNIC_QP_STATE) {
@@ -275,7 +291,7 @@ int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *a, unsigned
 #undef X
     };
     av_from(&attr.av, &a->ah_attr);
-    return qp_modify(qp, &attr, mask);
+    return client_qp_modify(qp, &attr, mask);
 }
 
 void client_qp_attr(struct urnic_qp_attr *a, const struct ipc_qp_attr *attr)
@@ -310,10 +326,14 @@ int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *a)
 
 int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id)
 {
-    struct ipc_qp_destroy req = {.hdr.type = IPC_QP_DESTROY, .qp = qp->handle, .cm_id = cm_id};
+    const bool apart = client_has_channel(&qp->ctx->conn);
+    struct ipc_qp_destroy req = {
+        .hdr.type = IPC_QP_DESTROY, .qp = qp->handle, .cm_id = apart ? 0 : cm_id};
     int err = client_destroyed(qp->ctx, client_tell(qp->ctx, &req, sizeof(req)));
     if (err < 0)
         return err;
+    if (apart && cm_id != 0) /* it is there: only the daemon's end can prevent this */
+        (void)client_destroy(qp->ctx, IPC_CM_ID_DESTROY, cm_id);
     purge(qp);
     client_cm_part(qp);
     client_obj_retire(qp->ctx, &qp->obj);

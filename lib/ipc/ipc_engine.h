@@ -12,11 +12,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define IPC_ENGINE_ABI    2u
+#define IPC_ENGINE_ABI    3u
 #define IPC_ENGINE_SYMBOL "urnic_engine"
 #define IPC_ENGINE_WHY    512u /* octets of a sentence that says why not */
 
 struct program;
+
+/* A channel that a daemon has made for this program (ipc_channel.h). Descriptors stay the
+ * caller's. */
+struct ipc_engine_channel {
+    const char *device;  /* the name of the daemon's device */
+    const char *options; /* "progress=poll,log-level=info", or "" */
+    int memory_fd, event_fd, facts_fd;
+    uint32_t slots, frame_max;
+    /* The rings are mapped: has the daemon seal them and answer a block of numbers and its key. */
+    int (*mapped)(void *arg, uint32_t *block, uint64_t key[2]);
+    void *arg;
+};
 
 struct ipc_engine {
     uint32_t abi;
@@ -24,6 +36,9 @@ struct ipc_engine {
     /* Open a port: spec as urnic_open_port has it. 0, or -errno and a sentence in
      * why[IPC_ENGINE_WHY]. */
     int (*open)(const char *spec, struct program **out, char *why);
+    /* The same on a channel of a daemon. Connections, addresses and neighbours are the daemon's:
+     * `call` is not for requests about them, and a queue pair is moved with its peer's MAC. */
+    int (*open_channel)(const struct ipc_engine_channel *ch, struct program **out, char *why);
     /* A request of the control protocol, which is a call: as client_conn_raw. Any thread; several
      * at the same time. Descriptors in `fds` stay the caller's; those in out_fds become its. */
     ssize_t (*call)(struct program *p, const void *req, size_t len, const int *fds, unsigned nfds,

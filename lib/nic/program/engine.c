@@ -11,6 +11,7 @@ __attribute__((visibility("default"))) const struct ipc_engine urnic_engine = {
     .abi = IPC_ENGINE_ABI,
     .version = URNIC_VERSION,
     .open = program_open,
+    .open_channel = program_open_channel,
     .call = program_call,
     .poll = program_poll,
     .posted = program_posted,

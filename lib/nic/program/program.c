@@ -25,6 +25,7 @@
 #include "ipc_engine.h"
 #include "log.h"
 #include "nic.h"
+#include "program_channel.h"
 #include "reclaim.h"
 #include "request.h"
 #include "spec.h"
@@ -44,6 +45,7 @@ struct program_wait {
 
 struct program {
     struct nic nic;
+    struct program_channel channel; /* a daemon's; unused on a port of the program's own */
     struct config_device conf;
     enum spec_progress progress;
     pthread_mutex_t lock; /* of what follows, and of all requests */
@@ -272,11 +274,18 @@ static int open_nic(struct program *p, char *why)
         return rc;
     }
     nic->nworker = 1;
-    rc = device_open(&nic->device[0], &p->conf, 0, &nic->worker[0], seed, why);
+    if (p->channel.page) {
+        p->channel.given = true;
+        rc =
+            device_open_behind(&nic->device[0], &p->conf, &nic->worker[0], &p->channel.behind, why);
+    } else {
+        rc = device_open(&nic->device[0], &p->conf, 0, &nic->worker[0], seed, why);
+    }
     if (rc < 0)
         return rc;
     nic->ndevice = 1;
-    p->client = cmgr_create(nic->device[0]) ? client_new_own(&nic->clients) : NULL;
+    if (p->channel.page || cmgr_create(nic->device[0]))
+        p->client = client_new_own(&nic->clients);
     if (!p->client) {
         snprintf(why, IPC_ENGINE_WHY, "out of memory");
         return -ENOMEM;
@@ -293,6 +302,24 @@ static int open_nic(struct program *p, char *why)
     return rc;
 }
 
+static int open_with(struct program *p, const struct spec *s, struct program **out, char *why)
+{
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_mutex_init(&p->waiting, NULL);
+    log_set_level(s->log);
+    p->progress = s->progress;
+    p->nic.clients.answer = program_answer;
+    p->nic.clients.captures_fd = p->nic.seals_fd = -1;
+    p->nic.started_at = clock_now();
+    int rc = open_nic(p, why);
+    if (rc < 0) {
+        program_close(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+}
+
 int program_open(const char *spec, struct program **out, char *why)
 {
     _Static_assert(IPC_ENGINE_WHY >= CONFIG_ERR, "a sentence fits");
@@ -305,20 +332,23 @@ int program_open(const char *spec, struct program **out, char *why)
         free(p);
         return rc;
     }
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_mutex_init(&p->waiting, NULL);
-    log_set_level(s.log);
-    p->progress = s.progress;
-    p->nic.clients.answer = program_answer;
-    p->nic.clients.captures_fd = p->nic.seals_fd = -1;
-    p->nic.started_at = clock_now();
-    rc = open_nic(p, why);
+    return open_with(p, &s, out, why);
+}
+
+int program_open_channel(const struct ipc_engine_channel *ch, struct program **out, char *why)
+{
+    struct program *p = calloc(1, sizeof(*p));
+    if (!p)
+        return -ENOMEM;
+    struct spec s = {.conf = &p->conf};
+    int rc = spec_parse_channel(&s, ch->device, ch->options, why);
+    if (rc == 0)
+        rc = program_channel_open(&p->channel, ch, &p->conf, why);
     if (rc < 0) {
-        program_close(p);
+        free(p);
         return rc;
     }
-    *out = p;
-    return 0;
+    return open_with(p, &s, out, why);
 }
 
 /* ---- end ---- */
@@ -338,6 +368,8 @@ static void look_busy(void *arg, uint64_t now)
 /* The peers of connections that end are told, and told again until they have answered. */
 static void drain(struct program *p)
 {
+    if (p->channel.page) /* the daemon tells the peers */
+        return;
     struct program_look look = {.device = p->nic.device[0]};
     const struct timespec nap = {.tv_nsec = (long)PROGRAM_LOOK_NS};
     uint64_t until = clock_now() + PROGRAM_DRAIN_NS;
@@ -389,6 +421,7 @@ void program_close(struct program *p)
         device_close(nic->device[0]);
     if (nic->nworker > 0)
         worker_fini(&nic->worker[0]);
+    program_channel_close(&p->channel);
     reclaim_finish(&nic->clients.share);
     share_fini(&nic->clients.share);
     pthread_mutex_destroy(&p->lock);

@@ -3,6 +3,9 @@
  * A NIC inside a program, which is its only client: one device on a port of the program's own, one
  * worker, and requests that are calls. liburnic reaches it by struct ipc_engine (engine.c).
  *
+ * The port may also be a channel of a daemon (program_channel.h), which then has the neighbours and
+ * the connections.
+ *
  * Threads: one per port, "worker-0", unless progress=poll; it blocks all signals but those that an
  * instruction of its own causes. Unless progress=thread, threads of the program that post and poll
  * run the worker's rounds (worker_poll), and that thread does when none polls. Requests run on the
@@ -15,10 +18,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct ipc_engine_channel;
 struct program;
 
 /* As the functions of struct ipc_engine say. */
 int program_open(const char *spec, struct program **out, char *why);
+int program_open_channel(const struct ipc_engine_channel *ch, struct program **out, char *why);
 ssize_t program_call(struct program *p, const void *req, size_t len, const int *fds, unsigned nfds,
                      void *reply, size_t cap, int *out_fds, unsigned *nout);
 void program_poll(struct program *p);

@@ -52,12 +52,10 @@ static bool cut(char *text, const char *key, char *value, size_t size)
     return true;
 }
 
-int spec_parse(struct spec *s, const char *spec, char *err)
+/* Take the keys of a program's own out of the text. */
+static int cut_own(struct spec *s, char *text, char *err)
 {
-    char text[SPEC_MAX], value[64];
-    int n = snprintf(text, sizeof(text), "port=%s", spec);
-    if (n < 0 || (size_t)n >= sizeof(text))
-        return config_fail(err, "port: longer than %u octets", SPEC_MAX);
+    char value[64];
     s->log = LOG_ERROR;
     s->progress = SPEC_AUTO;
     config_device_init(s->conf);
@@ -68,7 +66,33 @@ int spec_parse(struct spec *s, const char *spec, char *err)
                 return rc;
         }
     }
-    int rc = config_device_parse(s->conf, text, err);
+    return 0;
+}
+
+int spec_parse_channel(struct spec *s, const char *device, const char *options, char *err)
+{
+    char text[SPEC_MAX];
+    int n = snprintf(text, sizeof(text), ",%s", options);
+    if (n < 0 || (size_t)n >= sizeof(text))
+        return config_fail(err, "options: longer than %u octets", SPEC_MAX);
+    int rc = cut_own(s, text, err);
+    if (rc == 0 && strspn(text, ",") != strlen(text))
+        return config_fail(err, "%s: want progress= or log-level=", text + 1);
+    snprintf(s->conf->name, sizeof(s->conf->name), "%s", device);
+    snprintf(s->conf->port, sizeof(s->conf->port), "channel:%s", device);
+    return rc;
+}
+
+int spec_parse(struct spec *s, const char *spec, char *err)
+{
+    char text[SPEC_MAX];
+    int n = snprintf(text, sizeof(text), "port=%s", spec);
+    if (n < 0 || (size_t)n >= sizeof(text))
+        return config_fail(err, "port: longer than %u octets", SPEC_MAX);
+    int rc = cut_own(s, text, err);
+    if (rc < 0)
+        return rc;
+    rc = config_device_parse(s->conf, text, err);
     if (rc < 0)
         return rc;
     if (s->conf->workers > 1)

@@ -27,4 +27,7 @@ struct spec {
 /* Read it. s->conf is set. 0, or -EINVAL and a sentence in err (CONFIG_ERR octets). */
 int spec_parse(struct spec *s, const char *text, char *err);
 
+/* The same of a channel on a daemon's device of this name; options: the keys of a program alone. */
+int spec_parse_channel(struct spec *s, const char *device, const char *options, char *err);
+
 #endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "client_cm_move.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define UD_QKEY 0x01234567u /* RDMA CM's own for its port space (CM-31) */
+
+static int to_state(struct urnic_qp *qp, struct ipc_qp_attr attr, unsigned mask,
+                    enum urnic_qp_state state)
+{
+    attr.state = state;
+    return client_qp_modify(qp, &attr, mask | URNIC_QP_STATE);
+}
+
+int client_cm_begin(struct urnic_qp *qp)
+{
+    struct ipc_qp_attr attr = {.port = 1, .qkey = UD_QKEY};
+    const unsigned mask = URNIC_QP_PKEY_INDEX | URNIC_QP_PORT;
+    attr.access_flags = URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE;
+    if (qp->type != URNIC_QPT_UC)
+        attr.access_flags |=
+            URNIC_ACCESS_REMOTE_READ | URNIC_ACCESS_REMOTE_ATOMIC | URNIC_ACCESS_FLUSH_GLOBAL;
+    if (qp->type != URNIC_QPT_UD)
+        return to_state(qp, attr, mask | URNIC_QP_ACCESS_FLAGS, URNIC_QPS_INIT);
+    int err = to_state(qp, attr, mask | URNIC_QP_QKEY, URNIC_QPS_INIT);
+    if (err == 0)
+        err = to_state(qp, attr, 0, URNIC_QPS_RTR);
+    return err < 0 ? err : to_state(qp, attr, URNIC_QP_SQ_PSN, URNIC_QPS_RTS);
+}
+
+/* What the connection has for this state. */
+static int attr_of(const struct urnic_cm_id *id, enum urnic_qp_state state,
+                   struct ipc_qp_modify *out)
+{
+    struct ipc_cm_qp_attr req = {
+        .hdr.type = IPC_CM_QP_ATTR, .id = id->handle, .state = (uint32_t)state};
+    return client_call(id->ctx, &req, sizeof(req), out, sizeof(*out));
+}
+
+static uint8_t least(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
+}
+
+int client_cm_connected(struct urnic_cm_id *id, const struct ipc_cm_param *asked)
+{
+    struct ipc_qp_modify m;
+    int err = attr_of(id, URNIC_QPS_RTR, &m);
+    if (err == 0 && asked != NULL)
+        m.attr.max_dest_rd_atomic = least(m.attr.max_dest_rd_atomic, asked->responder_resources);
+    if (err == 0)
+        err = client_qp_modify(id->qp, &m.attr, m.mask);
+    if (err == 0)
+        err = attr_of(id, URNIC_QPS_RTS, &m);
+    if (err == 0 && asked != NULL)
+        m.attr.max_rd_atomic = least(m.attr.max_rd_atomic, asked->initiator_depth);
+    return err < 0 ? err : client_qp_modify(id->qp, &m.attr, m.mask);
+}
+
+void client_cm_fail(struct urnic_qp *qp)
+{
+    const struct ipc_qp_attr attr = {.state = URNIC_QPS_ERR};
+    if (atomic_load_explicit(&qp->state, memory_order_relaxed) != URNIC_QPS_RESET)
+        (void)client_qp_modify(qp, &attr, URNIC_QP_STATE);
+}
+
+/* The peer accepts. */
+static void on_response(struct urnic_cm_event *ev)
+{
+    struct urnic_cm_id *id = ev->id;
+    int err = client_cm_connected(id, NULL);
+    if (err == 0)
+        err = urnic_establish(id);
+    ev->event = err < 0 ? URNIC_CM_CONNECT_ERROR : URNIC_CM_ESTABLISHED;
+    ev->status = err;
+    if (err == 0)
+        return;
+    client_cm_fail(id->qp);
+    (void)urnic_reject(id, NULL, 0);
+}
+
+void client_cm_follow(struct urnic_cm_event *ev)
+{
+    if (ev->event == URNIC_CM_CONNECT_RESPONSE)
+        on_response(ev);
+    else if (ev->event == URNIC_CM_DISCONNECTED || ev->event == URNIC_CM_CONNECT_ERROR ||
+             ev->event == URNIC_CM_REJECTED || ev->event == URNIC_CM_UNREACHABLE)
+        client_cm_fail(ev->id->qp);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where the engine is in this program, the daemon has the connections and this library moves their
+ * queue pairs, as the daemon does for its own engine's.
+ */
+#ifndef URNIC_CLIENT_CM_MOVE_H
+#define URNIC_CLIENT_CM_MOVE_H
+
+#include "client_cm.h"
+#include "client_engine.h"
+
+static inline bool client_cm_moves(const struct urnic_context *ctx)
+{
+    return client_has_channel(&ctx->conn);
+}
+
+/* It goes with an id from now on: to INIT, one of datagrams to RTS. 0 or -errno. */
+int client_cm_begin(struct urnic_qp *qp);
+/* The id's queue pair to RTR and RTS, with what the connection has; asked: the limits with which
+ * the program accepts, or NULL. 0 or -errno. */
+int client_cm_connected(struct urnic_cm_id *id, const struct ipc_cm_param *asked);
+/* To ERR, unless it is in RESET. */
+void client_cm_fail(struct urnic_qp *qp);
+/* An event of an id with a queue pair: move that, and make of CONNECT_RESPONSE what the program
+ * gets to see. */
+void client_cm_follow(struct urnic_cm_event *ev);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See client_engine.h. A thread waits for the end of the control connection: the program may only
+ * poll, or wait for events that come from its own engine, and is to learn of it (SHM-09).
+ */
+#include "client_engine.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *client_engine_wanted(int *err)
+{
+    static const char word[] = "application";
+    const char *env = secure_getenv("URNIC_ENGINE");
+    const size_t len = sizeof(word) - 1;
+    *err = 0;
+    if (env == NULL || *env == '\0' || strcmp(env, "daemon") == 0)
+        return NULL;
+    if (strncmp(env, word, len) == 0 && (env[len] == '\0' || env[len] == ','))
+        return env + len + (env[len] == ',');
+    *err = -EINVAL;
+    return NULL;
+}
+
+/* ---- opening ---- */
+
+static int mapped(void *arg, uint32_t *block, uint64_t key[2])
+{
+    struct ipc_hdr req = {.type = IPC_ENGINE_MAPPED};
+    struct ipc_engine_block reply;
+    int err = client_conn_call(arg, &req, sizeof(req), &reply, sizeof(reply), NULL, NULL);
+    if (err == 0) {
+        *block = reply.block;
+        key[0] = reply.key[0];
+        key[1] = reply.key[1];
+    }
+    return err;
+}
+
+static int open_program(struct client_conn *c, const struct ipc_engine *engine, const char *device,
+                        const char *options, struct program **out)
+{
+    struct ipc_engine_open req = {.hdr.type = IPC_ENGINE_OPEN};
+    struct ipc_engine_opened reply;
+    char why[IPC_ENGINE_WHY];
+    int fds[IPC_FD_MAX];
+    unsigned nfds = IPC_FD_MAX;
+    int err = client_conn_call(c, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
+    if (err < 0)
+        return err;
+    struct ipc_engine_channel ch = {
+        .device = device,
+        .options = options,
+        .memory_fd = nfds == 3 ? fds[0] : -1,
+        .event_fd = nfds == 3 ? fds[1] : -1,
+        .facts_fd = nfds == 3 ? fds[2] : -1,
+        .slots = reply.slots,
+        .frame_max = reply.frame_max,
+        .mapped = mapped,
+        .arg = c,
+    };
+    err = nfds == 3 ? engine->open_channel(&ch, out, why) : -EPROTO;
+    client_close_fds(fds, 0, nfds);
+    return err;
+}
+
+/* The engine has to be told what this library can do, too. */
+static int greet(const struct ipc_engine *engine, struct program *program, uint64_t features)
+{
+    struct ipc_hello ours, theirs;
+    ipc_hello_fill(&ours, features);
+    ours.hdr.type = IPC_HELLO;
+    ssize_t n =
+        engine->call(program, &ours, sizeof(ours), NULL, 0, &theirs, sizeof(theirs), NULL, NULL);
+    if (n < 0)
+        return (int)n;
+    return n == (ssize_t)sizeof(theirs) ? ipc_hello_check(&theirs) : -EPROTO;
+}
+
+static void *watch(void *arg)
+{
+    struct client_conn *c = arg;
+    struct pollfd p = {.fd = c->sock, .events = POLLRDHUP};
+    while (poll(&p, 1, -1) < 0 && errno == EINTR)
+        ;
+    if (!atomic_load_explicit(&c->dead, memory_order_relaxed))
+        client_conn_hang_up(c);
+    return NULL;
+}
+
+static int start_watch(struct client_conn *c)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int err = pthread_create(&c->watch, NULL, watch, c);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -err;
+}
+
+int client_engine_open(struct client_conn *c, const char *device, const char *options)
+{
+    const struct ipc_engine *engine;
+    struct program *program;
+    char why[IPC_ENGINE_WHY];
+    int err = client_engine_load(&engine, why, sizeof(why));
+    if (err == 0)
+        err = open_program(c, engine, device, options, &program);
+    if (err < 0)
+        return err;
+    err = greet(engine, program, c->features);
+    if (err == 0) {
+        c->program = program;
+        c->engine = engine;
+        err = start_watch(c);
+    }
+    if (err < 0) {
+        c->engine = NULL;
+        engine->close(program);
+    }
+    return err;
+}
+
+unsigned client_engine_qp_type(struct urnic_context *ctx, uint32_t qpn)
+{
+    unsigned type = 0;
+    pthread_mutex_lock(&ctx->lock);
+    for (uint32_t slot = 0; slot < ctx->refs.used && type == 0; slot++) {
+        const struct client_ref_page *page =
+            atomic_load_explicit(&ctx->refs.page[slot / CLIENT_REF_SLOTS], memory_order_relaxed);
+        const struct client_obj *obj =
+            atomic_load_explicit(&page->obj[slot % CLIENT_REF_SLOTS], memory_order_relaxed);
+        if (obj != NULL && obj->kind == CLIENT_QP && ((const struct urnic_qp *)obj)->qpn == qpn)
+            type = ((const struct urnic_qp *)obj)->type;
+    }
+    pthread_mutex_unlock(&ctx->lock);
+    return type;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * engine=application: the engine runs in the program, behind a channel of the daemon. Memory,
+ * queues and queue pairs are the engine's; the daemon has devices, addresses, neighbours and
+ * connections, and whoever has a connection moves its queue pair (client_cm.h).
+ */
+#ifndef URNIC_CLIENT_ENGINE_H
+#define URNIC_CLIENT_ENGINE_H
+
+#include "client.h"
+
+/* The engine library, loaded if it isn't yet. 0, or -ENOSYS or -EPROTONOSUPPORT and a sentence in
+ * why[size]. Any thread. */
+int client_engine_load(const struct ipc_engine **out, char *why, size_t size);
+
+/* Does the user want the engine in the program (URNIC_ENGINE=application[,progress=...])? Its
+ * options, "" = none; NULL = it doesn't. *err: -EINVAL for a word that is neither application nor
+ * daemon. A set-uid program ignores the environment. */
+const char *client_engine_wanted(int *err);
+
+/* Have the engine run in this program: conn is open, and has a context on the device of this name.
+ * From then on requests go where they belong. 0 or -errno: then all is as before. */
+int client_engine_open(struct client_conn *c, const char *device, const char *options);
+
+/* Does the engine run here, and the daemon have the connections? */
+static inline bool client_has_channel(const struct client_conn *c)
+{
+    return c->engine != NULL && c->sock >= 0;
+}
+
+/* On such a connection: is a request of this type for the engine? */
+static inline bool client_engine_serves(unsigned type)
+{
+    return (type >= IPC_PD_ALLOC && type <= IPC_MR_REREG) ||
+           (type >= IPC_CHANNEL_CREATE && type <= IPC_SRQ_RESIZE && type != IPC_AV_RESOLVE);
+}
+
+/* The type of a queue pair of this context by its number; 0 = it has none. */
+unsigned client_engine_qp_type(struct urnic_context *ctx, uint32_t qpn);
+
+#endif

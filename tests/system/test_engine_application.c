@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * engine=application (SHM-13, SHM-14): programs run the engine themselves, behind channels of a
+ * daemon. Each end is a process of its own.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "daemon_rig.h"
+#include "port_rig.h"
+
+#define SIZE (1u << 20)
+
+/* Two devices of one daemon, joined by a link. */
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_start_pair(&rig, "");
+}
+
+static void teardown(void)
+{
+    if (rig.pid > 0)
+        rig_stop(&rig);
+}
+
+/* As port_open, on a device of the daemon. */
+static void join(struct port_end *e, const char *device, const char *engine, size_t size)
+{
+    setenv("URNIC_ENGINE", engine, 1);
+    *e = (struct port_end){.size = size};
+    rig_await_link(&rig, device);
+    OK(urnic_open_at(rig.socket, device, -1, &e->ctx));
+    OK(urnic_alloc_pd(e->ctx, &e->pd));
+    OK(urnic_create_cq(e->ctx, 64, NULL, NULL, &e->cq));
+    e->mem = calloc(1, size);
+    OK(urnic_reg_mr(e->pd, e->mem, size, PORT_ALL, &e->mr));
+}
+
+/* ---- the other end ---- */
+
+struct other {
+    const char *device, *engine;
+    bool stays; /* until it is killed */
+};
+
+/* Accept a connection, take a message, answer it, and wait for the end. */
+static void other_end(void *arg)
+{
+    const struct other *o = arg;
+    struct port_end e;
+    join(&e, o->device, o->engine, SIZE);
+    port_listen(&e);
+    port_accept(&e);
+    struct urnic_wc wc = port_await(&e);
+    ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
+    ck_assert_int_eq(wc.byte_len, 5000);
+    ck_assert_int_eq(e.mem[4999], 0x5A);
+    memset(e.mem, 0x77, e.size);
+    OK(port_post_recv(&e, e.conn->qp));
+    port_do(&e, URNIC_WR_SEND, 0, 0, 1);
+    while (o->stays)
+        port_nap(1000);
+    wc = port_await(&e); /* its receive is flushed when the connection ends */
+    ck_assert_int_ne(wc.status, URNIC_WC_SUCCESS);
+    port_close(&e);
+}
+
+static const char *address(const char *device)
+{
+    return strcmp(device, "urn0") == 0 ? "10.0.0.1" : "10.0.0.2";
+}
+
+static void exchange(struct port_end *e)
+{
+    e->mem[4999] = 0x5A;
+    port_do(e, URNIC_WR_SEND, 0, 0, 5000);
+    struct urnic_wc wc = port_await(e);
+    ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
+    ck_assert_int_eq(wc.byte_len, 1);
+    OK(port_post_recv(e, e->conn->qp));
+    port_do(e, URNIC_WR_RDMA_READ, 0, 0, SIZE / 2);
+    ck_assert_int_eq(e->mem[SIZE / 2 - 1], 0x77);
+    memset(e->mem, 0x33, SIZE);
+    port_do(e, URNIC_WR_RDMA_WRITE, 0, 0, SIZE);
+    memset(e->mem, 0, 8);
+    port_do(e, URNIC_WR_RDMA_READ, 0, 8, 8);
+    ck_assert_int_eq(e->mem[7], 0x33);
+}
+
+/* Which device and engine this end and the other one have. */
+static const struct {
+    const char *here, *engine;
+    struct other other;
+} pairs[] = {
+    {"urn0", "application", {"urn1", "application", false}},
+    {"urn0", "application", {"urn1", "daemon", false}},
+    {"urn0", "daemon", {"urn1", "application", false}},
+    {"urn0", "application", {"urn0", "application", false}}, /* frames go round in the switch */
+    {"urn0", "application", {"urn0", "daemon", false}},
+    {"urn0", "application,progress=thread", {"urn1", "application,progress=poll", false}},
+};
+
+START_TEST(shm_14_programs_exchange_messages)
+{
+    struct other other = pairs[_i].other;
+    struct port_end e;
+    pid_t pid = port_child(other_end, &other);
+    join(&e, pairs[_i].here, pairs[_i].engine, SIZE);
+    port_connect(&e, address(other.device));
+    exchange(&e);
+    port_close(&e);
+    port_await_child(pid);
+    ck_assert_int_eq(rig_counter(&rig, "urn0", "channel_drops"), 0);
+    ck_assert_int_eq(rig_counter(&rig, "urn1", "channel_drops"), 0);
+    ck_assert_int_gt(rig_counter(&rig, "urn0", "channel_tx_frames") +
+                         rig_counter(&rig, "urn1", "channel_tx_frames"),
+                     0);
+}
+END_TEST
+
+/* A program that is killed: its peer hears DISCONNECTED. */
+START_TEST(shm_14_peer_of_a_killed_program)
+{
+    struct other other = {"urn1", "application", true};
+    struct port_end e;
+    pid_t pid = port_child(other_end, &other);
+    join(&e, "urn0", _i ? "daemon" : "application", SIZE);
+    port_connect(&e, "10.0.0.2");
+    e.mem[4999] = 0x5A;
+    port_do(&e, URNIC_WR_SEND, 0, 0, 5000);
+    ck_assert_int_eq(port_await(&e).status, URNIC_WC_SUCCESS);
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    await_cm(e.conn->channel, URNIC_CM_DISCONNECTED);
+    OK(port_post_recv(&e, e.conn->qp));
+    ck_assert_int_eq(port_await(&e).status, URNIC_WC_WR_FLUSH_ERR);
+    port_close(&e);
+}
+END_TEST
+
+/* A daemon that is killed: the program gets DEVICE_FATAL, and hangs nowhere. */
+START_TEST(shm_09_program_without_its_daemon)
+{
+    struct urnic_async_event event;
+    struct port_end e;
+    struct urnic_wc wc;
+    uint64_t until = port_now() + 10000000000u;
+    int n;
+    join(&e, "urn0", "application", SIZE);
+    rig_kill(&rig);
+    OK(urnic_get_async_event(e.ctx, &event));
+    ck_assert_int_eq(event.type, URNIC_EVENT_DEVICE_FATAL);
+    while ((n = urnic_poll_cq(e.cq, 1, &wc)) == 0 && port_now() < until)
+        sched_yield();
+    ck_assert_int_eq(n, -ENODEV);
+    struct urnic_cq *cq;
+    ck_assert_int_eq(urnic_create_cq(e.ctx, 16, NULL, NULL, &cq), -ENODEV);
+    port_close(&e);
+}
+END_TEST
+
+/* A word that is no engine is refused. */
+START_TEST(shm_14_unknown_engine)
+{
+    struct urnic_context *ctx;
+    setenv("URNIC_ENGINE", "elsewhere", 1);
+    ck_assert_int_eq(urnic_open_at(rig.socket, "urn0", -1, &ctx), -EINVAL);
+    setenv("URNIC_ENGINE", "application,colour=red", 1);
+    ck_assert_int_eq(urnic_open_at(rig.socket, "urn0", -1, &ctx), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("engine_application");
+    TCase *c = tcase_create("programs");
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_loop_test(c, shm_14_programs_exchange_messages, 0,
+                        (int)(sizeof(pairs) / sizeof(pairs[0])));
+    tcase_add_loop_test(c, shm_14_peer_of_a_killed_program, 0, 2);
+    tcase_add_test(c, shm_09_program_without_its_daemon);
+    tcase_add_test(c, shm_14_unknown_engine);
+    suite_add_tcase(s, c);
+    return unit_run(s);
+}
