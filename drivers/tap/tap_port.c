@@ -20,6 +20,7 @@
 #define CARRY_MAX 32u    /* frames of the kernel's that leave in one round */
 #define RETRY_NS  20000u /* between two looks for room in the port below */
 #define ETH_HDR   14u    /* octets of an Ethernet header: the NIC's MTU counts no VLAN tag */
+#define TAG_LEN   4u     /* octets of a VLAN tag, for which a frame that was asked for has room */
 #define MTU_MIN   68u
 #define MTU_MAX   (IO_FRAME_MAX - 18u) /* a frame of the kernel's with a VLAN tag is read whole */
 
@@ -32,6 +33,7 @@ struct tap_port {
     struct tap_mover mover;
     struct tap_filter filter;
     uint8_t mac[6]; /* asked for; zero = that of the port below, or of the interface */
+    uint32_t asked; /* largest frame asked for; 0 = the port below decides */
     int epoll;      /* what the port below and the mover wake the worker by */
     int below_fd;   /* of the port below, in that set; -1 = none */
     bool waits;     /* frames of the kernel's wait for room in the port below */
@@ -75,6 +77,8 @@ static struct tap_want wanted(const struct tap_port *t, bool serves, bool up)
 {
     uint32_t frame = t->below->caps.frame_max;
     struct tap_want w = {.serves = serves, .up = up};
+    if (t->asked > TAG_LEN && t->asked - TAG_LEN < frame)
+        frame = t->asked - TAG_LEN;
     w.mtu = frame > ETH_HDR + MTU_MIN ? frame - ETH_HDR : MTU_MIN;
     w.mtu = w.mtu < MTU_MAX ? w.mtu : MTU_MAX;
     bool asked = memcmp(t->mac, mac_none, 6) != 0;
@@ -339,6 +343,7 @@ int tap_open(const char *name, struct io_port *below, const struct io_open_param
     t->epoll = epoll;
     t->below_fd = -1;
     t->filter.vlan = params->vlan;
+    t->asked = params->frame_max;
     memcpy(t->mac, params->mac, 6);
     rc = start(t, &dev);
     if (rc < 0) {

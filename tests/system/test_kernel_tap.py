@@ -197,6 +197,14 @@ def run(daemons):
     p.terminate()
     p.wait()
 
+    sized = subprocess.Popen(
+        ["ip", "netns", "exec", NS["a"], URNICD, "--foreground", "--socket", f"{DIR}/m.sock", "--device",
+         "port=mem:m,kernel=tap1,addr=10.7.0.1/24,mtu=4200"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started.append(sized)
+    check(soon(lambda: link("a", "tap1").get("mtu") == 4200), f"mtu=4200 is the kernel's, too {link('a', 'tap1')}")
+    sized.terminate()
+    sized.wait()
+
     r = in_ns("a", URNICD, "--foreground", "--socket", f"{DIR}/x.sock", "--port", "mem:x,kernel=tap0", "--addr",
               "10.8.0.1/24")
     check(r.returncode == 1 and "kernel=tap0: another program has this interface" in r.stderr, f"a taken interface {r.stderr}")

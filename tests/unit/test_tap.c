@@ -195,14 +195,19 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-static struct io_port *open_port(const char *spec, const uint8_t mac[6])
+static struct io_port *open_sized(const char *spec, const uint8_t mac[6], uint32_t frame_max)
 {
-    struct io_open_params params = {0};
+    struct io_open_params params = {.frame_max = frame_max};
     struct io_port *p = NULL;
     char err[512] = "";
     memcpy(params.mac, mac, 6);
     ck_assert_msg(io_open(spec, &params, &p, err, sizeof(err)) == 0, "%s", err);
     return p;
+}
+
+static struct io_port *open_port(const char *spec, const uint8_t mac[6])
+{
+    return open_sized(spec, mac, 0);
 }
 
 static void service(struct io_port *p)
@@ -274,6 +279,24 @@ START_TEST(the_interface_has_mac_mtu_and_carrier_of_the_port)
     port->ops->close(port);
     ck_assert(ip_says("NO-CARRIER")); /* the interface stays */
     port = open_port("mem:tap,kernel=t0", mac_a);
+    port->ops->close(port);
+}
+END_TEST
+
+/* A device with mtu=4200 asks for frames with room for a VLAN tag, which the kernel adds itself. */
+START_TEST(the_interface_has_the_mtu_that_was_asked_for)
+{
+    if (!apart())
+        return;
+    port = open_sized("mem:tap,kernel=t0", mac_a, 4200 + 18);
+    ck_assert(soon(ip_says, "mtu 4200 "));
+    service(port);
+    ck_assert(soon(ip_says, "persist on"));
+    ck_assert(ip_says("mtu 4200 "));
+    port->ops->close(port);
+    /* A port that has no room for it decides. */
+    port = open_sized("mem:tap2,kernel=t0,frame=1514", mac_a, 4200 + 18);
+    ck_assert(soon(ip_says, "mtu 1500 "));
     port->ops->close(port);
 }
 END_TEST
@@ -437,6 +460,7 @@ END_TEST
 
 UNIT_MAIN("tap", a_frame_is_the_devices_or_the_kernels_or_for_both,
           kernel_is_taken_out_of_a_specification, a_full_queue_has_no_room_and_keeps_the_order,
-          the_interface_has_mac_mtu_and_carrier_of_the_port, frames_of_the_kernel_pass_both_ways,
+          the_interface_has_mac_mtu_and_carrier_of_the_port,
+          the_interface_has_the_mtu_that_was_asked_for, frames_of_the_kernel_pass_both_ways,
           a_flood_is_bounded_and_counted, an_interface_that_was_removed_is_made_again,
           what_stands_in_the_way_is_named)
