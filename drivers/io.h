@@ -102,6 +102,12 @@ struct io_addr {
     uint8_t b[16];
 };
 
+/* The network says (ICMP, which anybody can forge) that packets to this address do not arrive. */
+struct io_icmp {
+    struct io_addr to;
+    int error; /* ECONNREFUSED: port 4791 is closed; EHOSTUNREACH, ENETUNREACH; EMSGSIZE: too big */
+};
+
 struct io_ops {
     const char *name; /* the word before ':' in a port specification */
 
@@ -161,9 +167,8 @@ struct io_ops {
      * kernel said. Slow: system calls. */
     int (*source)(struct io_port *io, const struct io_addr *dst, struct io_addr *src);
 
-    /* The next address of which the network has said that it can't be reached, or that port 4791 is
-     * closed there (ICMP, which anybody can forge); false = none. Cheap. */
-    bool (*refused)(struct io_port *io, struct io_addr *to);
+    /* What the network has said next; false = nothing. Cheap. */
+    bool (*icmp)(struct io_port *io, struct io_icmp *out);
 
     /* The largest IP packet that the kernel knows to fit the way to dst, octets; 0 = not known.
      * Slow: system calls. */

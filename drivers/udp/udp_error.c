@@ -28,28 +28,28 @@ static const char *meaning(const struct sock_extended_err *e)
 }
 
 /* New connections to it need not be tried any longer. The kernel gives up on a neighbour, too. */
-static void note_refused(struct udp_port *p, const struct sock_extended_err *e,
-                         const struct io_addr *to)
+static void note(struct udp_port *p, const struct sock_extended_err *e, const struct io_addr *to)
 {
-    if (e->ee_errno != ECONNREFUSED && e->ee_errno != EHOSTUNREACH && e->ee_errno != ENETUNREACH)
+    const int error = (int)e->ee_errno;
+    if (error != ECONNREFUSED && error != EHOSTUNREACH && error != ENETUNREACH && error != EMSGSIZE)
         return;
-    for (unsigned i = 0; i < p->nrefused; i++) {
-        const struct io_addr *a = &p->refused[(p->first_refused + i) % UDP_REFUSED];
-        if (memcmp(a->b, to->b, sizeof(to->b)) == 0)
+    for (unsigned i = 0; i < p->nicmp; i++) {
+        const struct io_icmp *x = &p->icmp[(p->first_icmp + i) % UDP_ICMP];
+        if (memcmp(x->to.b, to->b, sizeof(to->b)) == 0 && x->error == error)
             return;
     }
-    if (p->nrefused < UDP_REFUSED)
-        p->refused[(p->first_refused + p->nrefused++) % UDP_REFUSED] = *to;
+    if (p->nicmp < UDP_ICMP)
+        p->icmp[(p->first_icmp + p->nicmp++) % UDP_ICMP] = (struct io_icmp){*to, error};
 }
 
-bool udp_error_refused(struct io_port *io, struct io_addr *to)
+bool udp_error_icmp(struct io_port *io, struct io_icmp *out)
 {
     struct udp_port *p = udp_port_of(io);
-    if (p->nrefused == 0)
+    if (p->nicmp == 0)
         return false;
-    *to = p->refused[p->first_refused];
-    p->first_refused = (p->first_refused + 1) % UDP_REFUSED;
-    p->nrefused--;
+    *out = p->icmp[p->first_icmp];
+    p->first_icmp = (p->first_icmp + 1) % UDP_ICMP;
+    p->nicmp--;
     return true;
 }
 
@@ -66,7 +66,7 @@ static void tell(struct udp_port *p, struct msghdr *mh, const union udp_sockaddr
         struct sock_extended_err e;
         memcpy(&e, CMSG_DATA(c), sizeof(e));
         udp_sockaddr_get(to, &addr);
-        note_refused(p, &e, &addr);
+        note(p, &e, &addr);
         memcpy(w.b, addr.b, sizeof(w.b));
         snprintf(line, sizeof(line), "ICMP about packets to %s: %s",
                  wire_addr_str(&w, text, sizeof(text)), meaning(&e));

@@ -2,7 +2,7 @@
  *
  * ICMP errors about sent datagrams (IP_RECVERR). Any host can forge them. On a socket that many
  * peers share, an unread error makes the next send fail, to whichever peer it goes. So the port
- * reads each error. It decides for new connections only.
+ * reads each error. It decides for new connections only; the flight recorders of others note it.
  */
 #ifndef URNIC_UDP_ERROR_H
 #define URNIC_UDP_ERROR_H
@@ -14,7 +14,7 @@ unsigned udp_error_drain(struct udp_port *p, const struct udp_socket *s);
 
 /* ... and of all sockets. */
 void udp_error_drain_all(struct udp_port *p);
-/* io_ops.refused */
-bool udp_error_refused(struct io_port *io, struct io_addr *to);
+/* io_ops.icmp */
+bool udp_error_icmp(struct io_port *io, struct io_icmp *out);
 
 #endif

@@ -34,7 +34,7 @@
  */
 #define UDP_RX_SLOTS (UDP_RX_SEGS + UDP_RX_BATCH * (UDP_TRAIN + 8u))
 #define UDP_TELL     240u
-#define UDP_REFUSED  32u /* addresses, until they are fetched */
+#define UDP_ICMP     32u /* what ICMP has said, until it is fetched */
 
 struct udp_socket {
     struct io_addr addr; /* ours, or a group's */
@@ -128,8 +128,8 @@ struct udp_port {
     struct udp_queues *queues; /* of all workers of the device; NULL = it has one */
     unsigned queue;            /* which of them this is */
     uint32_t queue_version;
-    struct io_addr refused[UDP_REFUSED]; /* a ring: of which ICMP has said so */
-    unsigned first_refused, nrefused;
+    struct io_icmp icmp[UDP_ICMP]; /* a ring: what has not been fetched */
+    unsigned first_icmp, nicmp;
     char why[96];        /* of the link */
     char tell[UDP_TELL]; /* a line for the log; "" = none */
     char told[UDP_TELL]; /* the last one of those that may repeat */

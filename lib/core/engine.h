@@ -501,6 +501,12 @@ uint32_t engine_qp_walk(struct engine *e, uint32_t at, unsigned budget,
                         bool (*fn)(void *arg, struct qp *qp), void *arg);
 /* Places that all walks have looked at so far. */
 uint64_t engine_qp_looks(const struct engine *e);
+/* The network says (ICMP, which anybody can forge) that packets to this address do not arrive:
+ * `error` is a positive errno, EMSGSIZE where they are too big. The flight recorders of connected
+ * queue pairs that send there note it; nothing else changes. In pieces, as engine_qp_walk: `at` and
+ * `budget` are its, and so is what is returned. */
+uint32_t engine_icmp(struct engine *e, const struct wire_addr *to, int error, uint32_t at,
+                     unsigned budget);
 /* The flight recorder as text lines, newest last, as many of the oldest as fit; a NUL behind them.
  * Returns octets written, without that. */
 size_t engine_qp_history(const struct engine *e, const struct qp *qp, char *buf, size_t size);

@@ -4,6 +4,7 @@
  */
 #include "recorder.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,6 +85,40 @@ void recorder_error(struct engine *e, struct qp *qp, const char *fmt, ...)
     va_end(ap);
 }
 
+struct icmp {
+    struct engine *e;
+    const struct wire_addr *to;
+    int error;
+};
+
+/* Said again, it takes no other event's place: a forger can say it without end. */
+static bool icmp_one(void *arg, struct qp *qp)
+{
+    const struct icmp *i = arg;
+    const struct note_event *last =
+        &qp->rec.ev[(qp->rec.n + RECORDER_EVENTS - 1) % RECORDER_EVENTS];
+    if (qp->state < QPS_RTR || qp->state == QPS_ERR ||
+        memcmp(&qp->attr.av.dgid, i->to, sizeof(qp->attr.av.dgid)) != 0)
+        return true;
+    if (qp->rec.n == 0 || last->what != NOTE_ICMP || last->v != (uint32_t)i->error)
+        recorder_note(i->e, qp, NOTE_ICMP, qp->req.una, (uint32_t)i->error);
+    return true;
+}
+
+uint32_t engine_icmp(struct engine *e, const struct wire_addr *to, int error, uint32_t at,
+                     unsigned budget)
+{
+    struct icmp i = {e, to, error};
+    return engine_qp_walk(e, at, budget, icmp_one, &i);
+}
+
+static const char *icmp_text(uint32_t error)
+{
+    return error == ECONNREFUSED ? "port 4791 of the peer is closed"
+           : error == EMSGSIZE   ? "packets are too big for the way"
+                                 : "the peer can't be reached";
+}
+
 /* "20000 Mb/s" */
 static const char *rate_text(unsigned megabits, char *buf, size_t size)
 {
@@ -101,6 +136,9 @@ static int event_line(const struct note_event *ev, char *buf, size_t size)
                  rate_text((unsigned)ev->rate, rate, sizeof(rate)),
                  rate_text((unsigned)ev->target, target, sizeof(target)),
                  (double)ev->alpha / (1 << ALPHA_BITS));
+    else if (ev->what == NOTE_ICMP)
+        snprintf(what, sizeof(what), "says that %s (anybody can forge that)",
+                 icmp_text((uint32_t)ev->v));
     else
         snprintf(what, sizeof(what), "psn 0x%06x (0x%x)", (unsigned)ev->psn, (unsigned)ev->v);
     return snprintf(buf, size, "%" PRIu64 ".%09" PRIu64 " %s %s\n", ev->at / 1000000000,

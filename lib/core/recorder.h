@@ -31,6 +31,7 @@
     X(AGREED, "peer does selective repeat")                                                        \
     X(CNP, "CNP")                                                                                  \
     X(CNP_IGNORED, "CNP, ignored")                                                                 \
+    X(ICMP, "ICMP")                                                                                \
     X(SLOW_RESTART, "slow restart")                                                                \
     X(ERROR, "error")
 

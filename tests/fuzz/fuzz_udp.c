@@ -4,9 +4,9 @@
  * with control messages that say what they like. Frames must be lent in bounds, with headers that
  * fit their octets, and one whose iCRC is said to be right must have it right.
  *
- * The input: a message after the other, each with family, place of the socket, lengths of the
- * train's datagrams and of the whole, control messages, then octets, which come again when they are
- * used up.
+ * The input: a message after the other, each with worker and place of the socket, family, lengths
+ * of the train's datagrams and of the whole, control messages, then octets, which come again when
+ * they are used up.
  */
 #include <netinet/udp.h>
 #include <string.h>
@@ -19,6 +19,7 @@
 #include "wire_bytes.h"
 
 #define MESSAGES 64u
+#define WORKERS  2u /* of one device, each with a port of its own */
 
 struct input {
     const uint8_t *p;
@@ -98,34 +99,45 @@ static void check(struct udp_port *p)
     }
 }
 
+static struct udp_port *new_port(void)
+{
+    struct udp_port *p = calloc(1, sizeof(*p));
+    FUZZ_CHECK(p && udp_rx_alloc(p) == 0);
+    p->nsock = 2;
+    p->spec.trains = true;
+    p->io.caps.frame_max = 9018;
+    p->tx.retry_at = UINT64_MAX;
+    p->sock[0] =
+        (struct udp_socket){.addr = {{[10] = 0xFF, [11] = 0xFF, [12] = 10}}, .v4 = true, .fd = -1};
+    p->sock[1] = (struct udp_socket){.addr = {{0xFD}}, .fd = -1, .group = true};
+    return p;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct udp_port *p;
+    static struct udp_port *ports[WORKERS];
     struct input in = {data, size};
-    if (!p) {
+    if (!ports[0])
         udp_icrc_init();
-        p = calloc(1, sizeof(*p));
-        FUZZ_CHECK(p && udp_rx_alloc(p) == 0);
-        p->nsock = 2;
-        p->spec.trains = true;
-        p->io.caps.frame_max = 9018;
-        p->tx.retry_at = UINT64_MAX;
-        p->sock[0] = (struct udp_socket){
-            .addr = {{[10] = 0xFF, [11] = 0xFF, [12] = 10}}, .v4 = true, .fd = -1};
-        p->sock[1] = (struct udp_socket){.addr = {{0xFD}}, .fd = -1, .group = true};
+    for (unsigned w = 0; w < WORKERS; w++) {
+        if (!ports[w])
+            ports[w] = new_port();
+        memset(ports[w]->peers, 0, UDP_PEERS * sizeof(*ports[w]->peers));
     }
-    memset(p->peers, 0, UDP_PEERS * sizeof(*p->peers));
     for (unsigned i = 0; i < MESSAGES && in.n > 0; i++) {
-        unsigned msgs = udp_rx_make(p), want = 1 + take(&in) % UDP_RX_BATCH;
+        unsigned want = 1 + take(&in) % UDP_RX_BATCH, where = take(&in);
+        struct udp_port *p = ports[(where >> 1) % WORKERS];
+        unsigned msgs = udp_rx_make(p);
         FUZZ_CHECK(msgs > 0);
         want = want < msgs ? want : msgs;
-        struct udp_socket *s = &p->sock[take(&in) & 1];
         for (unsigned k = 0; k < want; k++)
             p->rx.msg[k].msg_len = fill(&in, &p->rx.msg[k].msg_hdr);
-        udp_rx_take(p, s, want);
+        udp_rx_take(p, &p->sock[where & 1], want);
         check(p);
     }
-    p->rx.segment = p->rx.lonely = 0;
-    p->rx.made = false;
+    for (unsigned w = 0; w < WORKERS; w++) {
+        ports[w]->rx.segment = ports[w]->rx.lonely = 0;
+        ports[w]->rx.made = false;
+    }
     return 0;
 }

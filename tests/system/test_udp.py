@@ -244,6 +244,46 @@ def test_icmp():
     return started_b
 
 
+FORGE = """
+import socket, struct, sys
+src, dst, code = socket.inet_aton('10.30.0.1'), socket.inet_aton('10.30.0.2'), int(sys.argv[1])
+inner = struct.pack('!BBHHHBBH', 0x45, 0, 60, 0, 0x4000, 64, 17, 0) + src + dst + struct.pack('!HHHH', 4791, 4791, 40, 0)
+icmp = struct.pack('!BBHHH', 3, code, 0, 0, 1280) + inner
+total = sum(struct.unpack(f'!{len(icmp) // 2}H', icmp))
+total = (total & 0xFFFF) + (total >> 16)
+total = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+for _ in range(50): s.sendto(icmp[:2] + struct.pack('!H', total) + icmp[4:], ('10.30.0.1', 0))
+"""
+
+
+def test_forged_icmp():
+    """CM-39: errors about the peer of established connections end none and lower no path MTU; the flight recorders of
+    the queue pairs tell of them."""
+    client = start("a", *NOBODY, "env", f"URNIC_SOCKET={DIR}/a.sock", URNIC, "perf", "10.30.0.2", "--idle-qps", "2", "-t", "60")
+    numbers = []
+
+    def connected():
+        numbers[:] = [q["qpn"] for line in urnic("a", "a", "stat", "urn0", "--qps", "--json").stdout.splitlines()
+                      for q in json.loads(line).get("qps", [])]
+        return len(numbers) >= 3
+    check(soon(connected, 20), f"queue pairs, most of them idle: {numbers}")
+    before = counters("a", "a")
+    for code in ("3", "4"):  # port unreachable; too big
+        call("b", sys.executable, "-c", FORGE, code)
+
+    def told():
+        texts = [urnic("a", "a", "stat", "urn0", "--qp", str(n)).stdout for n in numbers]
+        return sum("ICMP says that port 4791 of the peer is closed" in t and "ICMP says that packets are too big" in t
+                   for t in texts) >= 2
+    check(soon(told), "CM-39: the flight recorders of idle queue pairs tell of ICMP errors: "
+          + urnic("a", "a", "stat", "urn0", "--qp", str(numbers[-1])).stdout[-600:])
+    check(client.poll() is None and soon(lambda: counters("a", "a")["tx_packets"] > before["tx_packets"] + 1000),
+          "... and the connections go on")
+    end(client)
+    ip("a", "route", "flush", "cache")  # the kernel has believed it
+
+
 def test_nat():
     """Packets that were made for another source address, as NAT leaves them, are counted."""
     src, dst = (socket.inet_aton(a) for a in ("192.168.7.7", "10.30.0.1"))
@@ -414,6 +454,7 @@ def main():
     test_lo()
     test_addresses_follow()
     test_link_and_mtu()
+    test_forged_icmp()
     test_nat()
     test_path_mtu()
     test_small_buffers()

@@ -652,6 +652,35 @@ START_TEST(recorder_history)
 }
 END_TEST
 
+/* CM-39: what ICMP says of the peer stands there once, however often it is said; nothing else
+ * happens to the queue pair. Of other addresses it is told nothing. */
+START_TEST(recorder_is_told_of_icmp)
+{
+    struct rig *r = rig_new(NULL);
+    struct engine_qp_params caps;
+    struct engine_qp_attr attr;
+    char text[4096];
+    ck_assert_int_eq(engine_qp_query(r->qp, &attr, &caps), 0);
+    struct wire_addr other = attr.av.dgid;
+    other.b[15] ^= 1;
+    ck_assert_uint_eq(engine_icmp(r->e, &other, ECONNREFUSED, 0, 8), 0);
+    engine_qp_history(r->e, r->qp, text, sizeof(text));
+    ck_assert_ptr_null(strstr(text, "ICMP"));
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert_uint_eq(engine_icmp(r->e, &attr.av.dgid, ECONNREFUSED, 0, 8), 0);
+    engine_icmp(r->e, &attr.av.dgid, EMSGSIZE, 0, 8);
+    engine_qp_history(r->e, r->qp, text, sizeof(text));
+    char *closed = strstr(text, "ICMP says that port 4791 of the peer is closed");
+    char *big = strstr(text, "ICMP says that packets are too big");
+    ck_assert(closed && big && closed < big);
+    ck_assert_ptr_null(strstr(closed + 1, "ICMP says that port"));
+    ck_assert_int_eq(engine_qp_query(r->qp, &attr, &caps), 0);
+    ck_assert_int_eq(attr.state, QPS_RTS);
+    ck_assert_uint_eq(r->nwc, 0);
+    rig_free(r);
+}
+END_TEST
+
 /* It keeps the latest events, however many there have been: a dozen, the newest one last. */
 START_TEST(recorder_keeps_the_latest)
 {
@@ -695,5 +724,5 @@ UNIT_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_postin
           qp_04_reset, qp_15_query, qp_14_numbers, sec_08_numbers_of_a_large_device,
           qp_01_no_memory_for_rtr, qp_01_no_memory_in_sqd, cc_25_no_memory, wire_07_new_mac,
           wire_36_another_mac_of_ours, wire_36_another_mtu_of_ours, gid_04_another_address,
-          gid_04_timers_stand_still, recorder_history, recorder_keeps_the_latest,
-          cq_01_rule_of_a_reason)
+          gid_04_timers_stand_still, recorder_history, recorder_is_told_of_icmp,
+          recorder_keeps_the_latest, cq_01_rule_of_a_reason)

@@ -18,6 +18,7 @@
     X(waiter, 256u, "ids that wait for a neighbour's MAC, after news of neighbours")               \
     X(follow, 256u, "queue pairs that follow the port's MAC, its MTU, the congestion control")     \
     X(addr, 256u, "queue pairs that follow addresses that come and go")                            \
+    X(icmp, 256u, "queue pairs whose flight recorders are told of an ICMP error")                  \
     X(list, 1024u, "queue pairs looked at for one answer of a listing")                            \
     X(teardown, 256u, "handles looked at while a client's objects are ended")                      \
     X(displace, 64u, "queue pairs that end since the connection manager gave away their peer")

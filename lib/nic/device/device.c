@@ -463,16 +463,37 @@ static void device_tell(struct device *d)
         log_info("port", "%s: %s", d->name, text);
 }
 
-/* What ICMP says decides for connections that are being made, on whichever member. */
-static void device_hear_refusals(struct device *d)
+static void device_record_icmp(struct device *d)
 {
-    struct io_addr addr;
-    struct wire_addr w;
-    while (d->io->ops->refused && d->io->ops->refused(d->io, &addr))
-        team_refuse(d->team, &addr);
-    while (d->io->caps.kernel_ip && team_refused(d->team, &d->refusals_seen, &addr)) {
-        memcpy(w.b, addr.b, sizeof(w.b));
-        d->gsi->ops->refused(d->gsi, &w);
+    struct wire_addr to;
+    uint64_t looks = engine_qp_looks(d->engine);
+    memcpy(to.b, d->icmp.to.b, sizeof(to.b));
+    d->icmp_at = engine_icmp(d->engine, &to, d->icmp.error, d->icmp_at, budget_of[BUDGET_icmp]);
+    budget_spend(d->stats.job, BUDGET_icmp, engine_qp_looks(d->engine) - looks);
+    if (d->icmp_at)
+        budget_over(d->stats.job, BUDGET_icmp);
+}
+
+/* What ICMP says decides for connections that are being made, on whichever member; the flight
+ * recorders of others note it. While they do so, they are not told of more. */
+static void device_hear_icmp(struct device *d)
+{
+    struct io_icmp heard;
+    struct wire_addr to;
+    bool busy = d->icmp_at != 0;
+    while (d->io->ops->icmp && d->io->ops->icmp(d->io, &heard))
+        team_icmp_heard(d->team, &heard);
+    if (busy)
+        device_record_icmp(d);
+    while (d->io->caps.kernel_ip && team_icmp_next(d->team, &d->icmp_seen, &heard)) {
+        memcpy(to.b, heard.to.b, sizeof(to.b));
+        if (heard.error != EMSGSIZE)
+            d->gsi->ops->refused(d->gsi, &to);
+        if (busy)
+            continue;
+        d->icmp = heard;
+        device_record_icmp(d);
+        busy = d->icmp_at != 0;
     }
 }
 
@@ -481,7 +502,7 @@ void device_service(struct device *d, uint64_t now)
     if (d->io->ops->service)
         d->io->ops->service(d->io, now);
     device_tell(d);
-    device_hear_refusals(d);
+    device_hear_icmp(d);
     if (d->behind)
         behind_follow(d, now);
     device_follow(d, now);

@@ -65,7 +65,9 @@ struct device {
     uint32_t frame_max;
     uint32_t ip_mtu;
     unsigned path_mtu;      /* enum 1..5 */
-    unsigned refusals_seen; /* of the team's (team_refused) */
+    unsigned icmp_seen;     /* of the team's (team_icmp_next) */
+    struct io_icmp icmp;    /* which flight recorders are told of, from queue pair icmp_at on */
+    uint32_t icmp_at;       /* 0 = none */
     unsigned tx_want;       /* slots to ask for: adapts to the load */
     bool gsi_came;          /* datagrams for QP1, since device_take began */
     bool tx_blocked;        /* frames wait, and the port has no room */

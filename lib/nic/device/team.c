@@ -103,21 +103,21 @@ void team_publish(struct device *d)
     pthread_mutex_unlock(&t->lock);
 }
 
-void team_refuse(struct team *t, const struct io_addr *addr)
+void team_icmp_heard(struct team *t, const struct io_icmp *icmp)
 {
     pthread_mutex_lock(&t->lock);
-    t->refused[t->nrefused++ % TEAM_REFUSED] = *addr;
+    t->icmp[t->nicmp++ % TEAM_ICMP] = *icmp;
     pthread_mutex_unlock(&t->lock);
 }
 
-bool team_refused(struct team *t, unsigned *seen, struct io_addr *out)
+bool team_icmp_next(struct team *t, unsigned *seen, struct io_icmp *out)
 {
     pthread_mutex_lock(&t->lock);
-    if (t->nrefused - *seen > TEAM_REFUSED)
-        *seen = t->nrefused - TEAM_REFUSED;
-    bool is = *seen != t->nrefused;
+    if (t->nicmp - *seen > TEAM_ICMP)
+        *seen = t->nicmp - TEAM_ICMP;
+    bool is = *seen != t->nicmp;
     if (is)
-        *out = t->refused[(*seen)++ % TEAM_REFUSED];
+        *out = t->icmp[(*seen)++ % TEAM_ICMP];
     pthread_mutex_unlock(&t->lock);
     return is;
 }

@@ -24,8 +24,8 @@
 #include "net.h"
 #include "share.h"
 
-#define TEAM_REFUSED 16u
-#define TEAM_MAX     8u /* members: a power of two */
+#define TEAM_ICMP 16u
+#define TEAM_MAX  8u /* members: a power of two */
 _Static_assert(TEAM_MAX <= CLAIM_MEMBERS, "claims know all members");
 
 struct device;
@@ -56,9 +56,9 @@ struct team {
     struct team_port port;
     struct io_addr groups[TEAM_MAX][NET_GROUPS_MAX]; /* of queue pairs */
     unsigned ngroups[TEAM_MAX];
-    struct io_addr refused[TEAM_REFUSED]; /* of which the port has said so last: a ring */
-    unsigned nrefused;                    /* since the start */
-    _Atomic bool regroup;                 /* member 0 has to tell the port of them */
+    struct io_icmp icmp[TEAM_ICMP]; /* what the port has heard last: a ring */
+    unsigned nicmp;                 /* since the start */
+    _Atomic bool regroup;           /* member 0 has to tell the port of them */
 };
 
 /* For a device of n workers. NULL = out of memory. */
@@ -79,10 +79,10 @@ void team_wake(struct team *t, unsigned k);
 void team_publish(struct device *d);
 /* What it said last. */
 void team_port(struct team *t, struct team_port *out);
-/* Member 0: the network says that there is no RoCE at this address. */
-void team_refuse(struct team *t, const struct io_addr *addr);
-/* The next such address behind `*seen` of them; false = none. */
-bool team_refused(struct team *t, unsigned *seen, struct io_addr *out);
+/* A member's port has heard this from the network. */
+void team_icmp_heard(struct team *t, const struct io_icmp *icmp);
+/* The next one behind `*seen` of them; false = none. */
+bool team_icmp_next(struct team *t, unsigned *seen, struct io_icmp *out);
 /* These are the groups of a member's queue pairs now. */
 void team_set_groups(struct device *d, const struct io_addr *groups, unsigned n);
 /* Which members have queue pairs in this group: a bit each. */
