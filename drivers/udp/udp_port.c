@@ -293,8 +293,8 @@ static bool port_news(struct io_port *io, char *text, size_t size)
 /* The set of sockets is readable whenever one of them is: there is nothing to switch on. */
 static void port_rx_arm(struct io_port *io, bool on)
 {
-    (void)io;
-    (void)on;
+    if (!on)
+        udp_port_of(io)->rx.woken = true;
 }
 
 static uint64_t port_deadline(struct io_port *io)

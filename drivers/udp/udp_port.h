@@ -81,6 +81,7 @@ struct udp_rx {
     unsigned first, lent, count;
     unsigned hot;   /* the socket that had something last */
     unsigned turns; /* looks at it alone */
+    bool woken;     /* by any of them: ask all, unless it has something */
     unsigned empty; /* looks at a socket that had nothing */
     /* the call: made for the slots from `made_next` on and trains of `made_segment` */
     bool made;

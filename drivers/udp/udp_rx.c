@@ -330,7 +330,8 @@ static unsigned receive(struct udp_port *p, unsigned index)
     return p->rx.count - before;
 }
 
-/* Ask one socket again and again while it has something; all of them now and then. */
+/* Ask the socket that had something last, and all of them now and then, or when one has woken the
+ * owner. To ask one is one system call. */
 static void look(struct udp_port *p)
 {
     struct udp_rx *r = &p->rx;
@@ -339,8 +340,11 @@ static void look(struct udp_port *p)
         receive(p, 0);
         return;
     }
-    if (r->hot < p->nsock && r->turns++ % HOT_TURNS && receive(p, r->hot) > 0)
+    if (r->hot < p->nsock && r->turns++ % HOT_TURNS && (receive(p, r->hot) > 0 || !r->woken)) {
+        r->woken = false; /* what another one has wakes the owner again */
         return;
+    }
+    r->woken = false;
     int n = epoll_wait(p->epfd, ev, UDP_RX_BATCH, 0);
     for (int i = 0; i < n; i++) {
         if (ev[i].data.u32 >= p->nsock)

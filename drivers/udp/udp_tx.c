@@ -246,6 +246,14 @@ static bool refused(struct udp_port *p, const struct udp_socket *s, const struct
     return true;
 }
 
+/* Of one message, sendmsg takes a tenth less time. */
+static int send_call(const struct udp_socket *s, struct call *c, unsigned n)
+{
+    if (n > 1)
+        return sendmmsg(s->fd, c->msg, n, MSG_DONTWAIT);
+    return sendmsg(s->fd, &c->msg[0].msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;
+}
+
 void udp_tx_flush(struct udp_port *p, uint64_t now)
 {
     struct udp_tx *t = &p->tx;
@@ -258,7 +266,7 @@ void udp_tx_flush(struct udp_port *p, uint64_t now)
             continue;
         }
         unsigned n = make_call(p, s, &c);
-        int rc = sendmmsg(s->fd, c.msg, n, MSG_DONTWAIT);
+        int rc = send_call(s, &c, n);
         int error = errno;
         for (int i = 0; i < rc; i++)
             sent(p, &c.message[i]);
