@@ -246,7 +246,7 @@ static bool refused(struct udp_port *p, const struct udp_socket *s, const struct
     return true;
 }
 
-/* Of one message, sendmsg takes a tenth less time. */
+/* Of one message, sendmsg takes a little less time. */
 static int send_call(const struct udp_socket *s, struct call *c, unsigned n)
 {
     if (n > 1)
