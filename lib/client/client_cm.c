@@ -131,7 +131,7 @@ int urnic_resolve(struct urnic_cm_id *id, const struct sockaddr *src, const stru
 static int group(struct urnic_cm_id *id, enum ipc_type type, const struct sockaddr *addr)
 {
     struct ipc_cm_addr req = {.hdr.type = (uint16_t)type};
-    int err = sockaddr_to_ipc(&req.dst, addr);
+    int err = client_cm_moves(id->ctx) ? -EOPNOTSUPP : sockaddr_to_ipc(&req.dst, addr);
     if (err == 0)
         err = client_id_ensure(id);
     req.id = id->handle;

@@ -294,6 +294,12 @@ int urnic_query_device(struct urnic_context *ctx, struct urnic_device_attr *attr
         .num_comp_vectors = a.num_comp_vectors,
         .cap_flags = a.cap_flags,
     };
+    if (client_has_channel(&ctx->conn)) {
+        if (attr->max_qp > IPC_ENGINE_QPS)
+            attr->max_qp = IPC_ENGINE_QPS;
+        attr->local_ca_ack_delay = IPC_ENGINE_ACK_DELAY;
+        attr->max_mcast_grp = attr->max_mcast_qp_attach = 0;
+    }
     device_from(&attr->dev, &a.dev);
     memcpy(attr->fw_ver, a.fw_ver, sizeof(attr->fw_ver) - 1);
     memcpy(attr->port_spec, a.port_spec, sizeof(attr->port_spec) - 1);

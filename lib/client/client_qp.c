@@ -365,6 +365,8 @@ static int mcast(struct urnic_qp *qp, enum ipc_type type, const uint8_t gid[16])
 {
     struct ipc_mcast req = {.hdr.type = (uint16_t)type, .qp = qp->handle};
     memcpy(req.gid, gid, sizeof(req.gid));
+    if (client_has_channel(&qp->ctx->conn)) /* the daemon would have to be a member, too */
+        return -EOPNOTSUPP;
     return client_tell(qp->ctx, &req, sizeof(req));
 }
 

@@ -152,7 +152,8 @@ static void make_req(const struct cm *cm, const struct cm_conn *c,
         .tclass = c->path.tclass,
         .hop_limit = c->path.hop_limit,
         .sl = c->path.sl,
-        .ack_timeout = cm_ack_timeout(cm->params.packet_lifetime, cm->params.ack_delay),
+        .ack_timeout = cm_ack_timeout(cm->params.packet_lifetime,
+                                      or_default(p->ack_delay, cm->params.ack_delay)),
         .priv_len = (uint16_t)(CM_IP_HDR_LEN + p->priv_len),
     };
     struct cm_ip_hdr ip = {
@@ -289,7 +290,7 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
         .psn = p->psn,
         .resp_res = c->resp_res,
         .init_depth = c->init_depth,
-        .target_ack_delay = cm->params.ack_delay,
+        .target_ack_delay = or_default(p->ack_delay, cm->params.ack_delay),
         .failover = c->peer_alt_path, /* 1 = not supported (CM-32) */
         .flow_control = p->flow_control,
         .rnr_retry = p->rnr_retry_count,

@@ -123,6 +123,7 @@ struct cm_connect_params {
     const void *priv;
     uint16_t priv_len;               /* <= CM_REQ_USER_MAX */
     uint8_t cm_timeout, max_retries; /* 0 = cm_params' */
+    uint8_t ack_delay;               /* likewise */
 };
 /* Start connecting. *out is the consumer's until cm_release. -EINVAL (a value out of range, or IP
  * versions that differ), -ENOMEM, -ENOSPC (max_conns). */
@@ -143,6 +144,7 @@ struct cm_accept_params {
     bool srq, flow_control;
     const void *priv;
     uint16_t priv_len; /* <= CM_REP_USER_MAX */
+    uint8_t ack_delay; /* 0 = cm_params' */
 };
 /* Does a request wait for our answer? 0 = yes, -EINVAL = no, -ECONNABORTED = no longer: its peer
  * has given up or its listener is gone. */

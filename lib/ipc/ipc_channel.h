@@ -16,6 +16,9 @@
 
 #include "ipc_msg.h"
 
+#define IPC_ENGINE_QPS       1024u /* queue pairs of such a program */
+#define IPC_ENGINE_ACK_DELAY 16u   /* what it advertises: 268 ms; it may have to be scheduled */
+
 /* -EPERM: neither root nor the daemon's own user; -ENOTSUP: the device has several workers;
  * -EALREADY: the connection has a channel; -EINVAL: slots (channel_memory_size). */
 struct ipc_engine_open {

@@ -110,6 +110,12 @@ START_TEST(shm_14_programs_exchange_messages)
     join(&e, pairs[_i].here, pairs[_i].engine, SIZE);
     port_connect(&e, address(other.device));
     exchange(&e);
+    /* SHM-14: what a program that may have to be scheduled advertises. */
+    if (strcmp(other.engine, "daemon") != 0) {
+        struct urnic_qp_attr attr;
+        OK(urnic_query_qp(e.conn->qp, &attr));
+        ck_assert_int_ge(attr.timeout, 16);
+    }
     port_close(&e);
     port_await_child(pid);
     ck_assert_int_eq(rig_counter(&rig, "urn0", "channel_drops"), 0);
@@ -161,6 +167,67 @@ START_TEST(shm_09_program_without_its_daemon)
 }
 END_TEST
 
+static void child_of_program(void *arg)
+{
+    struct port_end *e = arg;
+    struct urnic_cq *cq;
+    struct urnic_wc wc;
+    ck_assert_int_eq(urnic_poll_cq(e->cq, 1, &wc), -ENODEV);
+    ck_assert_int_eq(urnic_create_cq(e->ctx, 16, NULL, NULL, &cq), -ENODEV);
+    ck_assert_int_eq(urnic_close(e->ctx), -ENODEV);
+}
+
+/* A child has none of its parent's objects, which go on. */
+START_TEST(shm_14_fork)
+{
+    struct other other = {"urn1", "application", false};
+    struct port_end e;
+    pid_t pid = port_child(other_end, &other);
+    join(&e, "urn0", "application", SIZE);
+    port_connect(&e, "10.0.0.2");
+    port_await_child(port_child(child_of_program, &e));
+    exchange(&e);
+    port_close(&e);
+    port_await_child(pid);
+}
+END_TEST
+
+/* Blocks of dead programs rest, and there are more. */
+START_TEST(shm_14_many_programs)
+{
+    struct port_end e[20];
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < 20; i++)
+            join(&e[i], "urn0", "application", 4096);
+        for (unsigned i = 0; i < 20; i++)
+            port_close(&e[i]);
+    }
+    ck_assert_int_eq(rig_counter(&rig, "urn0", "channel_bad_index"), 0);
+}
+END_TEST
+
+/* What such an engine can't do yet is refused. */
+START_TEST(shm_14_limits)
+{
+    const uint8_t group[16] = {0xFF, 0x0E, [15] = 7};
+    struct urnic_device_attr attr;
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_UD,
+                                      .cap = {.max_send_wr = 4, .max_recv_wr = 4}};
+    struct urnic_qp *qp;
+    struct port_end e;
+    join(&e, "urn0", "application", 4096);
+    OK(urnic_query_device(e.ctx, &attr));
+    ck_assert_int_eq(attr.max_qp, 1024);
+    ck_assert_int_eq(attr.local_ca_ack_delay, 16);
+    ck_assert_int_eq(attr.max_mcast_grp, 0);
+    init.send_cq = init.recv_cq = e.cq;
+    OK(urnic_create_qp(e.pd, &init, &qp));
+    ck_assert_int_eq(urnic_attach_mcast(qp, group), -EOPNOTSUPP);
+    OK(urnic_destroy_qp(qp));
+    port_close(&e);
+}
+END_TEST
+
 /* A word that is no engine is refused. */
 START_TEST(shm_14_unknown_engine)
 {
@@ -182,6 +249,9 @@ int main(void)
                         (int)(sizeof(pairs) / sizeof(pairs[0])));
     tcase_add_loop_test(c, shm_14_peer_of_a_killed_program, 0, 2);
     tcase_add_test(c, shm_09_program_without_its_daemon);
+    tcase_add_test(c, shm_14_fork);
+    tcase_add_test(c, shm_14_many_programs);
+    tcase_add_test(c, shm_14_limits);
     tcase_add_test(c, shm_14_unknown_engine);
     suite_add_tcase(s, c);
     return unit_run(s);

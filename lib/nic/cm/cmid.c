@@ -83,6 +83,12 @@ static int cmid_type(const struct cm_id *id, uint32_t qpn, unsigned said)
     return said ? (int)said : QP_RC;
 }
 
+/* A program that has the engine itself may have to be scheduled before it answers (SHM-14). */
+static uint8_t cmid_ack_delay(const struct cm_id *id, uint32_t qpn)
+{
+    return client_engine_has(id->client, qpn) ? IPC_ENGINE_ACK_DELAY : 0;
+}
+
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 {
     struct cm_connect_params p = {
@@ -102,6 +108,7 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         .flow_control = req->param.flow_control != 0,
         .priv = req->private_data,
         .priv_len = req->param.private_len,
+        .ack_delay = cmid_ack_delay(id, req->param.qpn),
     };
     int rc;
     if (id->state != CM_ID_RESOLVED || req->param.starting_psn > WIRE_PSN_MASK ||
@@ -186,6 +193,7 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         .flow_control = req->param.flow_control != 0,
         .priv = req->private_data,
         .priv_len = req->param.private_len,
+        .ack_delay = cmid_ack_delay(id, req->param.qpn),
     };
     int rc = cm_may_accept(id->conn); /* if it is over, so is what the queue pair can do */
     if (rc < 0)

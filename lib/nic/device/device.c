@@ -31,7 +31,8 @@
 
 #define WINDOW_OVERHEAD 64u /* headers, and the socket's own share of a train */
 #define DEVICE_TX_WANT  8u
-#define DEVICE_BLOCK_QP 1024u /* of a program: each number of its block has eight lives */
+/* Of a program: each slot of its block has eight lives. */
+#define DEVICE_BLOCK_QP 1024u
 
 static const uint8_t mac_none[6];
 
