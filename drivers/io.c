@@ -31,7 +31,6 @@
 #endif
 
 #define PLUGIN_DPDK "liburnic-dpdk.so"
-#define PLUGIN_OPEN "io_dpdk_open"
 
 #ifndef URNIC_PLUGIN_LIBDIR
 #define URNIC_PLUGIN_LIBDIR "/usr/lib/urnic"
@@ -100,24 +99,41 @@ static void suggest_udp(const char *args, char *err, size_t err_size)
             name, name, name);
 }
 
+/* The plugin's opener, if it fits this program; else NULL and why. */
+static io_open_fn load_plugin(const char *path, char *why, size_t size)
+{
+    io_open_fn open_fn = NULL;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    void *sym = handle ? dlsym(handle, IO_PLUGIN_OPEN) : NULL;
+    if (!sym) {
+        io_fail(why, size, 0, PLUGIN_DPDK " could not be loaded: %s", dlerror());
+    } else {
+        const char *abi = dlsym(handle, IO_PLUGIN_ABI);
+        if (abi && strcmp(abi, IO_ABI) == 0)
+            memcpy(&open_fn, &sym, sizeof(sym)); /* a cast would not be ISO C */
+        else
+            io_fail(why, size, 0,
+                    "%s belongs to another version of urnic than this program (its interface is "
+                    "%.32s, the program's " IO_ABI "): install both from one build, or set "
+                    "URNIC_PLUGIN_DIR to the folder of the plugin that fits",
+                    path, abi ? abi : "an older one");
+    }
+    if (handle && !open_fn)
+        dlclose(handle);
+    return open_fn;
+}
+
 static int open_dpdk(const char *args, const struct io_open_params *params, struct io_port **out,
                      char *err, size_t err_size)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static io_open_fn plugin_open; /* under lock; the plugin is never unloaded */
-    char path[PATH_MAX + 64], why[512] = "";
+    char path[PATH_MAX + 64], why[PATH_MAX + 512] = "";
 
     pthread_mutex_lock(&lock);
     bool found = plugin_open || io_dpdk_plugin(path, sizeof(path)) == 0;
-    if (!plugin_open && found) {
-        void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-        void *sym = handle ? dlsym(handle, PLUGIN_OPEN) : NULL;
-        memcpy(&plugin_open, &sym, sizeof(sym)); /* a cast would not be ISO C */
-        if (!sym)
-            snprintf(why, sizeof(why), "%s", dlerror());
-        if (handle && !sym)
-            dlclose(handle);
-    }
+    if (!plugin_open && found)
+        plugin_open = load_plugin(path, why, sizeof(why));
     io_open_fn open_fn = plugin_open;
     pthread_mutex_unlock(&lock);
 
@@ -128,8 +144,7 @@ static int open_dpdk(const char *args, const struct io_open_params *params, stru
         return rc;
     }
     if (found)
-        return io_fail(err, err_size, -ENOSYS, "dpdk: " PLUGIN_DPDK " could not be loaded: %s",
-                       why);
+        return io_fail(err, err_size, -ENOSYS, "dpdk: %s", why);
     return io_fail(err, err_size, -ENOSYS,
                    "dpdk: " PLUGIN_DPDK
                    " was not found: install libdpdk-dev, build and install urnic "

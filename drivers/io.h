@@ -203,6 +203,11 @@ struct io_port {
     char spec[IO_SPEC_MAX];
 };
 
+/* A line for the log of the program that has the port; `text` is without a newline. From any
+ * thread, also after the port is closed. */
+enum io_log_level { IO_LOG_ERROR, IO_LOG_WARN, IO_LOG_INFO };
+typedef void (*io_log_fn)(enum io_log_level level, const char *subsystem, const char *text);
+
 /* What a driver is opened with, beyond the specification string. */
 struct io_open_params {
     uint32_t frame_max; /* wanted largest frame; 0 = driver's default. caps has what is granted */
@@ -212,6 +217,8 @@ struct io_open_params {
     bool promiscuous;   /* frames for any address, where the driver filters by it */
     const struct io_addr *only; /* of a kernel_ip port: use no other addresses; copied */
     unsigned nonly;             /* 0 = no such limit */
+    io_log_fn log;              /* where a driver's lines go that has a log of its own (dpdk), for
+                                 * all its ports from now on; NULL = as before, at first stderr */
 };
 
 /* Open a port from its specification, for example
@@ -241,5 +248,11 @@ int io_dpdk_plugin(char *path, size_t size);
 /* One driver's opener; io.c holds the list. */
 typedef int (*io_open_fn)(const char *args, const struct io_open_params *params,
                           struct io_port **out, char *err, size_t err_size);
+
+/* A driver that is loaded has two symbols: its opener, and a string. It is IO_ABI, which the build
+ * makes of this file, as the plugin's build had it. A program refuses a plugin that was built with
+ * another io.h before it calls anything in it. */
+#define IO_PLUGIN_OPEN "io_dpdk_open"
+#define IO_PLUGIN_ABI  "io_dpdk_abi"
 
 #endif

@@ -84,7 +84,7 @@ uint32_t dpdk_iface_frame_max(struct dpdk_port *port, uint32_t wanted)
         wanted = limit;
     rc = netdev_raise_mtu(&port->nd, wanted - ETH_HDR);
     if (rc)
-        dpdk_log("warning", "%s: the MTU of %s stays %u, %u was wanted: %s", port->spec.name,
+        dpdk_log(IO_LOG_WARN, "%s: the MTU of %s stays %u, %u was wanted: %s", port->spec.name,
                  port->nd.name, port->nd.mtu, wanted - ETH_HDR, strerror(-rc));
     return port->nd.mtu + ETH_HDR < wanted ? port->nd.mtu + ETH_HDR : wanted;
 }
@@ -298,7 +298,7 @@ static void set_filters(struct dpdk_port *port, bool filters_vlan)
         return;
     if (rte_eth_promiscuous_enable(port->id) == 0) {
         if (!wanted && (hardware || !unicast || !vlan))
-            dpdk_log("info",
+            dpdk_log(IO_LOG_INFO,
                      "%s: the NIC's filter for %s can't be set: it receives all frames "
                      "(promiscuous mode)",
                      port->spec.name,
@@ -308,18 +308,19 @@ static void set_filters(struct dpdk_port *port, bool filters_vlan)
         return;
     }
     if (wanted)
-        dpdk_log("warning", "%s: no promiscuous mode: frames for other addresses don't arrive",
+        dpdk_log(IO_LOG_WARN, "%s: no promiscuous mode: frames for other addresses don't arrive",
                  port->spec.name);
     if (!unicast)
-        dpdk_log("warning",
+        dpdk_log(IO_LOG_WARN,
                  "%s: the NIC neither takes another MAC address nor has a promiscuous mode: frames "
                  "for the device don't arrive; leave its mac= out",
                  port->spec.name);
     if (!vlan)
-        dpdk_log("warning", "%s: the NIC's filter doesn't take VLAN %u, whose frames don't arrive",
+        dpdk_log(IO_LOG_WARN,
+                 "%s: the NIC's filter doesn't take VLAN %u, whose frames don't arrive",
                  port->spec.name, port->vlan);
     if (!groups && (hardware || port->watched))
-        dpdk_log("warning",
+        dpdk_log(IO_LOG_WARN,
                  "%s: no all-multicast and no promiscuous mode: IPv6 neighbours may not find this "
                  "host, and multicast groups receive nothing; IPv4 works",
                  port->spec.name);
@@ -345,7 +346,8 @@ static int find_port(struct dpdk_port *port, struct rte_eth_dev_info *info)
         }
     }
     if (found > 1)
-        dpdk_log("info", "%s: the NIC has %u ports, this is the first", port->spec.name, found);
+        dpdk_log(IO_LOG_INFO, "%s: the NIC has %u ports, this is the first", port->spec.name,
+                 found);
     return found ? 0 : rc;
 }
 
@@ -353,7 +355,7 @@ static int find_port(struct dpdk_port *port, struct rte_eth_dev_info *info)
 static void tell_short(const struct dpdk_port *port)
 {
     if (port->wanted > port->frame_max)
-        dpdk_log("warning",
+        dpdk_log(IO_LOG_WARN,
                  "%s: an MTU of %u is wanted, and the NIC has %u: the path MTU follows it",
                  port->spec.name, port->wanted - ETH_HDR, port->frame_max - ETH_HDR);
 }

@@ -60,7 +60,7 @@ static int bpf_print(int level, const char *fmt, va_list ap)
     int n = vsnprintf(text, sizeof(text), fmt, ap);
     if (level <= 1 && bpf_debug) {
         text[strcspn(text, "\n")] = '\0';
-        dpdk_log("debug", "%s", text);
+        dpdk_log(IO_LOG_INFO, "%s", text);
     }
     return n;
 }

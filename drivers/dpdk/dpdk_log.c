@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +15,6 @@
 #define LEVEL_CRIT    3u
 #define LEVEL_ERROR   4u
 #define LEVEL_WARNING 5u
-#define LEVEL_DEBUG   8u
 
 #define PAUSE_S 10 /* between two messages that come by themselves */
 
@@ -29,23 +29,33 @@ static struct {
     unsigned long kept_back;       /* since the last one */
 } heard;
 
-void dpdk_log(const char *level, const char *fmt, ...)
+static _Atomic(io_log_fn) sink;
+
+void dpdk_log_to(io_log_fn log)
 {
+    atomic_store_explicit(&sink, log, memory_order_relaxed);
+}
+
+void dpdk_log(enum io_log_level level, const char *fmt, ...)
+{
+    static const char *const names[] = {
+        [IO_LOG_ERROR] = "error", [IO_LOG_WARN] = "warn", [IO_LOG_INFO] = "info"};
+    io_log_fn log = atomic_load_explicit(&sink, memory_order_relaxed);
     char text[600];
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    fprintf(stderr, "%s dpdk: %s\n", level, text);
+    if (log)
+        log(level, "dpdk", text);
+    else
+        fprintf(stderr, "%s dpdk: %s\n", names[level], text);
 }
 
-static const char *level_name(unsigned level)
+static enum io_log_level level_of(unsigned level)
 {
-    return level <= LEVEL_ERROR     ? "error"
-           : level == LEVEL_WARNING ? "warning"
-           : level >= LEVEL_DEBUG   ? "debug"
-                                    : "info";
+    return level <= LEVEL_ERROR ? IO_LOG_ERROR : level == LEVEL_WARNING ? IO_LOG_WARN : IO_LOG_INFO;
 }
 
 static void keep(unsigned level, const char *text, size_t len)
@@ -73,7 +83,7 @@ static void write_sometimes(unsigned level, const char *text, size_t len)
         snprintf(more, sizeof(more), " (%lu more messages before it)", heard.kept_back);
     heard.kept_back = 0;
     heard.next = now.tv_sec + PAUSE_S;
-    dpdk_log(level_name(level), "%.*s%s", (int)len, text, more);
+    dpdk_log(level_of(level), "%.*s%s", (int)len, text, more);
 }
 
 void dpdk_log_message(unsigned level, const char *text, size_t len)
@@ -86,7 +96,7 @@ void dpdk_log_message(unsigned level, const char *text, size_t len)
     if (heard.collecting)
         keep(level, text, len);
     if (heard.debug || level <= LEVEL_CRIT) /* DPDK ends the process after some */
-        dpdk_log(level_name(level), "%.*s", (int)len, text);
+        dpdk_log(level_of(level), "%.*s", (int)len, text);
     else if (!heard.collecting && level <= LEVEL_ERROR)
         write_sometimes(level, text, len);
     pthread_mutex_unlock(&lock);

@@ -4,7 +4,8 @@
  *
  * DPDK says a lot while a device comes and goes, much of it on healthy machines. That is collected,
  * and one line of it is told if the device can't be had. What it says at other times is written,
- * but not more often than a reader can take. With urnic_debug=1 all of it is written as it comes.
+ * but not more often than a reader can take. With urnic_debug=1 all of it is written as it comes,
+ * at the level "info" at least, whatever DPDK calls it.
  *
  * Any thread may call these; one thread at a time collects.
  */
@@ -14,8 +15,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Write "level dpdk: text" to stderr. */
-__attribute__((format(printf, 2, 3))) void dpdk_log(const char *level, const char *fmt, ...);
+#include "io.h"
+
+/* Lines go there from now on. Before, they go to stderr: "level dpdk: text". */
+void dpdk_log_to(io_log_fn log);
+
+/* A line of the driver's own. */
+__attribute__((format(printf, 2, 3))) void dpdk_log(enum io_log_level level, const char *fmt, ...);
 
 /* A message of DPDK's: `level` is 1 (emergency) to 8 (debug), as DPDK counts. */
 void dpdk_log_message(unsigned level, const char *text, size_t len);

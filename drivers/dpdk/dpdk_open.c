@@ -62,7 +62,7 @@ static void renew_claim(struct dpdk_port *port)
         if (fd >= 0)
             port->claim_fd = fd;
         else if (!port->claim_refused)
-            dpdk_log("info", "%s: the kernel's IP stack works on our packets, too: %s",
+            dpdk_log(IO_LOG_INFO, "%s: the kernel's IP stack works on our packets, too: %s",
                      port->spec.name,
                      fd == -EPERM    ? "to end that, CAP_BPF is needed"
                      : fd == -EINVAL ? "to end that, Linux 6.6 is needed"
@@ -180,7 +180,7 @@ static void let_go(struct dpdk_port *port)
     if (port->lock_fd >= 0)
         close(port->lock_fd);
     port->lock_fd = -1;
-    dpdk_log("warning", "%s: the NIC is gone: taken away, or given to another driver",
+    dpdk_log(IO_LOG_WARN, "%s: the NIC is gone: taken away, or given to another driver",
              port->spec.name);
     atomic_store_explicit(&port->removing, true, memory_order_relaxed);
     if (pthread_create(&thread, NULL, remove_gone, port) == 0)
@@ -207,7 +207,7 @@ static void take_back(struct dpdk_port *port, uint64_t now)
     if (rc == 0) {
         port->gone = false;
         port->next_attach = 0;
-        dpdk_log("info", "%s: the NIC is back", port->spec.name);
+        dpdk_log(IO_LOG_INFO, "%s: the NIC is back", port->spec.name);
         return;
     }
     if (port->lock_fd >= 0)
@@ -215,7 +215,7 @@ static void take_back(struct dpdk_port *port, uint64_t now)
     port->lock_fd = -1;
     port->frame_max = frame;
     if (!port->next_attach)
-        dpdk_log("error", "%s", err);
+        dpdk_log(IO_LOG_ERROR, "%s", err);
     port->next_attach = now + RETURN_NS;
 }
 
@@ -290,11 +290,11 @@ static int prepare_iface(struct dpdk_port *port, uint32_t *frame_max, char *err,
     *frame_max = dpdk_iface_frame_max(port, *frame_max < IO_FRAME_MAX ? *frame_max : IO_FRAME_MAX);
     rc = netdev_set_up(&port->nd);
     if (rc && !port->nd.up)
-        dpdk_log("warning", "%s: interface %s is down: `ip link set %s up`", spec->name,
+        dpdk_log(IO_LOG_WARN, "%s: interface %s is down: `ip link set %s up`", spec->name,
                  spec->iface, spec->iface);
     if (spec->kind == DPDK_AF_XDP &&
         (statfs("/sys/fs/bpf", &fs) < 0 || (unsigned long)fs.f_type != BPF_FS_MAGIC))
-        dpdk_log("info",
+        dpdk_log(IO_LOG_INFO,
                  "af_xdp: no bpffs at /sys/fs/bpf, so this port shares %s with no other "
                  "XDP program (`mount -t bpf bpf /sys/fs/bpf`); complaints by libxdp "
                  "about it are harmless",
@@ -350,6 +350,8 @@ static int open_port(struct dpdk_port *port, const char *args, const struct io_o
     return dpdk_port_attach(port, frame_max, err, err_size);
 }
 
+const char io_dpdk_abi[] = IO_ABI;
+
 int io_dpdk_open(const char *args, const struct io_open_params *params, struct io_port **out,
                  char *err, size_t err_size)
 {
@@ -365,6 +367,8 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
     port->io.caps.rx_fd = -1;
     port->claim_fd = port->packet_fd = port->lock_fd = -1;
     port->ns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (params && params->log)
+        dpdk_log_to(params->log);
     if (params) {
         memcpy(port->wanted_mac, params->mac, 6);
         port->vlan = params->vlan;

@@ -7,6 +7,9 @@
 
 #include "io.h"
 
+/* IO_ABI, of the io.h that this was built with. */
+extern __attribute__((visibility("default"))) const char io_dpdk_abi[];
+
 /* An io_open_fn (io.h): `args` is what follows "dpdk:", see dpdk_spec.h. Starts DPDK at the first
  * call. The port belongs to the network namespace of the calling thread. */
 __attribute__((visibility("default"))) int io_dpdk_open(const char *args,

@@ -430,7 +430,7 @@ static void attach_again(struct dpdk_port *port, uint64_t now)
     uint32_t frame = RTE_MAX(dpdk_port_iface_frame(port), had);
     int rc = attach_sized(port, frame, err, sizeof(err));
     if (rc && frame > had) {
-        dpdk_log("warning", "%s: the port keeps its frames of %u octets, %u can't be had: %s",
+        dpdk_log(IO_LOG_WARN, "%s: the port keeps its frames of %u octets, %u can't be had: %s",
                  port->spec.name, had, frame, err);
         port->wanted = had;
         rc = attach_sized(port, had, err, sizeof(err));
@@ -438,11 +438,11 @@ static void attach_again(struct dpdk_port *port, uint64_t now)
     port->frame_max = rc ? had : port->frame_max;
     if (rc == 0) {
         if (!port->growing)
-            dpdk_log("info", "%s: interface %s is back", port->spec.name, port->nd.name);
+            dpdk_log(IO_LOG_INFO, "%s: interface %s is back", port->spec.name, port->nd.name);
         port->next_attach = 0;
     } else {
         if (!port->next_attach)
-            dpdk_log("error", "%s", err);
+            dpdk_log(IO_LOG_ERROR, "%s", err);
         port->next_attach = now + REATTACH_NS;
     }
     port->growing = false;
@@ -456,12 +456,12 @@ static void tell_gone(struct dpdk_port *port, uint64_t now)
         return;
     port->tell_gone = 0;
     if (nd->moved)
-        dpdk_log("warning",
+        dpdk_log(IO_LOG_WARN,
                  "%s: interface %s is in another network namespace now, where we can't follow it: "
                  "we wait for one of this name here",
                  port->spec.name, nd->name);
     else
-        dpdk_log("warning", "%s: interface %s is gone", port->spec.name, port->told_name);
+        dpdk_log(IO_LOG_WARN, "%s: interface %s is gone", port->spec.name, port->told_name);
 }
 
 static void follow_mac(struct dpdk_port *port)
@@ -475,7 +475,7 @@ static void follow_mac(struct dpdk_port *port)
         memcpy(port->io.caps.mac, m, 6);
     else if (memcmp(m, w, 6) != 0)
         dpdk_log(
-            "warning",
+            IO_LOG_WARN,
             "%s: interface %s has MAC address %02x:%02x:%02x:%02x:%02x:%02x now, the port keeps "
             "%02x:%02x:%02x:%02x:%02x:%02x, with which it was opened: frames for it may not "
             "come any more",
@@ -512,7 +512,7 @@ static void follow_interface(struct dpdk_port *port, uint64_t now)
     tell_gone(port, now);
     nd->replaced = false;
     if (port->attached && strcmp(nd->name, port->told_name) != 0) {
-        dpdk_log("info", "%s: interface %s is called %s now", port->spec.name, port->told_name,
+        dpdk_log(IO_LOG_INFO, "%s: interface %s is called %s now", port->spec.name, port->told_name,
                  nd->name);
         memcpy(port->told_name, nd->name, sizeof(port->told_name));
     }

@@ -237,9 +237,9 @@ void log_write(struct log_site *site, enum log_level level, const char *subsyste
                ...)
 {
     char line[LOG_LINE_MAX];
-    uint32_t suppressed;
+    uint32_t suppressed = 0;
     int len;
-    if (!log_budget(site, &suppressed))
+    if (site && !log_budget(site, &suppressed))
         return;
     len = snprintf(line, sizeof(line), "%s %s: ", log_level_names[level], subsystem);
     if (suppressed > 0)

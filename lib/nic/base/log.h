@@ -43,7 +43,7 @@ void log_echo(bool on);
 void log_reopen(void);
 
 /* What the macros below expand to, once the level has been looked at; the text without newline.
- * Control characters in it are shown as '?'. */
+ * Control characters in it are shown as '?'. site NULL: no budget, the caller has its own. */
 void log_write(struct log_site *site, enum log_level level, const char *subsystem, const char *fmt,
                ...) __attribute__((format(printf, 4, 5)));
 

@@ -284,10 +284,19 @@ static struct device *device_new(const struct config_device *conf, unsigned inde
     return d;
 }
 
+/* A driver's lines keep to a limit of their own. */
+static void device_driver_log(enum io_log_level level, const char *subsystem, const char *text)
+{
+    static const enum log_level as[] = {
+        [IO_LOG_ERROR] = LOG_ERROR, [IO_LOG_WARN] = LOG_WARN, [IO_LOG_INFO] = LOG_INFO};
+    if (as[level] <= log_get_level())
+        log_write(NULL, as[level], subsystem, "%s", text);
+}
+
 static int device_open_port(struct device *d, uint64_t seed, char *err)
 {
     const struct config_device *conf = d->conf;
-    struct io_open_params params = {.seed = seed, .vlan = conf->vlan};
+    struct io_open_params params = {.seed = seed, .vlan = conf->vlan, .log = device_driver_log};
     struct io_addr only[CONFIG_ADDRS];
     char why[CONFIG_ERR] = "";
     memcpy(params.mac, conf->mac, 6);
