@@ -221,8 +221,9 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
 
 static void find_rx_fd(struct dpdk_port *port, const struct netdev_fdset *before, bool interrupt)
 {
-    int *fd = &port->io.caps.rx_fd;
+    int *fd = &port->next.rx_fd;
     *fd = port->packet_fd = -1;
+    port->rx_piece = 0;
     port->rx_interrupt = false;
     port->rx_signal = 0;
     port->drop_own = false;
@@ -268,19 +269,19 @@ static bool set_mac(struct dpdk_port *port, const uint8_t wanted[6])
     static const uint8_t none[6];
     struct rte_ether_addr mac;
     if (rte_eth_macaddr_get(port->id, &mac) == 0)
-        memcpy(port->io.caps.mac, mac.addr_bytes, 6);
+        memcpy(port->next.mac, mac.addr_bytes, 6);
     if (port->spec.kind == DPDK_TAP) {
         /* The kernel's end of the tap has the port's address; ours must be another. */
-        port->io.caps.mac[0] |= 2;
-        port->io.caps.mac[5] ^= 1;
+        port->next.mac[0] |= 2;
+        port->next.mac[5] ^= 1;
         if (memcmp(wanted, none, 6))
-            memcpy(port->io.caps.mac, wanted, 6);
+            memcpy(port->next.mac, wanted, 6);
         return true;
     }
-    if (!memcmp(wanted, none, 6) || !memcmp(wanted, port->io.caps.mac, 6))
+    if (!memcmp(wanted, none, 6) || !memcmp(wanted, port->next.mac, 6))
         return true;
     memcpy(mac.addr_bytes, wanted, 6);
-    memcpy(port->io.caps.mac, wanted, 6);
+    memcpy(port->next.mac, wanted, 6);
     return rte_eth_dev_default_mac_addr_set(port->id, &mac) == 0;
 }
 
@@ -432,11 +433,11 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
         return rc;
     if (!kernel_iface(port->spec.kind))
         tell_short(port);
-    port->io.caps.frame_max = port->frame_max;
+    port->next.frame_max = port->frame_max;
     find_rx_fd(port, before, interrupt);
     set_filters(port, filters_vlan(port, &info));
     /* Where there is one, it is dropped in here, by its source: no use to who sends any source. */
-    port->io.caps.own_echo = port->drop_own && port->spec.promisc;
+    port->next.own_echo = port->drop_own && port->spec.promisc;
 
     if (port->watched)
         netdev_set_up(&port->nd);
@@ -454,9 +455,9 @@ void dpdk_device_remove(struct dpdk_port *port)
     if (port->spec.kind == DPDK_AF_XDP)
         netdev_close_xdp(&port->xdp_fds);
     port->device = NULL;
-    if (port->packet_fd >= 0 && port->io.caps.rx_fd >= 0)
-        close(port->io.caps.rx_fd);
-    port->io.caps.rx_fd = port->packet_fd = -1;
+    if (port->packet_fd >= 0 && port->next.rx_fd >= 0)
+        close(port->next.rx_fd);
+    port->next.rx_fd = port->packet_fd = -1;
 }
 
 static int plug_in(struct dpdk_port *port, uint32_t frame_max, bool interrupt, bool *late,

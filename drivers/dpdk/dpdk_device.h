@@ -9,7 +9,7 @@
 #include "dpdk_port.h"
 
 /* Probe the device of port->spec and start it, for frames of up to `frame_max` octets if it can:
- * fills in the port's device and caps. 0, or -errno with a sentence in err and no device. */
+ * fills in the port's device and `next`. 0, or -errno with a sentence in err and no device. */
 int dpdk_device_add(struct dpdk_port *port, uint32_t frame_max, char *err, size_t size);
 /* Stop it and let DPDK forget it. Legal when there is none. The buffer pool stays. */
 void dpdk_device_remove(struct dpdk_port *port);

@@ -16,15 +16,18 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define AF_XDP_TRIES    20
 #define AF_XDP_PAUSE_US 20000u
+#define CLOSE_MS        3000 /* that closing waits for a driver that is busy */
 
 /* DPDK is started, and devices are plugged in and out, by one thread at a time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -99,23 +102,38 @@ int dpdk_port_respec(struct dpdk_port *port, uint32_t frame_max, char *err, size
                            dpdk_hint_lockable(dpdk_hint_effective()), err, err_size);
 }
 
-static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
+/* Any thread. */
+static int add_device(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
 {
-    int rc, ns;
     pthread_mutex_lock(&lock);
-    ns = enter_ns(port);
+    int ns = enter_ns(port);
     dpdk_log_collect();
-    rc = dpdk_device_add(port, frame_max, err, err_size);
+    int rc = dpdk_device_add(port, frame_max, err, err_size);
     dpdk_log_collected();
-    if (rc == 0) {
-        port->attached = true;
-        memcpy(port->seen_mac, port->nd.mac, 6);
-        memcpy(port->told_name, port->nd.name, sizeof(port->told_name));
-        port->io.caps.ifindex = (uint32_t)port->nd.ifindex;
-        renew_claim(port);
-    }
     leave_ns(ns);
     pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+/* The port's thread. */
+static void begin_use(struct dpdk_port *port)
+{
+    port->next.rate_bps = port->io.caps.rate_bps; /* until the link says another one */
+    port->next.ifindex = (uint32_t)port->nd.ifindex;
+    port->io.caps = port->next;
+    port->attached = true;
+    memcpy(port->seen_mac, port->nd.mac, 6);
+    memcpy(port->told_name, port->nd.name, sizeof(port->told_name));
+    int ns = enter_ns(port);
+    renew_claim(port);
+    leave_ns(ns);
+}
+
+static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
+{
+    int rc = add_device(port, frame_max, err, err_size);
+    if (rc == 0)
+        begin_use(port);
     return rc;
 }
 
@@ -133,15 +151,27 @@ int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size
     return rc;
 }
 
+/* Another port's driver may not come back from a start. */
+static bool lock_for_a_while(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += CLOSE_MS / 1000;
+    return pthread_mutex_timedlock(&lock, &until) == 0;
+}
+
 void dpdk_port_detach(struct dpdk_port *port)
 {
-    int ns;
-    pthread_mutex_lock(&lock);
-    ns = enter_ns(port);
     dpdk_port_keep_losses(port);
     dpdk_port_drop_queued(port);
     port->attached = false;
+    port->io.caps.rx_fd = -1; /* the removal closes it */
+    int ns = enter_ns(port);
     renew_claim(port);
+    if (!lock_for_a_while()) {
+        leave_ns(ns);
+        return;
+    }
     dpdk_log_collect();
     dpdk_device_remove(port);
     dpdk_log_collected();
@@ -151,11 +181,27 @@ void dpdk_port_detach(struct dpdk_port *port)
 
 /* ---- a NIC that is taken away ---- */
 
-#define LOOK_NS   100000000ull  /* between two looks whether the NIC is there */
-#define RETURN_NS 1000000000ull /* between two tries to have one that came back */
-#define CLOSE_MS  3000          /* that closing waits for the removal of a NIC that is gone */
+#define LOOK_NS   100000000ull   /* between two looks whether the NIC is there */
+#define RETURN_NS 1000000000ull  /* between two tries to have one that came back */
+#define LATE_NS   30000000000ull /* after which a return is called late */
 
-/* A driver may try for half a minute to stop a NIC that isn't there. */
+/* Drivers may take their time: half a minute to stop a NIC that isn't there, and for ever to start
+ * one that doesn't answer. The port's own thread waits for neither. */
+static void in_thread(struct dpdk_port *port, void *(*run)(void *port))
+{
+    pthread_t thread;
+    sigset_t all, before;
+    atomic_store_explicit(&port->busy, true, memory_order_relaxed);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&thread, NULL, run, port);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc == 0)
+        pthread_detach(thread);
+    else
+        run(port);
+}
+
 static void *remove_gone(void *arg)
 {
     struct dpdk_port *port = arg;
@@ -164,7 +210,7 @@ static void *remove_gone(void *arg)
     dpdk_device_remove(port);
     dpdk_log_collected();
     pthread_mutex_unlock(&lock);
-    atomic_store_explicit(&port->removing, false, memory_order_release);
+    atomic_store_explicit(&port->busy, false, memory_order_release);
     return NULL;
 }
 
@@ -172,7 +218,6 @@ static void *remove_gone(void *arg)
  */
 static void let_go(struct dpdk_port *port)
 {
-    pthread_t thread;
     dpdk_port_drop_queued(port);
     port->attached = false;
     port->gone = true;
@@ -182,41 +227,66 @@ static void let_go(struct dpdk_port *port)
     port->lock_fd = -1;
     dpdk_log(IO_LOG_WARN, "%s: the NIC is gone: taken away, or given to another driver",
              port->spec.name);
-    atomic_store_explicit(&port->removing, true, memory_order_relaxed);
-    if (pthread_create(&thread, NULL, remove_gone, port) == 0)
-        pthread_detach(thread);
-    else
-        remove_gone(port);
+    in_thread(port, remove_gone);
 }
 
 /* It is there again, with a driver that we can take it by. */
-static void take_back(struct dpdk_port *port, uint64_t now)
+static void *have_back(void *arg)
 {
+    struct dpdk_port *port = arg;
     struct dpdk_machine m;
     uint32_t frame = port->frame_max;
-    char err[512] = "";
-    if (port->lent_first != port->lent_last || port->n_reserved)
-        return;
     dpdk_hint_machine(&m);
     m.running = true;
-    int rc = dpdk_hint_check(&port->spec, &m, frame, err, sizeof(err));
+    int rc = dpdk_hint_check(&port->spec, &m, frame, port->why, sizeof(port->why));
     if (rc == 0)
-        rc = dpdk_pci_lock(&port->spec, &m, &port->lock_fd, err, sizeof(err));
+        rc = dpdk_pci_lock(&port->spec, &m, &port->lock_fd, port->why, sizeof(port->why));
     if (rc == 0)
-        rc = dpdk_port_attach(port, frame, err, sizeof(err));
-    if (rc == 0) {
+        rc = add_device(port, frame, port->why, sizeof(port->why));
+    if (rc != 0) {
+        if (port->lock_fd >= 0)
+            close(port->lock_fd);
+        port->lock_fd = -1;
+        port->frame_max = frame;
+    }
+    port->returned = rc;
+    atomic_store_explicit(&port->busy, false, memory_order_release);
+    return NULL;
+}
+
+static void take_back(struct dpdk_port *port, uint64_t now)
+{
+    if (!dpdk_port_may_let_go(port))
+        return;
+    port->returning = true;
+    port->late = now + LATE_NS;
+    in_thread(port, have_back);
+}
+
+static void end_return(struct dpdk_port *port, uint64_t now)
+{
+    port->returning = false;
+    if (port->returned == 0) {
+        begin_use(port);
         port->gone = false;
         port->next_attach = 0;
         dpdk_log(IO_LOG_INFO, "%s: the NIC is back", port->spec.name);
         return;
     }
-    if (port->lock_fd >= 0)
-        close(port->lock_fd);
-    port->lock_fd = -1;
-    port->frame_max = frame;
     if (!port->next_attach)
-        dpdk_log(IO_LOG_ERROR, "%s", err);
+        dpdk_log(IO_LOG_ERROR, "%s", port->why);
     port->next_attach = now + RETURN_NS;
+}
+
+static void tell_late(struct dpdk_port *port, uint64_t now)
+{
+    if (!port->returning || !port->late || now < port->late)
+        return;
+    port->late = 0;
+    dpdk_log(IO_LOG_WARN,
+             "%s: the NIC is there again, and its driver has not come back within 30 s: the port "
+             "stays down",
+             port->spec.name);
 }
 
 void dpdk_port_follow_nic(struct dpdk_port *port, uint64_t now)
@@ -228,7 +298,13 @@ void dpdk_port_follow_nic(struct dpdk_port *port, uint64_t now)
         let_go(port);
         return;
     }
-    if (now < port->next_look || atomic_load_explicit(&port->removing, memory_order_acquire))
+    if (atomic_load_explicit(&port->busy, memory_order_acquire)) {
+        tell_late(port, now);
+        return;
+    }
+    if (port->returning)
+        end_return(port, now);
+    if (now < port->next_look)
         return;
     port->next_look = now + LOOK_NS;
     bool there = dpdk_pci_is_there(&port->spec, &m);
@@ -238,11 +314,11 @@ void dpdk_port_follow_nic(struct dpdk_port *port, uint64_t now)
         take_back(port, now);
 }
 
-/* Until the thread that removes the device has ended. False: it takes too long. */
-static bool is_removed(const struct dpdk_port *port)
+/* Until the thread that has the device has ended. False: it takes too long. */
+static bool is_idle(const struct dpdk_port *port)
 {
     for (unsigned ms = 0; ms < CLOSE_MS; ms += 10) {
-        if (!atomic_load_explicit(&port->removing, memory_order_acquire))
+        if (!atomic_load_explicit(&port->busy, memory_order_acquire))
             return true;
         usleep(10000);
     }
@@ -252,10 +328,14 @@ static bool is_removed(const struct dpdk_port *port)
 void dpdk_port_close(struct io_port *io)
 {
     struct dpdk_port *port = (struct dpdk_port *)io;
-    if (!is_removed(port))
+    if (!is_idle(port))
         return; /* the thread has the port, and the process ends */
+    if (port->returning && port->returned == 0)
+        begin_use(port);
     if (port->attached)
         dpdk_port_detach(port);
+    if (port->device)
+        return; /* DPDK is busy with another NIC, this one has our buffers, and the process ends */
     if (port->watched)
         netdev_close(&port->nd);
     if (port->ns_fd >= 0)
@@ -364,7 +444,7 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
     if (!port)
         return dpdk_fail(err, err_size, -ENOMEM, "dpdk: no memory for a port");
     port->io.ops = &dpdk_port_ops;
-    port->io.caps.rx_fd = -1;
+    port->io.caps.rx_fd = port->next.rx_fd = -1;
     port->claim_fd = port->packet_fd = port->lock_fd = -1;
     port->ns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (params && params->log)

@@ -399,13 +399,6 @@ void dpdk_port_refresh_link(struct dpdk_port *port)
         port->io.caps.rate_bps = el.link_speed * 1000000ull;
 }
 
-/* Nobody holds anything of the device's: it may go with its buffers (af_xdp keeps some for good).
- */
-static bool may_let_go(const struct dpdk_port *port)
-{
-    return port->lent_first == port->lent_last && port->n_reserved == 0;
-}
-
 /* Attach with buffers for frames of this size. */
 static int attach_sized(struct dpdk_port *port, uint32_t frame_max, char *err, size_t size)
 {
@@ -423,7 +416,11 @@ static void attach_again(struct dpdk_port *port, uint64_t now)
 {
     char err[512] = "";
     uint32_t had = port->frame_max;
-    if (now < port->next_attach || !may_let_go(port))
+    if (now < port->next_attach || !dpdk_port_may_let_go(port))
+        return;
+    if (port->device)
+        dpdk_port_detach(port); /* it could not be removed before */
+    if (port->device)
         return;
     if (port->wanted)
         dpdk_iface_frame_max(port, port->wanted);
@@ -491,7 +488,7 @@ static void follow_mtu(struct dpdk_port *port)
     bool fits = port->spec.kind == DPDK_AF_XDP || dpdk_spec_framesz(frame) <= port->spec.ring_frame;
     if (frame > port->frame_max && fits) {
         port->frame_max = frame;
-    } else if (frame > port->frame_max && may_let_go(port)) {
+    } else if (frame > port->frame_max && dpdk_port_may_let_go(port)) {
         port->growing = true;
         dpdk_port_detach(port);
         return;

@@ -44,14 +44,20 @@ struct dpdk_port {
     /* slow path */
     struct dpdk_spec spec;
     struct rte_device *device;
+    struct io_caps next; /* what the device is like: io.caps of the port, once it has the device */
     struct io_link link;
     uint16_t vlan;         /* of the owner's frames; 0 = none */
     uint8_t wanted_mac[6]; /* zero = the device keeps its own */
     atomic_bool leaving;   /* DPDK says that the device is to be let go of */
-    atomic_bool removing;  /* a thread takes the device that is gone from DPDK */
-    bool gone;             /* the NIC was taken away; its return is waited for */
-    uint64_t next_look;    /* whether it is there */
-    bool watched;          /* `nd` is open */
+    atomic_bool busy;      /* a thread takes the device that is gone from DPDK, or has it back; till
+                            * it ends, what the slow path has of the device is that thread's */
+    bool returning;        /* it has been told to have it back */
+    int returned;          /* ... and how that went: 0, or -errno and a sentence in `why` */
+    char why[512];
+    uint64_t late;      /* when to say that it takes long; 0 = said */
+    bool gone;          /* the NIC was taken away; its return is waited for */
+    uint64_t next_look; /* whether it is there */
+    bool watched;       /* `nd` is open */
     struct netdev nd;
     uint64_t nd_changes;  /* of nd.changes, those already in link.changes */
     uint32_t frame_max;   /* what there are buffers for; caps.frame_max follows the MTU below it */
@@ -82,6 +88,13 @@ extern const struct io_ops dpdk_port_ops;
 /* The frames that the interface under an af_packet or af_xdp port has room for now, as far as the
  * port is wanted to have them. In dpdk_open.c. */
 uint32_t dpdk_port_iface_frame(const struct dpdk_port *port);
+/* Does the owner hold no buffer of the device's? Then it may go, with its buffers (af_xdp keeps
+ * some for good). */
+static inline bool dpdk_port_may_let_go(const struct dpdk_port *port)
+{
+    return port->lent_first == port->lent_last && port->n_reserved == 0;
+}
+
 /* Make the specification anew: for frames of this size, on the interface as it is called now. 0, or
  * -errno with a sentence in err. In dpdk_open.c. */
 int dpdk_port_respec(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size);
@@ -89,7 +102,7 @@ int dpdk_port_respec(struct dpdk_port *port, uint32_t frame_max, char *err, size
 /* Attach the device to the port, again after its kernel interface was replaced, or let go of it
  * when the interface is gone. 0, or -errno with a sentence in err. In dpdk_open.c. */
 int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size);
-void dpdk_port_detach(struct dpdk_port *port);
+void dpdk_port_detach(struct dpdk_port *port); /* port->device stays if DPDK is busy for long */
 
 /* The NIC under a port on a PCI device: is it there, is it leaving, has it come back? Every few ms.
  * In dpdk_open.c. */
