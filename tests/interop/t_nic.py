@@ -28,6 +28,7 @@ class Daemon:
     """urnicd in the guest, with `urnic perf --server`. It need not come up."""
 
     def __init__(self, t, name, port, addr, more="", user="", seconds=40):
+        """`user`: words in front of the command: another user, another network namespace."""
         self.t, self.guest, self.name = t, t.guest, name
         self.socket, self.log = f"/tmp/{name}.sock", f"/tmp/{name}.log"
         self.guest.sh(f"rm -f {self.socket} {self.log}; export URNIC_PLUGIN_DIR={PLUGIN_DIR}; {user} urnicd --foreground "
@@ -53,6 +54,10 @@ class Daemon:
         """WRITEs to the other one. "" or what went wrong."""
         status, text = self.guest.sh(f"urnic --socket {self.socket} perf {to} --time 1", check=False, timeout=90)
         return "" if status == 0 else text.strip()[-200:] or "failed"
+
+    def kill(self):
+        self.guest.sh(f"kill -9 $(cat /tmp/{self.name}.pid)")
+        until(lambda: not self.alive(), 10)
 
     def stop(self):
         """SIGTERM. How many seconds it takes to end."""
@@ -197,6 +202,28 @@ def uio(t):
     return f"{ticks} of 400 ticks, and the first one's WRITEs go on"
 
 
+def take_away(t, d, name):
+    """Unplug the NIC. How many seconds until it has left."""
+    t.guest.qmp("device_del", id="d_" + name)
+    gone = until(lambda: t.guest.sh(f"test -e /sys/bus/pci/devices/{HUB_PCI[name]}", check=False)[0] != 0, 20)
+    t.check(gone is not None, f"the NIC has not left after 20 s: {d.said()}")
+    down = until(lambda: "down" in d.state(), 3)
+    t.check(down is not None and "gone" in d.said(), f"the port is {d.state()}: {d.said()}")
+    return gone
+
+
+def give_back(t, d, name, driver):
+    """Plug the NIC in again. How many seconds until the port goes on."""
+    device, *words = hub_device(name).split(",")
+    t.guest.qmp("device_add", driver=device, **dict(w.split("=") for w in words))
+    t.check(until(lambda: t.guest.sh(f"test -e /sys/bus/pci/devices/{HUB_PCI[name]}", check=False)[0] == 0, 20) is not None,
+            "the NIC has not come back")
+    bind(t, HUB_PCI[name], driver)
+    back = until(lambda: "active" in d.state(), 30)
+    t.check(back is not None, f"the port does not come back: {d.said()}")
+    return back
+
+
 def unplug(t, name, driver):
     """Taken away under a running daemon, and given back."""
     pci = HUB_PCI[name]
@@ -205,20 +232,18 @@ def unplug(t, name, driver):
     try:
         failed = n.perf()
         t.check(not failed, f"WRITEs: {failed}")
-        t.guest.qmp("device_del", id="d_" + name)
-        gone = until(lambda: t.guest.sh(f"test -e /sys/bus/pci/devices/{pci}", check=False)[0] != 0, 20)
-        t.check(gone is not None, f"the NIC has not left after 20 s: {d.said()}")
-        down = until(lambda: "down" in d.state(), 3)
-        t.check(down is not None and "gone" in d.said(), f"the port is {d.state()}: {d.said()}")
+        t.guest.sh(f"""
+            rm -f /tmp/ended
+            (urnic --socket {n.socket} perf {HERE} --time 60 >/tmp/ending 2>&1; echo $? >/tmp/ended) </dev/null >/dev/null 2>&1 &
+            sleep 1""")
+        gone = take_away(t, d, name)
         lines = len(d.said(1000).splitlines())
         t.check(lines < 15, f"{lines} lines of log: {d.said()}")
-        device, *words = hub_device(name).split(",")
-        t.guest.qmp("device_add", driver=device, **dict(w.split("=") for w in words))
-        t.check(until(lambda: t.guest.sh(f"test -e /sys/bus/pci/devices/{pci}", check=False)[0] == 0, 20) is not None,
-                "the NIC has not come back")
-        bind(t, pci, driver)
-        back = until(lambda: "active" in d.state(), 30)
-        t.check(back is not None, f"the port does not come back: {d.said()}")
+        ended = until(lambda: t.guest.sh("test -s /tmp/ended", check=False)[0] == 0, 40)
+        text = t.guest.sh("cat /tmp/ended /tmp/ending", check=False)[1]
+        t.check(ended is not None and not text.startswith("0"), f"WRITEs to the NIC that is gone: {text}")
+        t.check("transport retries exceeded" in text, f"they end otherwise than on a dead link: {text}")
+        back = give_back(t, d, name, driver)
         failed = n.perf()
         t.check(not failed, f"WRITEs after it came back: {failed}; {d.said()}")
     finally:
@@ -236,6 +261,144 @@ def unplug_vfio(t):
 @test("pci-unplug-uio", "a NIC on uio_pci_generic that is unplugged, and comes back", tap=False)
 def unplug_uio(t):
     return unplug(t, "unplug1", "uio_pci_generic")
+
+
+# ---- kernel=: one NIC and one address for urnicd and the kernel ----
+
+KERNEL_THERE = "10.78.0.11"  # the kernel's, beside THERE
+FILE_MIB = 4
+# same COMMAND HOST: does that host's file come whole? busybox's wget looks for the port's number by a library that a
+# static program has not.
+FETCH = f"""
+    here={HERE} there={KERNEL_THERE}
+    is=$(md5sum </tmp/www/file)
+    same() {{
+        [ "$(printf 'GET /file HTTP/1.0\\r\\n\\r\\n' | $1 timeout 20 nc $2 80 | tail -c $(({FILE_MIB} << 20)) | md5sum)" = "$is" ]
+    }}
+"""
+
+
+class Kernels:
+    """The kernel beside urnicd on the NIC (tap0, with urnicd's own address), and a kernel behind "near", in a network
+    namespace, else both were one host. Each serves a file, which the other one fetches."""
+
+    def __init__(self, t):
+        self.guest = t.guest
+        self.guest.sh(f"""
+            set -e
+            modprobe tun
+            i=$(ls /sys/bus/pci/devices/{HUB_PCI['near']}/virtio*/net)
+            ip netns add far
+            ip link set $i netns far
+            ip -n far link set lo up
+            ip -n far link set $i name near
+            ip -n far link set near up
+            ip -n far addr add {KERNEL_THERE}/24 dev near
+            mkdir -p /tmp/www
+            dd if=/dev/urandom of=/tmp/www/file bs=1M count={FILE_MIB} 2>/dev/null
+            ip netns exec far httpd -p {KERNEL_THERE}:80 -h /tmp/www""")
+
+    def give_address(self):
+        """What the machine's owner does with tap0, once."""
+        self.guest.sh(f"ip addr add {HERE}/24 dev tap0; httpd -p {HERE}:80 -h /tmp/www")
+
+    def has_carrier(self):
+        return self.guest.sh("ip link show tap0 | grep -q LOWER_UP", check=False)[0] == 0
+
+    def has_address(self):
+        return self.guest.sh(f"ip addr show dev tap0 | grep -q 'inet {HERE}/24'", check=False)[0] == 0
+
+    def fetch(self):
+        """The file, both ways, by TCP. "" or what went wrong."""
+        status, text = self.guest.sh(FETCH + """
+            same "ip netns exec far" $here || echo from us
+            same "" $there || echo to us""", check=False, timeout=60)
+        return text.strip() if status == 0 else f"failed: {text}"
+
+    def begin(self):
+        """Fetch it again and again, until end()."""
+        self.guest.sh(FETCH + """
+            rm -f /tmp/enough; echo 0 >/tmp/right; echo 0 >/tmp/wrong
+            (while [ ! -e /tmp/enough ]; do
+                f=right
+                same "ip netns exec far" $here || f=wrong
+                same "" $there || f=wrong
+                echo $(($(cat /tmp/$f) + 1)) >/tmp/$f
+            done; rm /tmp/enough) </dev/null >/dev/null 2>&1 &""")
+
+    def fetched(self):
+        """How often it was right, and wrong, both ways."""
+        return tuple(int(x) for x in self.guest.sh("cat /tmp/right /tmp/wrong").split())
+
+    def end(self):
+        self.guest.sh("touch /tmp/enough; while [ -e /tmp/enough ]; do sleep 0.2; done")
+        return self.fetched()
+
+    def tidy(self):
+        self.guest.sh("touch /tmp/enough; killall httpd nc; ip link del tap0; ip netns del far; sleep 1; "
+                      "rm -rf /tmp/www /tmp/enough", check=False)
+
+
+def beside_kernel(t, name, driver, more):
+    """`more` runs with both daemons and both kernels, once all of them reach each other."""
+    bind(t, HUB_PCI[name], driver)
+    kernels = Kernels(t)
+    d = n = None
+    try:
+        d = served(t, "nic", HUB_PCI[name] + ",kernel=tap0")
+        kernels.give_address()
+        n = Daemon(t, "near", "net_af_packet0,iface=near", THERE, user="ip netns exec far")
+        works(t, kernels, d, n, "at the start")
+        return more(kernels, d, n)
+    finally:
+        for one in (n, d):
+            if one:
+                one.stop()
+        kernels.tidy()
+
+
+def works(t, kernels, d, n, when):
+    t.check(until(lambda: not kernels.fetch(), 20) is not None, f"a file by TCP {when}: {kernels.fetch()}; {d.said()}")
+    failed = n.perf()
+    t.check(not failed, f"WRITEs {when}: {failed}; {d.said()}")
+
+
+@test("pci-kernel", "kernel=tap0: TCP and RoCE at once over one NIC and one address, and after kill -9", tap=False)
+def kernel(t):
+    def both(kernels, d, n):
+        kernels.begin()
+        rounds = 0
+        while kernels.fetched()[0] < 2 and rounds < 20:
+            failed = n.perf()
+            t.check(not failed, f"WRITEs while files go by TCP: {failed}; {d.said()}")
+            rounds += 1
+        right, wrong = kernels.end()
+        t.check(right >= 2 and wrong == 0, f"meanwhile {right} files were right and {wrong} wrong: {d.said()}")
+
+        d.kill()
+        t.check(until(lambda: not kernels.has_carrier(), 5) is not None, "killed, and tap0 still has a carrier")
+        t.check(kernels.has_address(), "killed, and tap0 has lost its address")
+        again = served(t, "nic", HUB_PCI["vfio"] + ",kernel=tap0")
+        t.check(until(kernels.has_carrier, 5) is not None, "started again, and tap0 has no carrier")
+        t.check(kernels.has_address(), "started again, and tap0 has lost its address")
+        works(t, kernels, again, n, "after kill -9")
+        return f"{right} files of {2 * FILE_MIB} MiB, {rounds} times WRITEs meanwhile, and again after kill -9"
+
+    return beside_kernel(t, "vfio", "vfio-pci", both)
+
+
+@test("pci-kernel-unplug", "kernel=tap0: a NIC that is unplugged, and comes back: urnicd and the kernel learn both", tap=False)
+def kernel_unplug(t):
+    def away(kernels, d, n):
+        gone = take_away(t, d, "unplug0")
+        t.check(until(lambda: not kernels.has_carrier(), 3) is not None, f"the NIC is gone, and tap0 has a carrier: {d.said()}")
+        t.check(kernels.has_address(), "the NIC is gone, and tap0 has lost its address")
+        back = give_back(t, d, "unplug0", "vfio-pci")
+        t.check(until(kernels.has_carrier, 3) is not None, f"the NIC is back, and tap0 has no carrier: {d.said()}")
+        works(t, kernels, d, n, "after it came back")
+        return f"left after {gone:.1f} s, came back after {back:.1f} s"
+
+    return beside_kernel(t, "unplug0", "vfio-pci", away)
 
 
 @test("pci-no-iommu", "a machine without an IOMMU: uio_pci_generic is advised, and works", tap=False)
