@@ -8,7 +8,8 @@
  *     PATH            socket in the file system, or @NAME in the abstract name space
  *     role            server (also: master) listens; client (slave) connects and owns the memory
  *     id=0            interface number; both ends must agree
- *     rings=1         only 1: one worker serves a port; open one port per ring instead
+ *     rings=N         pairs of rings at most, 1 ... 64. Default: as many as the workers of both
+ *                     ends have a use for (memif_worker.h); a device of one worker has one
  *     log2_ring_size=8    client: slots per ring, 2^1 ... 2^14
  *     buffer=N        client: octets per buffer. Default: one largest frame. No more than that: a
  *                     copy in and out of a 4162-octet frame takes 350 cycles with buffers of 4288

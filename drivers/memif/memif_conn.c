@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -17,8 +18,10 @@
 #define BUFFER_DPDK  2048u /* the PMD's default bsize */
 #define BUFFER_LEAST 4288u /* a frame of path MTU 4096 with every header */
 #define CACHE_LINE   64u
-#define HEADERS      54u /* before the payload, mostly: Ethernet, IPv4, UDP, BTH */
-#define MESSAGES_MAX 16u /* a call; the rest waits for the next one */
+#define HEADERS      54u     /* before the payload, mostly: Ethernet, IPv4, UDP, BTH */
+#define MESSAGES_MAX 16u     /* a call; the rest waits for the next one */
+#define OUR_NAME     "urnic" /* "urnic/4" of a device of four workers */
+#define RINGS_AT     2u      /* the client's messages before those of its rings */
 
 static const char *const reason_names[MEMIF_REASONS] = {
     [MEMIF_OK] = "none",
@@ -60,6 +63,41 @@ static enum memif_reason conn_say(const struct memif_conn *c, enum memif_msg_typ
     return conn_send(c, type, msg, fd) ? MEMIF_HANGUP : MEMIF_OK;
 }
 
+/* Who we are, and how many workers have a queue of the port. */
+static void conn_name(const struct memif_config *cfg, char *name)
+{
+    if (cfg->workers > 1)
+        snprintf(name, MEMIF_NAME_SIZE, "%s/%u", OUR_NAME, cfg->workers);
+    else
+        snprintf(name, MEMIF_NAME_SIZE, "%s", OUR_NAME);
+}
+
+/* The workers of a peer by its name: 1, 2, 4 or 8. */
+static unsigned conn_peer_workers(const char *name)
+{
+    const size_t len = strlen(OUR_NAME);
+    unsigned n = 1;
+    if (memcmp(name, OUR_NAME "/", len + 1) != 0 || name[len + 2] != '\0')
+        return 1;
+    while (n <= MEMIF_WORKERS && (char)('0' + n) != name[len + 1])
+        n *= 2;
+    return n <= MEMIF_WORKERS ? n : 1;
+}
+
+static struct memif_queue *conn_queue(struct memif_conn *c, unsigned i, bool rx)
+{
+    struct memif_pair *pair = i > 0 ? &c->more[i - 1] : NULL;
+    if (!pair)
+        return rx ? &c->rx : &c->tx;
+    return rx ? &pair->rx : &pair->tx;
+}
+
+/* Pairs of rings that this end can have at most. */
+static unsigned conn_pairs_max(const struct memif_conn *c, const struct memif_config *cfg)
+{
+    return c->more ? cfg->rings : 1;
+}
+
 static void queue_init(struct memif_queue *q)
 {
     *q = (struct memif_queue){.event = -1};
@@ -87,40 +125,63 @@ static void queue_start(struct memif_queue *q, bool sender, bool c2s)
         atomic_store_explicit(&q->ring->flags, MEMIF_RING_MASK_INT, memory_order_relaxed);
 }
 
-/* Client: the region with both rings and all buffers. */
+/* Client: pair `i` in the region, and the buffers of its slots. */
+static enum memif_reason client_place(struct memif_conn *c, unsigned i, unsigned log2,
+                                      uint32_t buffers)
+{
+    const size_t ring = memif_ring_octets(log2), slots = (size_t)1 << log2;
+    struct memif_queue *tx = conn_queue(c, i, false), *rx = conn_queue(c, i, true);
+    uint8_t *at = c->region[0].base + 2 * i * ring;
+    queue_place(tx, (struct memif_ring *)(void *)at, log2);
+    queue_place(rx, (struct memif_ring *)(void *)(at + ring), log2);
+    tx->ring->cookie = rx->ring->cookie = MEMIF_COOKIE;
+    for (unsigned k = 0; k < slots; k++) {
+        memif_desc_store(&tx->ring->desc[k], memif_conn_empty(c, buffers, (uint16_t)k));
+        memif_desc_store(&rx->ring->desc[k],
+                         memif_conn_empty(c, buffers + (uint32_t)(slots * c->buffer), (uint16_t)k));
+    }
+    tx->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    rx->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return tx->event < 0 || rx->event < 0 ? MEMIF_SYSTEM : MEMIF_OK;
+}
+
+/* Where the buffers begin, behind the rings of all pairs. Payloads begin at a cache line: what
+ * copies one, or takes its CRC, moves whole lines. */
+static uint64_t client_buffers(unsigned pairs, unsigned log2)
+{
+    return ((2 * pairs * memif_ring_octets(log2) + 4095) & ~(uint64_t)4095) + CACHE_LINE - HEADERS;
+}
+
+/* Client: the region with all rings and all buffers. */
 static enum memif_reason client_make(struct memif_conn *c, const struct memif_config *cfg,
                                      unsigned log2, bool dpdk)
 {
     uint32_t octets = cfg->frame_max > BUFFER_LEAST ? cfg->frame_max : BUFFER_LEAST;
     uint32_t lines = (octets + CACHE_LINE - 1) / CACHE_LINE;
-    size_t ring = memif_ring_octets(log2);
-    size_t slots = (size_t)1 << log2;
     c->buffer = cfg->buffer ? cfg->buffer : dpdk ? BUFFER_DPDK : lines * CACHE_LINE;
-    if (slots * c->buffer < cfg->frame_max)
+    uint64_t each = 2 * (uint64_t)c->buffer, size;
+    while ((size = client_buffers(c->pairs, log2) + (c->pairs * each << log2)) > MEMIF_REGION_MAX)
+        log2--;
+    if ((uint64_t)c->buffer << log2 < cfg->frame_max)
         return MEMIF_SMALL;
-    /* Payloads begin at a cache line: what copies one, or takes its CRC, moves whole lines. */
-    c->buffers_c2s = (uint32_t)((2 * ring + 4095) & ~(size_t)4095) + CACHE_LINE - HEADERS;
-    c->buffers_s2c = c->buffers_c2s + (uint32_t)(slots * c->buffer);
-    if (memif_region_create(&c->region[0], c->buffers_s2c + slots * c->buffer))
+    c->buffers_c2s = (uint32_t)client_buffers(c->pairs, log2);
+    c->buffers_s2c = c->buffers_c2s + (c->buffer << log2);
+    if (memif_region_create(&c->region[0], size))
         return MEMIF_SYSTEM;
     c->regions = 1;
-    queue_place(&c->tx, (struct memif_ring *)(void *)c->region[0].base, log2);
-    queue_place(&c->rx, (struct memif_ring *)(void *)(c->region[0].base + ring), log2);
-    c->tx.ring->cookie = c->rx.ring->cookie = MEMIF_COOKIE;
-    for (unsigned i = 0; i < slots; i++) {
-        memif_desc_store(&c->tx.ring->desc[i], memif_conn_empty(c, c->buffers_c2s, (uint16_t)i));
-        memif_desc_store(&c->rx.ring->desc[i], memif_conn_empty(c, c->buffers_s2c, (uint16_t)i));
-    }
-    c->tx.event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    c->rx.event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    return c->tx.event < 0 || c->rx.event < 0 ? MEMIF_SYSTEM : MEMIF_OK;
+    enum memif_reason reason = MEMIF_OK;
+    for (unsigned i = 0; i < c->pairs && reason == MEMIF_OK; i++)
+        reason = client_place(c, i, log2, c->buffers_c2s + (uint32_t)(i * each << log2));
+    return reason;
 }
 
-static enum memif_reason client_say_ring(const struct memif_conn *c, const struct memif_queue *q,
-                                         unsigned flags)
+/* The client's ring number `n`: of each pair first the one that it sends by. */
+static enum memif_reason client_say_ring(struct memif_conn *c, unsigned n)
 {
+    const struct memif_queue *q = conn_queue(c, n / 2, n % 2);
     struct memif_msg msg = {0};
-    msg.add_ring.flags = (uint16_t)flags;
+    msg.add_ring.flags = n % 2 ? 0 : MEMIF_ADD_RING_C2S;
+    msg.add_ring.index = (uint16_t)(n / 2);
     msg.add_ring.offset = (uint32_t)((uint8_t *)q->ring - c->region[0].base);
     msg.add_ring.log2_size = (uint8_t)__builtin_ctz(q->size);
     return conn_say(c, MEMIF_MSG_ADD_RING, &msg, q->event);
@@ -130,26 +191,41 @@ static enum memif_reason client_say_ring(const struct memif_conn *c, const struc
 static enum memif_reason client_next(struct memif_conn *c, const struct memif_config *cfg)
 {
     struct memif_msg msg = {0};
-    switch (c->step++) {
-    case 0:
+    const unsigned step = c->step++;
+    if (step == 0) {
         msg.init.version = MEMIF_VERSION;
         msg.init.id = cfg->id;
         msg.init.mode = MEMIF_MODE_ETHERNET;
         memcpy(msg.init.secret, cfg->secret, MEMIF_SECRET_MAX);
-        snprintf(msg.init.name, sizeof(msg.init.name), "urnic");
+        conn_name(cfg, msg.init.name);
         return conn_say(c, MEMIF_MSG_INIT, &msg, -1);
-    case 1:
+    }
+    if (step == 1) {
         msg.add_region.size = c->region[0].size;
         return conn_say(c, MEMIF_MSG_ADD_REGION, &msg, c->region[0].fd);
-    case 2:
-        return client_say_ring(c, &c->tx, MEMIF_ADD_RING_C2S);
-    case 3:
-        return client_say_ring(c, &c->rx, 0);
-    case 4:
-        snprintf(msg.connect.name, sizeof(msg.connect.name), "urnic/%u", cfg->id);
-        return conn_say(c, MEMIF_MSG_CONNECT, &msg, -1);
-    default:
+    }
+    if (step < RINGS_AT + 2 * c->pairs)
+        return client_say_ring(c, step - RINGS_AT);
+    if (step > RINGS_AT + 2 * c->pairs)
         return MEMIF_MESSAGE; /* an ACK too many */
+    snprintf(msg.connect.name, sizeof(msg.connect.name), "urnic/%u", cfg->id);
+    return conn_say(c, MEMIF_MSG_CONNECT, &msg, -1);
+}
+
+/* As many pairs as both ends have a use for: with an urnic one between each two workers, else one
+ * for each of ours. */
+static void client_choose_pairs(struct memif_conn *c, const struct memif_config *cfg,
+                                const struct memif_hello *hello)
+{
+    unsigned max = conn_pairs_max(c, cfg);
+    unsigned last =
+        hello->c2s_ring_max < hello->s2c_ring_max ? hello->c2s_ring_max : hello->s2c_ring_max;
+    max = last < max ? last + 1 : max;
+    c->peer_workers = c->more ? conn_peer_workers(hello->name) : 1;
+    c->pairs = cfg->workers * c->peer_workers;
+    if (c->pairs > max) {
+        c->peer_workers = 1;
+        c->pairs = cfg->workers < max ? cfg->workers : max;
     }
 }
 
@@ -161,6 +237,7 @@ static enum memif_reason client_hello(struct memif_conn *c, const struct memif_c
         return MEMIF_PEER_VERSION;
     if (log2 < 1)
         return MEMIF_RING;
+    client_choose_pairs(c, cfg, hello);
     enum memif_reason reason = client_make(c, cfg, log2, !memcmp(hello->name, "DPDK", 4));
     if (reason)
         return reason;
@@ -171,9 +248,12 @@ static enum memif_reason client_hello(struct memif_conn *c, const struct memif_c
 /* The server has taken over. Only now are the indices ours: DPDK zeroes them at CONNECT. */
 static enum memif_reason client_connected(struct memif_conn *c)
 {
-    queue_start(&c->tx, true, true);
-    queue_start(&c->rx, false, false);
-    atomic_store_explicit(c->rx.own, c->rx.size, memory_order_release);
+    for (unsigned i = 0; i < c->pairs; i++) {
+        struct memif_queue *rx = conn_queue(c, i, true);
+        queue_start(conn_queue(c, i, false), true, true);
+        queue_start(rx, false, false);
+        atomic_store_explicit(rx->own, rx->size, memory_order_release);
+    }
     /* The mapping is enough from here on; the peer has its own descriptor. */
     close(c->region[0].fd);
     c->region[0].fd = -1;
@@ -188,7 +268,8 @@ static enum memif_reason client_message(struct memif_conn *c, const struct memif
         return client_hello(c, cfg, &msg->hello);
     if (msg->type == MEMIF_MSG_ACK && c->state == MEMIF_SETUP)
         return client_next(c, cfg);
-    if (msg->type == MEMIF_MSG_CONNECTED && c->state == MEMIF_SETUP && c->step == 5)
+    if (msg->type == MEMIF_MSG_CONNECTED && c->state == MEMIF_SETUP &&
+        c->step == RINGS_AT + 2 * c->pairs + 1)
         return client_connected(c);
     return MEMIF_MESSAGE;
 }
@@ -204,6 +285,7 @@ static enum memif_reason server_init(struct memif_conn *c, const struct memif_co
         return MEMIF_PEER_MODE;
     if (cfg->secret[0] && strncmp(cfg->secret, init->secret, MEMIF_SECRET_MAX) != 0)
         return MEMIF_PEER_SECRET;
+    c->peer_workers = c->more ? conn_peer_workers(init->name) : 1;
     c->state = MEMIF_SETUP;
     return MEMIF_OK;
 }
@@ -228,11 +310,13 @@ static bool is_eventfd(int fd)
            strcmp(target, "anon_inode:[eventfd]") == 0;
 }
 
-static enum memif_reason server_add_ring(struct memif_conn *c, const struct memif_add_ring *add,
-                                         int *fd)
+static enum memif_reason server_add_ring(struct memif_conn *c, const struct memif_config *cfg,
+                                         const struct memif_add_ring *add, int *fd)
 {
-    struct memif_queue *q = add->flags & MEMIF_ADD_RING_C2S ? &c->rx : &c->tx;
-    if (add->index != 0 || q->ring || add->region >= c->regions || add->log2_size < 1 ||
+    if (add->index >= conn_pairs_max(c, cfg))
+        return MEMIF_RING;
+    struct memif_queue *q = conn_queue(c, add->index, add->flags & MEMIF_ADD_RING_C2S);
+    if (q->ring || add->region >= c->regions || add->log2_size < 1 ||
         add->log2_size > MEMIF_LOG2_MAX || add->offset % MEMIF_DESC_ALIGN != 0 ||
         add->private_header != 0)
         return MEMIF_RING;
@@ -248,14 +332,38 @@ static enum memif_reason server_add_ring(struct memif_conn *c, const struct memi
     return MEMIF_OK;
 }
 
+static bool server_pair_good(struct memif_conn *c, unsigned i)
+{
+    const struct memif_queue *rx = conn_queue(c, i, true), *tx = conn_queue(c, i, false);
+    return rx->ring && tx->ring && rx->ring != tx->ring && rx->ring->cookie == MEMIF_COOKIE &&
+           tx->ring->cookie == MEMIF_COOKIE;
+}
+
+/* Pairs have the numbers from 0 on, and no ring is without its other direction. */
+static bool server_count_pairs(struct memif_conn *c, const struct memif_config *cfg)
+{
+    const unsigned max = conn_pairs_max(c, cfg);
+    c->pairs = 0;
+    while (c->pairs < max && server_pair_good(c, c->pairs))
+        c->pairs++;
+    for (unsigned i = c->pairs; i < max; i++) {
+        if (conn_queue(c, i, true)->ring || conn_queue(c, i, false)->ring)
+            return false;
+    }
+    if (c->pairs != cfg->workers * c->peer_workers)
+        c->peer_workers = 1;
+    return c->pairs > 0;
+}
+
 static enum memif_reason server_connect(struct memif_conn *c, const struct memif_config *cfg)
 {
     struct memif_msg msg = {0};
-    if (!c->rx.ring || !c->tx.ring || c->rx.ring == c->tx.ring ||
-        c->rx.ring->cookie != MEMIF_COOKIE || c->tx.ring->cookie != MEMIF_COOKIE)
+    if (!server_count_pairs(c, cfg))
         return MEMIF_RING;
-    queue_start(&c->rx, false, true);
-    queue_start(&c->tx, true, false);
+    for (unsigned i = 0; i < c->pairs; i++) {
+        queue_start(conn_queue(c, i, true), false, true);
+        queue_start(conn_queue(c, i, false), true, false);
+    }
     snprintf(msg.connect.name, sizeof(msg.connect.name), "urnic/%u", cfg->id);
     c->state = MEMIF_UP;
     return conn_say(c, MEMIF_MSG_CONNECTED, &msg, -1);
@@ -271,7 +379,7 @@ static enum memif_reason server_message(struct memif_conn *c, const struct memif
     else if (c->state == MEMIF_SETUP && msg->type == MEMIF_MSG_ADD_REGION)
         reason = server_add_region(c, cfg, &msg->add_region, *fd);
     else if (c->state == MEMIF_SETUP && msg->type == MEMIF_MSG_ADD_RING)
-        reason = server_add_ring(c, &msg->add_ring, fd);
+        reason = server_add_ring(c, cfg, &msg->add_ring, fd);
     else if (c->state == MEMIF_SETUP && msg->type == MEMIF_MSG_CONNECT)
         return server_connect(c, cfg);
     return reason == MEMIF_OK ? conn_say(c, MEMIF_MSG_ACK, &ack, -1) : reason;
@@ -307,6 +415,16 @@ void memif_conn_init(struct memif_conn *c)
         c->region[i].fd = -1;
     queue_init(&c->rx);
     queue_init(&c->tx);
+    c->pairs = c->peer_workers = 1;
+}
+
+static void conn_more(struct memif_conn *c)
+{
+    c->more = malloc((MEMIF_PAIRS - 1) * sizeof(*c->more));
+    for (unsigned i = 0; c->more && i < MEMIF_PAIRS - 1; i++) {
+        queue_init(&c->more[i].rx);
+        queue_init(&c->more[i].tx);
+    }
 }
 
 void memif_conn_start(struct memif_conn *c, const struct memif_config *cfg, int sock, uint64_t now)
@@ -316,11 +434,14 @@ void memif_conn_start(struct memif_conn *c, const struct memif_config *cfg, int 
     c->sock = sock;
     c->state = MEMIF_HELLO;
     c->deadline = now + HANDSHAKE_NS;
+    if (cfg->workers > 1)
+        conn_more(c); /* without memory for them there is one pair */
     if (!cfg->server)
         return;
-    snprintf(msg.hello.name, sizeof(msg.hello.name), "urnic");
+    conn_name(cfg, msg.hello.name);
     msg.hello.version_min = msg.hello.version_max = MEMIF_VERSION;
     msg.hello.region_max = MEMIF_REGIONS_MAX - 1;
+    msg.hello.c2s_ring_max = msg.hello.s2c_ring_max = (uint16_t)(conn_pairs_max(c, cfg) - 1);
     msg.hello.log2_ring_max = MEMIF_LOG2_MAX;
     if (conn_send(c, MEMIF_MSG_HELLO, &msg, -1))
         memif_conn_end(c, MEMIF_HANGUP);
@@ -344,6 +465,8 @@ bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, ui
                                        : MEMIF_HANGUP;
         else
             reason = conn_message(c, cfg, &msg, &fd);
+        if (c->more && !error)
+            c->deadline = now + HANDSHAKE_NS; /* there are many messages, of a number that ends */
         if (fd >= 0 && !reason && memif_sock_holds(fd))
             reason = MEMIF_HOLDER;
         if (fd >= 0)
@@ -361,16 +484,23 @@ void memif_conn_end(struct memif_conn *c, enum memif_reason reason)
     struct memif_msg msg = {0};
     if (c->state == MEMIF_IDLE || c->state == MEMIF_DEAD)
         return;
-    if (reason != MEMIF_HANGUP && reason != MEMIF_GOODBYE) {
+    if (c->sock >= 0 && reason != MEMIF_HANGUP && reason != MEMIF_GOODBYE) {
         msg.disconnect.code = reason;
         snprintf(msg.disconnect.text, sizeof(msg.disconnect.text), "%s",
                  reason == MEMIF_OK ? "closed" : memif_reason_name(reason));
         (void)conn_send(c, MEMIF_MSG_DISCONNECT, &msg, -1);
     }
-    memif_sock_hang_up(c->sock);
+    if (c->sock >= 0)
+        memif_sock_hang_up(c->sock);
     c->sock = -1;
     c->reason = reason;
     c->state = MEMIF_DEAD;
+}
+
+static void queue_free(struct memif_queue *q)
+{
+    if (q->event >= 0)
+        close(q->event);
 }
 
 void memif_conn_free(struct memif_conn *c)
@@ -380,9 +510,45 @@ void memif_conn_free(struct memif_conn *c)
     memif_conn_end(c, MEMIF_OK);
     for (unsigned i = 0; i < MEMIF_REGIONS_MAX; i++)
         memif_region_free(&c->region[i]);
-    if (c->rx.event >= 0)
-        close(c->rx.event);
-    if (c->tx.event >= 0)
-        close(c->tx.event);
+    for (unsigned i = 0; i < (c->more ? MEMIF_PAIRS : 1); i++) {
+        queue_free(conn_queue(c, i, true));
+        queue_free(conn_queue(c, i, false));
+    }
+    free(c->more);
     memif_conn_init(c);
+}
+
+/* The same ring, in the other mapping of its region. */
+static void strand_queue(const struct memif_conn *c, struct memif_queue *from,
+                         const struct memif_conn *to, struct memif_queue *q)
+{
+    *q = *from;
+    from->event = -1;
+    for (unsigned r = 0; r < c->regions; r++) {
+        const uint8_t *base = c->region[r].base, *ring = (const uint8_t *)from->ring;
+        if (ring < base || ring >= base + c->region[r].size)
+            continue;
+        q->ring = (struct memif_ring *)(void *)(to->region[r].base + (ring - base));
+    }
+    const bool own_head = from->own == &from->ring->head;
+    q->own = own_head ? &q->ring->head : &q->ring->tail;
+    q->peer = own_head ? &q->ring->tail : &q->ring->head;
+}
+
+int memif_conn_strand(struct memif_conn *c, unsigned i, struct memif_conn *out)
+{
+    memif_conn_init(out);
+    out->state = MEMIF_UP;
+    for (out->regions = 0; out->regions < c->regions; out->regions++) {
+        if (memif_region_again(&c->region[out->regions], &out->region[out->regions])) {
+            memif_conn_free(out);
+            return -ENOMEM;
+        }
+    }
+    out->buffer = c->buffer;
+    strand_queue(c, conn_queue(c, i, true), out, &out->rx);
+    strand_queue(c, conn_queue(c, i, false), out, &out->tx);
+    out->buffers_c2s = c->buffers_c2s + i * 2 * (uint32_t)out->tx.size * c->buffer;
+    out->buffers_s2c = out->buffers_c2s + (uint32_t)out->tx.size * c->buffer;
+    return 0;
 }

@@ -9,6 +9,8 @@
 #include "memif_region.h"
 
 #define MEMIF_REGIONS_MAX 16u
+#define MEMIF_WORKERS     8u                              /* of one end */
+#define MEMIF_PAIRS       (MEMIF_WORKERS * MEMIF_WORKERS) /* of rings, of a connection */
 
 /* What a port was opened with. */
 struct memif_config {
@@ -20,6 +22,8 @@ struct memif_config {
     unsigned log2_ring;
     uint32_t buffer; /* 0 = chosen when the peer is known */
     uint32_t frame_max;
+    unsigned workers; /* that have a queue of the port; 1 = the connection has one pair of rings */
+    unsigned rings;   /* pairs of rings at most */
 };
 
 /* One direction. `reader` and `writer` of frames; the own index is ours to advance, the other one
@@ -35,6 +39,10 @@ struct memif_queue {
     uint16_t limit; /* the slots from cur up to here are ours, as far as we have looked */
     uint16_t done;  /* receiving: the slots before this one have been given back */
     int event;      /* eventfd that wakes the reader; -1 = none */
+};
+
+struct memif_pair {
+    struct memif_queue rx, tx;
 };
 
 enum memif_state {
@@ -55,8 +63,11 @@ struct memif_conn {
     uint32_t buffers_c2s, buffers_s2c; /* client: offset of the first buffer of each ring */
     unsigned regions;
     struct memif_region region[MEMIF_REGIONS_MAX];
-    struct memif_queue rx, tx;
-    char text[96]; /* what the peer said with DISCONNECT */
+    struct memif_queue rx, tx; /* the first pair */
+    struct memif_pair *more;   /* MEMIF_PAIRS - 1 others; NULL = the port has one worker */
+    unsigned pairs;            /* that there are */
+    unsigned peer_workers;     /* as an urnic says it; 1 = another program, or an urnic with one */
+    char text[96];             /* what the peer said with DISCONNECT */
 };
 
 /* Make `c` an idle connection. */
@@ -74,6 +85,10 @@ void memif_conn_end(struct memif_conn *c, enum memif_reason reason);
 
 /* Unmap and close everything. The state is IDLE. */
 void memif_conn_free(struct memif_conn *c);
+
+/* Pair `i` of a connection that is UP as a connection without a socket, with mappings of its own.
+ * Its eventfds go over to it. 0, or -ENOMEM. */
+int memif_conn_strand(struct memif_conn *c, unsigned i, struct memif_conn *out);
 
 /* Slot `index` of the client's rings as an empty buffer. */
 static inline struct memif_desc memif_conn_empty(const struct memif_conn *c, uint32_t first,

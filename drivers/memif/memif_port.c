@@ -18,6 +18,7 @@
 #include "foreign.h"
 #include "io_arg.h"
 #include "memif_sock.h"
+#include "memif_worker.h"
 
 #define FRAME_DEFAULT 4288u
 #define FRAME_MIN     64u
@@ -45,15 +46,14 @@ uint8_t *memif_port_side(struct memif_port *p, uint8_t **pool, unsigned i)
     return *pool ? *pool + (size_t)i * p->side_stride : NULL;
 }
 
-static void port_watch(const struct memif_port *p, int fd)
+void memif_port_watch(const struct memif_port *p, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
     if (fd >= 0)
         (void)epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Needed although close() removes a descriptor: the peer holds the same open file. */
-static void port_unwatch(const struct memif_port *p, int fd)
+void memif_port_unwatch(const struct memif_port *p, int fd)
 {
     if (fd >= 0)
         (void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, fd, NULL);
@@ -61,16 +61,30 @@ static void port_unwatch(const struct memif_port *p, int fd)
 
 static void port_up(struct memif_port *p)
 {
-    port_watch(p, p->conn.rx.event);
-    p->lent_head = p->lent_tail = 0;
-    p->fault = MEMIF_OK;
-    p->up = true;
     p->link.up = true;
     p->link.why = NULL;
     p->link.changes++;
     p->counters.connects++;
+    if (p->worker)
+        return; /* the frames go by strands */
+    memif_port_watch(p, p->conn.rx.event);
+    p->lent_head = p->lent_tail = 0;
+    p->fault = MEMIF_OK;
+    p->up = true;
     if (p->armed)
         memif_rx_arm(&p->io, true);
+}
+
+/* A server of another program has refused a ring: it has fewer queues. The next time it is asked
+ * for as many as it has taken. After a peer that has come and gone it begins anew. */
+static void port_learn_rings(struct memif_port *p, bool was_up)
+{
+    const struct memif_conn *c = &p->conn;
+    unsigned taken = c->step > 3 ? (c->step - 3) / 2 : 0; /* behind INIT and ADD_REGION */
+    if (was_up)
+        p->cfg.rings = p->rings;
+    else if (!p->cfg.server && c->reason == MEMIF_GOODBYE && c->pairs > 1 && c->step > 2)
+        p->cfg.rings = taken < 1 ? 1 : taken < c->pairs ? taken : c->pairs - 1;
 }
 
 /* The connection has just ended. */
@@ -80,7 +94,13 @@ static void port_down(struct memif_port *p)
     p->counters.reason[c->reason]++;
     if (c->text[0])
         memcpy(p->counters.text, c->text, sizeof(p->counters.text));
-    port_unwatch(p, c->rx.event);
+    memif_port_unwatch(p, c->rx.event);
+    port_learn_rings(p, p->link.up);
+    if (p->worker && p->link.up) {
+        memif_worker_down(p);
+        p->link.up = false;
+        p->link.changes++;
+    }
     if (p->up) {
         memif_rx_abandon(p);
         memif_port_fault(p, c->reason);
@@ -123,24 +143,27 @@ static bool port_meet(struct memif_port *p, uint64_t now)
     if (p->conn.state == MEMIF_DEAD)
         port_down(p);
     else
-        port_watch(p, sock);
+        memif_port_watch(p, sock);
     return true;
 }
 
 void memif_port_control(struct memif_port *p, uint64_t now)
 {
     struct memif_conn *c = &p->conn;
-    if (p->fault && c->state == MEMIF_UP) {
-        memif_conn_end(c, p->fault);
+    enum memif_reason fault = p->worker ? memif_worker_fault(p) : p->fault;
+    if (fault && c->state == MEMIF_UP) {
+        memif_conn_end(c, fault);
         port_down(p);
     }
     /* When a peer has gone, the next may already be waiting. */
     for (unsigned i = 0; i < PEERS_MAX; i++) {
         if (memif_conn_service(c, &p->cfg, now)) {
+            if (c->state == MEMIF_UP && p->worker && memif_worker_up(p))
+                memif_conn_end(c, MEMIF_SYSTEM);
             if (c->state == MEMIF_UP)
                 port_up(p);
             else if (c->state == MEMIF_DEAD) {
-                if (!p->up && !p->cfg.server)
+                if (!p->link.up && !p->cfg.server)
                     p->meet_from = now + MEET_PAUSE_NS; /* it would refuse us as often as we ask */
                 port_down(p);
             }
@@ -174,9 +197,10 @@ void memif_port_counters(struct io_port *io, struct memif_counters *out)
     *out = ((struct memif_port *)io)->counters;
 }
 
-static void port_close(struct io_port *io)
+void memif_port_close(struct memif_port *p)
 {
-    struct memif_port *p = (struct memif_port *)io;
+    if (p->worker)
+        memif_worker_close(p);
     memif_conn_free(&p->conn);
     memif_grave_free_all(p);
     memif_kick_close(&p->kick);
@@ -193,6 +217,11 @@ static void port_close(struct io_port *io)
     free(p);
 }
 
+static void port_close(struct io_port *io)
+{
+    memif_port_close((struct memif_port *)io);
+}
+
 static const struct io_ops memif_ops = {
     .name = "memif",
     .rx_arm = memif_rx_arm,
@@ -201,6 +230,7 @@ static const struct io_ops memif_ops = {
     .tx_reserve = memif_tx_reserve,
     .tx_commit = memif_tx_commit,
     .service = port_service,
+    .queue = memif_worker_queue,
     .link = port_link,
     .stats = port_stats,
     .close = port_close,
@@ -271,7 +301,7 @@ static int parse(const char *args, struct memif_config *cfg, struct complaint er
     args += len + (args[len] == ',');
     if (check_keys(args, err) || parse_role(args, &cfg->server, err) ||
         arg_number(args, "id", io_parse_u64, 0, UINT32_MAX, 0, &id, err) ||
-        arg_number(args, "rings", io_parse_u64, 1, 1, 1, &rings, err) ||
+        arg_number(args, "rings", io_parse_u64, 1, MEMIF_PAIRS, MEMIF_PAIRS, &rings, err) ||
         arg_number(args, "log2_ring_size", io_parse_u64, 1, MEMIF_LOG2_MAX, LOG2_DEFAULT, &log2,
                    err) ||
         arg_number(args, "buffer", io_parse_size, BUFFER_MIN, BUFFER_MAX, 0, &buffer, err) ||
@@ -281,6 +311,8 @@ static int parse(const char *args, struct memif_config *cfg, struct complaint er
         return io_fail(err.text, err.size, -EINVAL, "memif: secret= has more than %u octets",
                        MEMIF_SECRET_MAX);
     cfg->id = (uint32_t)id;
+    cfg->workers = 1;
+    cfg->rings = (unsigned)rings;
     cfg->log2_ring = (unsigned)log2;
     cfg->buffer = (uint32_t)((buffer + CACHE_LINE - 1) & ~(uint64_t)(CACHE_LINE - 1));
     cfg->trust = trust;
@@ -309,7 +341,7 @@ static int port_prepare(struct memif_port *p)
         p->listener = memif_sock_listen(p->cfg.path);
         if (p->listener < 0)
             return p->listener;
-        port_watch(p, p->listener);
+        memif_port_watch(p, p->listener);
     }
     return 0;
 }
@@ -359,6 +391,7 @@ int io_memif_open(const char *args, const struct io_open_params *params, struct 
         port_close(&p->io);
         return error;
     }
+    p->rings = p->cfg.rings;
     p->io.ops = &memif_ops;
     p->io.caps = (struct io_caps){.frame_max = p->cfg.frame_max, .rx_fd = p->epoll};
     if (params)

@@ -24,6 +24,7 @@ struct memif_reserved {
 };
 
 struct memif_grave;
+struct memif_worker;
 
 struct memif_port {
     struct io_port io; /* first member */
@@ -53,16 +54,26 @@ struct memif_port {
 
     struct memif_config cfg;
     uint64_t meet_from; /* no next peer before then */
+    unsigned rings;     /* cfg.rings as it was asked for */
     int listener;
     int epoll;
     struct io_link link;
+    struct memif_worker *worker; /* of a port of several workers: the frames go by its strands */
 };
 
 /* Take the link down because of something the peer did; the rest is for service(). */
 void memif_port_fault(struct memif_port *p, enum memif_reason reason);
 
+/* Have rx_fd be readable when `fd` is, or no more. Nothing is done for -1. The latter is needed
+ * although close() removes a descriptor: the peer holds the same open file. */
+void memif_port_watch(const struct memif_port *p, int fd);
+void memif_port_unwatch(const struct memif_port *p, int fd);
+
 /* The slow path: control messages, (re)connection, clean-up. */
 void memif_port_control(struct memif_port *p, uint64_t now);
+
+/* Free the port and everything in it. */
+void memif_port_close(struct memif_port *p);
 
 /* Side buffers for frames that don't lie in one piece. Returns the i-th, or NULL: out of memory. */
 uint8_t *memif_port_side(struct memif_port *p, uint8_t **pool, unsigned i);
@@ -85,12 +96,21 @@ unsigned memif_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max
 void memif_rx_release(struct io_port *io, unsigned n);
 void memif_rx_arm(struct io_port *io, bool on);
 
+/* Lend frames of the ring, without a look at anything else. The link is up. */
+unsigned memif_rx_ring(struct memif_port *p, struct io_frame *frames, unsigned max);
+
+/* Read the eventfd of a ring empty, if there is one. */
+void memif_rx_drain(int event);
+
 /* Counts what the peer had sent and we never looked at as rx_drop. */
 void memif_rx_abandon(struct memif_port *p);
 
 /* io_ops, sending: memif_tx.c. */
 unsigned memif_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now);
 void memif_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now);
+
+/* Is there room for `want` frames in the ring? Returns how many there is room for, if fewer. */
+unsigned memif_tx_room(struct memif_port *p, unsigned want);
 
 /* Frames have come, and answers to them will go: have the descriptor for one here by then. */
 static inline void memif_tx_warm(const struct memif_port *p)

@@ -14,8 +14,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define REGION_SIZE_MAX (UINT64_C(1) << 32) /* descriptors have 32-bit offsets */
-
 int memif_region_create(struct memif_region *r, uint64_t size)
 {
     int fd = memfd_create("memif", MFD_ALLOW_SEALING | MFD_CLOEXEC);
@@ -46,7 +44,7 @@ static enum memif_reason region_check(int fd, uint64_t size, bool trust)
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 && !trust) /* of a file of FUSE nothing more may be asked: see memory_foreign */
         return MEMIF_UNSEALED;
-    if (size == 0 || size > REGION_SIZE_MAX || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+    if (size == 0 || size > MEMIF_REGION_MAX || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
         (uint64_t)st.st_size < size)
         return MEMIF_REGION;
     if (trust)
@@ -69,6 +67,17 @@ enum memif_reason memif_region_map(struct memif_region *r, int fd, uint64_t size
     if (reason == MEMIF_OK)
         *r = (struct memif_region){.base = base, .size = size, .fd = -1};
     return reason;
+}
+
+int memif_region_again(const struct memif_region *from, struct memif_region *r)
+{
+    /* An old size of 0 means: a second mapping of the same shared memory. */
+    void *base = mremap(from->base, 0, from->size, MREMAP_MAYMOVE);
+    *r = (struct memif_region){.fd = -1};
+    if (base == MAP_FAILED)
+        return -ENOMEM;
+    *r = (struct memif_region){.base = base, .size = from->size, .fd = -1};
+    return 0;
 }
 
 void memif_region_free(struct memif_region *r)

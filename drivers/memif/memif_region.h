@@ -10,6 +10,8 @@
 #include "memif.h"
 #include "memif_proto.h"
 
+#define MEMIF_REGION_MAX (UINT64_C(1) << 32) /* descriptors have 32-bit offsets */
+
 /* A region; base NULL = none. */
 struct memif_region {
     uint8_t *base;
@@ -25,6 +27,9 @@ int memif_region_create(struct memif_region *r, uint64_t size);
  * and, unless `trust`, be ordinary shared memory sealed against shrinking: otherwise the peer could
  * make every access a SIGBUS. Returns MEMIF_OK, MEMIF_REGION, MEMIF_UNSEALED or MEMIF_SYSTEM. */
 enum memif_reason memif_region_map(struct memif_region *r, int fd, uint64_t size, bool trust);
+
+/* Map the memory of `from` once more, for an owner of its own. Returns 0 or -ENOMEM. */
+int memif_region_again(const struct memif_region *from, struct memif_region *r);
 
 /* Unmap and close. Harmless on an empty region. */
 void memif_region_free(struct memif_region *r);

@@ -174,7 +174,7 @@ static enum rx_step rx_uncommon(struct memif_port *p, struct io_frame *frame)
     return RX_LENT;
 }
 
-static void rx_drain(int event)
+void memif_rx_drain(int event)
 {
     uint64_t count;
     struct iovec iov = {.iov_base = &count, .iov_len = sizeof(count)};
@@ -191,7 +191,7 @@ static void rx_fetch(uintptr_t at)
     __builtin_prefetch((const void *)(at + 64));
 }
 
-static unsigned rx_ring(struct memif_port *p, struct io_frame *frames, unsigned max)
+unsigned memif_rx_ring(struct memif_port *p, struct io_frame *frames, unsigned max)
 {
     struct memif_queue *q = &p->conn.rx;
     const uint32_t frame_max = p->io.caps.frame_max;
@@ -243,13 +243,13 @@ static bool rx_stirs(const struct memif_port *p)
 unsigned memif_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max, uint64_t now)
 {
     struct memif_port *p = (struct memif_port *)io;
-    unsigned n = p->up ? rx_ring(p, frames, max) : 0;
+    unsigned n = p->up ? memif_rx_ring(p, frames, max) : 0;
     if (n == 0 && MEMIF_UNLIKELY(p->armed) && (!p->up || rx_stirs(p))) {
         /* rx_fd may be readable for what is no frame; only now does it stop to be. */
-        rx_drain(p->conn.rx.event);
+        memif_rx_drain(p->conn.rx.event);
         memif_port_control(p, now);
         if (p->up)
-            n = rx_ring(p, frames, max);
+            n = memif_rx_ring(p, frames, max);
     }
     return n;
 }

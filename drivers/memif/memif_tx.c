@@ -39,6 +39,21 @@ static uint16_t tx_refresh(struct memif_port *p)
     return space;
 }
 
+unsigned memif_tx_room(struct memif_port *p, unsigned want)
+{
+    const struct memif_queue *q = &p->conn.tx;
+    const uint32_t frame_max = p->io.caps.frame_max;
+    struct memif_desc d;
+    (void)tx_buffer(p, q->cur, &d);
+    unsigned slots = d.length >= frame_max ? 1
+                     : d.length            ? (frame_max - 1) / d.length + 1
+                                           : q->size;
+    if ((unsigned)(uint16_t)(q->limit - q->cur) < want * slots)
+        (void)tx_refresh(p);
+    unsigned room = (uint16_t)(q->limit - q->cur) / slots;
+    return room < want ? room : want;
+}
+
 /* There is no room for a frame before the limit. In a ring that is all ours there never will be. */
 static void tx_stuck(struct memif_port *p)
 {

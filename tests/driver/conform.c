@@ -21,12 +21,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE (5 * 1000000000ull)
-#define KILLS    50u
+#define PATIENCE   (5 * 1000000000ull)
+#define KILLS      50u
+#define MAX_QUEUES 7u
 
 static const struct conf_setup *setup;
 static char dir[64];
-static struct io_port *port[2]; /* A, B */
+static struct io_port *port[2];                  /* A, B */
+static struct io_port *queue[2][MAX_QUEUES + 1]; /* of each, from 1 on */
 
 /* ---- opening and closing ---- */
 
@@ -43,7 +45,10 @@ static int try_open(unsigned side, uint32_t frame_max, char *err, size_t err_siz
                               mark ? (int)(mark - s) : (int)strlen(s), s, mark ? dir : "");
         ck_assert_uint_lt(n, sizeof(spec));
     }
-    return io_open(spec, &params, &port[side], err, err_size);
+    int rc = io_open(spec, &params, &port[side], err, err_size);
+    for (unsigned k = 1; rc == 0 && k <= setup->queues; k++)
+        rc = port[side]->ops->queue(port[side], k, setup->queues + 1, &queue[side][k]);
+    return rc;
 }
 
 static void open_side(unsigned side)
@@ -55,6 +60,11 @@ static void open_side(unsigned side)
 
 static void close_side(unsigned side)
 {
+    for (unsigned k = MAX_QUEUES; k > 0; k--) {
+        if (queue[side][k])
+            queue[side][k]->ops->close(queue[side][k]);
+        queue[side][k] = NULL;
+    }
     if (port[side])
         port[side]->ops->close(port[side]);
     port[side] = NULL;
@@ -64,6 +74,10 @@ static void service(unsigned side)
 {
     if (port[side] && port[side]->ops->service)
         port[side]->ops->service(port[side], now_ns());
+    for (unsigned k = 1; k <= setup->queues; k++) {
+        if (queue[side][k])
+            queue[side][k]->ops->service(queue[side][k], now_ns());
+    }
 }
 
 static bool wait_link(unsigned side, bool up)

@@ -27,6 +27,9 @@ struct conf_setup {
     /* Of ports that no specification names: open A (0) or B (1), for frames up to frame_max (0 =
      * the default). `spec` has their names. */
     int (*open)(unsigned side, uint32_t frame_max, struct io_port **out);
+    /* Queues of each port beside the first one, as if a device had a worker for each: the test uses
+     * the first one alone, and must find it as it would be without them. */
+    unsigned queues;
 };
 
 extern const struct conf_setup conf_setups[];

@@ -3,7 +3,9 @@
  * A memif server port and a client that says and writes anything: the port stays within its memory,
  * never lends or reserves more than it may, counts right, and works again with the next peer.
  *
- * Input: a script of steps, each one octet that chooses the step and the octets it takes.
+ * Input: a script of steps, each one octet that chooses the step and the octets it takes. With an
+ * odd number of octets the port has two workers, and the client two pairs of rings, which are the
+ * same memory.
  */
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -63,7 +65,7 @@ static void come(struct client *c, struct io_port *io)
 }
 
 /* The whole handshake as it should be. */
-static void connect_well(struct client *c, struct io_port *io)
+static void connect_well(struct client *c, struct io_port *io, unsigned pairs)
 {
     struct memif_msg msg = {0};
     come(c, io);
@@ -73,10 +75,11 @@ static void connect_well(struct client *c, struct io_port *io)
     memset(&msg, 0, sizeof(msg));
     msg.add_region.size = REGION;
     say(c, io, MEMIF_MSG_ADD_REGION, msg, c->region);
-    for (unsigned r = 0; r < 2; r++) {
+    for (unsigned r = 0; r < 2 * pairs; r++) {
         memset(&msg, 0, sizeof(msg));
-        msg.add_ring.flags = r ? 0 : MEMIF_ADD_RING_C2S;
-        msg.add_ring.offset = r * RINGS;
+        msg.add_ring.index = (uint16_t)(r / 2);
+        msg.add_ring.flags = r % 2 ? 0 : MEMIF_ADD_RING_C2S;
+        msg.add_ring.offset = r % 2 * RINGS;
         msg.add_ring.log2_size = LOG2;
         say(c, io, MEMIF_MSG_ADD_RING, msg, c->event);
     }
@@ -96,15 +99,16 @@ static void say_anything(struct client *c, struct io_port *io, struct script *s)
     say(c, io, type, msg, fd);
 }
 
-static void step(struct client *c, struct owner *o, struct script *s)
+static void step(struct client *c, struct owner *owners, unsigned workers, struct script *s)
 {
     uint32_t what = take(s, 1), n = what >> 4;
+    struct owner *first = &owners[0], *o = &owners[what >> 7 & (workers - 1)];
     switch (what & 15) {
     case 0:
-        say_anything(c, o->io, s);
+        say_anything(c, first->io, s);
         break;
     case 1:
-        connect_well(c, o->io);
+        connect_well(c, first->io, workers);
         break;
     case 2:
     case 3:
@@ -129,7 +133,7 @@ static void step(struct client *c, struct owner *o, struct script *s)
         commit(o, s);
         break;
     case 12:
-        n & 1 ? come(c, o->io) : hang_up(c);
+        n & 1 ? come(c, first->io) : hang_up(c);
         break;
     case 13:
         o->io->ops->rx_arm(o->io, n & 1);
@@ -145,7 +149,7 @@ static void prove_it_works(struct client *c, struct owner *o)
     struct io_frame frame;
     struct io_link link;
     o->io->ops->rx_arm(o->io, false);
-    connect_well(c, o->io);
+    connect_well(c, o->io, 1);
     give_back(o, (unsigned)o->lent);
     o->io->ops->link(o->io, &link);
     FUZZ_CHECK(link.up);
@@ -162,7 +166,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct client c = {.region = -1};
     struct script s = {.data = data, .size = size};
     struct io_open_params params = {.frame_max = FRAME_MAX};
-    struct owner o = {0};
+    struct owner o[2] = {{0}, {0}};
+    const unsigned workers = size % 2 ? 2 : 1;
     struct io_stats stats;
     char spec[96];
     if (c.region < 0) {
@@ -177,15 +182,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     c.peer.sock = -1;
     snprintf(spec, sizeof(spec), "memif:%s,role=server", c.path);
-    FUZZ_CHECK(io_open(spec, &params, &o.io, NULL, 0) == 0);
+    FUZZ_CHECK(io_open(spec, &params, &o[0].io, NULL, 0) == 0);
+    if (workers > 1)
+        FUZZ_CHECK(o[0].io->ops->queue(o[0].io, 1, 2, &o[1].io) == 0);
     while (s.at < s.size && s.at < 4096)
-        step(&c, &o, &s);
-    commit(&o, &s);
-    prove_it_works(&c, &o);
-    o.io->ops->stats(o.io, &stats);
-    FUZZ_CHECK(stats.rx_frames == o.received);
-    FUZZ_CHECK(stats.tx_frames + stats.tx_drop == o.sent);
-    o.io->ops->close(o.io);
+        step(&c, o, workers, &s);
+    for (unsigned i = 0; i < workers; i++)
+        commit(&o[i], &s);
+    prove_it_works(&c, &o[0]);
+    for (unsigned i = workers; i-- > 0;) {
+        o[i].io->ops->stats(o[i].io, &stats);
+        FUZZ_CHECK(stats.rx_frames == o[i].received);
+        FUZZ_CHECK(stats.tx_frames + stats.tx_drop == o[i].sent);
+        o[i].io->ops->close(o[i].io);
+    }
     hang_up(&c);
     return 0;
 }

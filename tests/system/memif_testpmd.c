@@ -4,9 +4,9 @@
  *
  *     memif_testpmd PATH-OF-DPDK-TESTPMD
  *
- * It echoes numbered frames of all sizes, floods us, is flooded, and is killed. Every octet and
- * both sides' counters are compared. testpmd leaves before our port does: when its peer exits first
- * it can crash.
+ * It echoes numbered frames of all sizes, floods us, is flooded, and is killed; with several queues
+ * it echoes those of each. Every octet and both sides' counters are compared. testpmd leaves before
+ * our port does: when its peer exits first it can crash.
  */
 #include <check.h>
 #include <errno.h>
@@ -119,15 +119,17 @@ static void terminal(int ends[2])
     ck_assert_int_ge(ends[1], 0);
 }
 
-static void testpmd_start(struct testpmd *t, const char *role)
+static void testpmd_start_queues(struct testpmd *t, const char *role, unsigned queues)
 {
-    char vdev[160], lcores[64], prefix[64];
+    char vdev[160], lcores[64], prefix[64], rxq[16], txq[16];
     int in[2], out[2], first, last;
     first_and_last_core(&first, &last);
     snprintf(vdev, sizeof(vdev), "--vdev=net_memif0,role=%s,socket=%s/sock,socket-abstract=no",
              role, folder);
     snprintf(lcores, sizeof(lcores), "--lcores=0@%d,1@%d", first, last);
     snprintf(prefix, sizeof(prefix), "--file-prefix=urnic-memif-%d", (int)getpid());
+    snprintf(rxq, sizeof(rxq), "--rxq=%u", queues);
+    snprintf(txq, sizeof(txq), "--txq=%u", queues);
     ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
     terminal(out);
     t->pid = fork();
@@ -139,7 +141,7 @@ static void testpmd_start(struct testpmd *t, const char *role)
         dup2(out[1], 2);
         execl(program, program, "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m",
               "128", prefix, lcores, vdev, "--", "-i", "--total-num-mbufs=16384",
-              "--port-topology=loop", (char *)NULL);
+              "--port-topology=loop", rxq, txq, (char *)NULL);
         _exit(127);
     }
     close(in[0]);
@@ -147,6 +149,11 @@ static void testpmd_start(struct testpmd *t, const char *role)
     t->in = in[1];
     t->out = out[0];
     ck_assert_msg(testpmd_prompt(t, ""), "testpmd didn't start: %s", t->said);
+}
+
+static void testpmd_start(struct testpmd *t, const char *role)
+{
+    testpmd_start_queues(t, role, 1);
 }
 
 static void testpmd_end(struct testpmd *t, bool killed)
@@ -364,6 +371,56 @@ START_TEST(testpmd_and_we_understand_each_other)
 }
 END_TEST
 
+static bool has_link(struct io_port *io)
+{
+    struct io_link link;
+    io->ops->service(io, now_ns());
+    io->ops->link(io, &link);
+    return link.up;
+}
+
+/* A port of four workers, and a testpmd that has two queues: two of the workers have a ring pair.
+ * As a server it says only when it is asked for a third one that it has no more. */
+START_TEST(several_queues)
+{
+    const bool server = _i == 0;
+    struct io_port *q[4] = {NULL};
+    struct testpmd t;
+    char path[64];
+    snprintf(path, sizeof(path), "%s/sock", folder);
+    unlink(path);
+    if (!server)
+        testpmd_start_queues(&t, roles[_i].theirs, 2);
+    q[0] = open_port(roles[_i].ours);
+    for (unsigned k = 1; k < 4; k++)
+        ck_assert_int_eq(q[0]->ops->queue(q[0], k, 4, &q[k]), 0);
+    for (unsigned round = 0; round < 2; round++) {
+        if (server || round > 0)
+            testpmd_start_queues(&t, roles[_i].theirs, 2);
+        wait_link(q[0], true);
+        for (unsigned k = 1; k < 4; k++)
+            ck_assert_int_eq(has_link(q[k]), k < 2);
+        testpmd_say(&t, "set fwd io");
+        testpmd_say(&t, "start");
+        for (unsigned k = 0; k < 2; k++) {
+            echo(q[k], FLOOD / 10, 1514, 256);
+            echo(q[k], FLOOD / 100, LONGEST, 64);
+        }
+        testpmd_say(&t, "stop");
+        testpmd_end(&t, round == 1);
+        wait_link(q[0], false);
+        ck_assert(!has_link(q[1]));
+    }
+    for (unsigned k = 4; k-- > 0;) {
+        const struct io_stats st = stats_of(q[k]);
+        ck_assert_uint_eq(st.tx_frames, st.rx_frames);
+        ck_assert_uint_eq(st.tx_frames > 0, k < 2);
+        ck_assert_uint_eq(st.rx_drop + st.tx_drop + st.rx_oversize, 0);
+        q[k]->ops->close(q[k]);
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     if (argc != 2 || access(argv[1], X_OK)) {
@@ -378,6 +435,7 @@ int main(int argc, char **argv)
     TCase *c = tcase_create("testpmd");
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, testpmd_and_we_understand_each_other, 0, 2);
+    tcase_add_loop_test(c, several_queues, 0, 2);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

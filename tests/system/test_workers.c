@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon_rig.h"
 #include "live_sample.h"
@@ -89,6 +90,62 @@ END_TEST
 START_TEST(with_4_workers)
 {
     live_sample(4);
+}
+END_TEST
+
+/* Two devices of so many workers, joined by memif: a ring pair between each two workers brings a
+ * packet to the right one at once. A device of one worker has one pair, and the other one's workers
+ * share it. */
+static void over_memif(unsigned n, unsigned m)
+{
+    char one[256], two[256];
+    const char *form = "name=urn%u,port=memif:@urnic-workers-%d,role=%s,addr=10.0.0.%u/24,"
+                       "worker=0,workers=%u";
+    snprintf(one, sizeof(one), form, 0, (int)getpid(), "server", 1, n);
+    snprintf(two, sizeof(two), form, 1, (int)getpid(), "client", 2, m);
+    const char *const args[] = {"--device", one, "--device", two, NULL};
+    rig_start(&rig, args);
+    rig_await_link(&rig, "urn0");
+    rig_await_link(&rig, "urn1");
+    for (unsigned i = 0; i < ENDS; i++) {
+        open_on(&a[i], "urn0", (int)(i % n));
+        open_on(&b[i], "urn1", (int)((i + i / m) % m));
+        end_qp(&a[i], URNIC_QPT_RC);
+        end_qp(&b[i], URNIC_QPT_RC);
+        end_connect(&a[i], &b[i]);
+    }
+    for (unsigned i = 0; i < ENDS; i++) {
+        live_exchange(&a[i], &b[i], i);
+        live_exchange(&b[i], &a[i], i + 77);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        const char *device = i == 0 ? "urn0" : "urn1";
+        uint64_t right = rig_counter(&rig, device, "steer_right"),
+                 moved = rig_counter(&rig, device, "steer_moved");
+        if (n > 1 && m > 1)
+            ck_assert_msg(right >= 99 * moved && right > 1000, "%s: %u right, %u moved", device,
+                          (unsigned)right, (unsigned)moved);
+        ck_assert_uint_eq(rig_counter(&rig, device, "rx_bad_qpn"), 0);
+        ck_assert_uint_gt(rig_counter(&rig, device, "port_tx_frames"), 1000);
+    }
+    close_all();
+}
+
+START_TEST(memif_of_2_and_2)
+{
+    over_memif(2, 2);
+}
+END_TEST
+
+START_TEST(memif_of_4_and_2)
+{
+    over_memif(4, 2);
+}
+END_TEST
+
+START_TEST(memif_of_4_and_1)
+{
+    over_memif(4, 1);
 }
 END_TEST
 
@@ -215,5 +272,5 @@ START_TEST(to_itself)
 }
 END_TEST
 
-UNIT_MAIN("workers", with_1_worker, with_2_workers, with_4_workers, a_thousand_connections,
-          one_listener, to_itself)
+UNIT_MAIN("workers", with_1_worker, with_2_workers, with_4_workers, memif_of_2_and_2,
+          memif_of_4_and_2, memif_of_4_and_1, a_thousand_connections, one_listener, to_itself)

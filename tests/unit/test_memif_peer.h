@@ -145,7 +145,8 @@ struct peer {
     uint8_t log2;
     uint32_t c2s_offset, s2c_offset, cookie;
     bool pipe_for_event, keep_event;
-    int skip; /* the message not sent: 1 INIT, 2 ADD_REGION, 3 and 4 ADD_RING */
+    int skip; /* the message not sent: 1 INIT, 2 ADD_REGION, 3 and 4 ADD_RING of the last pair */
+    unsigned pairs; /* of rings: pair i is 256 * i octets behind the first */
 
     uint8_t *base;
     int region_fd, event_fd; /* event_fd: of c2s, with keep_event */
@@ -155,6 +156,7 @@ struct peer {
 
 #define PEER_RING   8u
 #define PEER_BUFFER 2048u
+#define PEER_PAIR   256u
 #define PEER_REGION (4096u + 2 * PEER_RING * PEER_BUFFER)
 
 static inline struct peer peer_new(void)
@@ -165,6 +167,7 @@ static inline struct peer peer_new(void)
                          .region_size = PEER_REGION,
                          .region_said = PEER_REGION,
                          .log2 = 3,
+                         .pairs = 1,
                          .s2c_offset = 1024,
                          .cookie = MEMIF_COOKIE,
                          .region_fd = -1,
@@ -195,6 +198,10 @@ static inline void peer_layout(struct peer *p)
         p->c2s->desc[i] = (struct memif_desc){.offset = 4096 + i * PEER_BUFFER};
         p->s2c->desc[i] = (struct memif_desc){.length = PEER_BUFFER,
                                               .offset = 4096 + (PEER_RING + i) * PEER_BUFFER};
+    }
+    for (unsigned i = 1; i < p->pairs; i++) {
+        memcpy(p->base + i * PEER_PAIR, p->base, PEER_PAIR);
+        memcpy(p->base + p->s2c_offset + i * PEER_PAIR, p->base + p->s2c_offset, PEER_PAIR);
     }
 }
 
@@ -243,21 +250,22 @@ static inline bool peer_connect(struct peer *p, struct io_port *io)
         !peer_say(p, io, MEMIF_MSG_ADD_REGION, msg, p->no_region_fd ? -1 : p->region_fd))
         return false;
     memset(&msg, 0, sizeof(msg));
-    msg.add_ring.index = p->ring_index;
     msg.add_ring.region = p->ring_region;
     msg.add_ring.log2_size = p->log2;
     msg.add_ring.private_header = p->private_header;
-    for (int c2s = 1; c2s >= 0; c2s--) {
-        if (p->skip == 4 - c2s)
+    for (unsigned i = 0; i < 2 * p->pairs; i++) {
+        const bool c2s = i % 2 == 0;
+        if (i / 2 == p->pairs - 1 && p->skip == (c2s ? 3 : 4))
             continue;
+        msg.add_ring.index = (uint16_t)(p->ring_index + i / 2);
         msg.add_ring.flags = c2s ? MEMIF_ADD_RING_C2S : 0;
-        msg.add_ring.offset = c2s ? p->c2s_offset : p->s2c_offset;
+        msg.add_ring.offset = (c2s ? p->c2s_offset : p->s2c_offset) + i / 2 * PEER_PAIR;
         if (p->pipe_for_event)
             ck_assert_int_eq(pipe(ends), 0);
         else
             ends[1] = eventfd(0, EFD_CLOEXEC);
         bool good = peer_say(p, io, MEMIF_MSG_ADD_RING, msg, ends[1]);
-        if (c2s && p->keep_event)
+        if (i == 0 && p->keep_event)
             p->event_fd = ends[1];
         else
             close(ends[1]);

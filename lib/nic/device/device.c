@@ -398,6 +398,19 @@ int device_open_behind(struct device **out, const struct config_device *conf, st
     return device_open_first(out, d, 0, err);
 }
 
+/* Ports of the kernel's have a socket for each worker; another peer may have fewer queues. */
+static int device_open_queue(struct device *first, struct device *d)
+{
+    struct io_port *port = first->io, *queue = NULL;
+    int rc = 0;
+    if (port->ops->queue)
+        rc = port->ops->queue(port, d->member, d->team->n, &queue);
+    if (rc == 0 && !port->caps.kernel_ip)
+        return lane_open(d, queue, &d->io);
+    d->io = queue;
+    return rc;
+}
+
 int device_open_member(struct device *first, struct worker *worker, char *err)
 {
     struct team *t = first->team;
@@ -411,8 +424,7 @@ int device_open_member(struct device *first, struct worker *worker, char *err)
     d->member = member;
     d->shared = true;
     memcpy(d->mac, first->mac, 6);
-    int rc = first->io->ops->queue ? first->io->ops->queue(first->io, member, t->n, &d->io)
-                                   : lane_open(d, &d->io);
+    int rc = device_open_queue(first, d);
     if (rc < 0)
         snprintf(err, CONFIG_ERR, "device %s: port=%.120s: queue %u of %u: %s", first->name,
                  first->conf->port, member, t->n, strerror(-rc));

@@ -18,6 +18,8 @@ struct lane {
     struct io_port io;
     struct device *device;
     struct frame_ring *out;
+    struct io_port *queue; /* NULL = it has none */
+    bool direct;           /* the reserved slots are the queue's */
     struct io_link link;
     char why[96];
     uint64_t tx_full;
@@ -31,24 +33,39 @@ static struct lane *lane_of(struct io_port *io)
 static unsigned lane_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max,
                              uint64_t now)
 {
-    (void)io;
-    (void)frames;
-    (void)max;
-    (void)now;
-    return 0;
+    struct io_port *q = lane_of(io)->queue;
+    return q ? q->ops->rx_peek(q, frames, max, now) : 0;
 }
 
 static void lane_rx_release(struct io_port *io, unsigned n)
 {
-    (void)io;
-    (void)n;
+    struct io_port *q = lane_of(io)->queue;
+    if (q)
+        q->ops->rx_release(q, n);
+}
+
+static void lane_rx_arm(struct io_port *io, bool on)
+{
+    struct io_port *q = lane_of(io)->queue;
+    if (q && q->ops->rx_arm)
+        q->ops->rx_arm(q, on);
+}
+
+static bool lane_has_queue(const struct lane *l)
+{
+    struct io_link link = {.up = false};
+    if (l->queue)
+        l->queue->ops->link(l->queue, &link);
+    return link.up;
 }
 
 static unsigned lane_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max,
                                 uint64_t now)
 {
     struct lane *l = lane_of(io);
-    (void)now;
+    l->direct = lane_has_queue(l);
+    if (l->direct)
+        return l->queue->ops->tx_reserve(l->queue, slots, max, now);
     unsigned n = l->link.up ? frame_ring_reserve(l->out, slots, max) : 0;
     for (unsigned i = 0; i < n; i++)
         slots[i].cap = io->caps.frame_max;
@@ -60,16 +77,17 @@ static void lane_tx_commit(struct io_port *io, const struct io_slot *slots, unsi
                            uint64_t now)
 {
     struct lane *l = lane_of(io);
-    (void)now;
-    if (frame_ring_commit(l->out, slots, n, 0) > 0)
+    if (l->direct)
+        l->queue->ops->tx_commit(l->queue, slots, n, now);
+    else if (frame_ring_commit(l->out, slots, n, 0) > 0)
         team_wake(l->device->team, 0);
 }
 
 /* Woken by the other members. */
 static uint64_t lane_deadline(struct io_port *io)
 {
-    (void)io;
-    return UINT64_MAX;
+    struct io_port *q = lane_of(io)->queue;
+    return q && q->ops->deadline ? q->ops->deadline(q) : UINT64_MAX;
 }
 
 static void lane_look(struct lane *l)
@@ -77,8 +95,8 @@ static void lane_look(struct lane *l)
     struct team_port port;
     team_port(l->device->team, &port);
     l->io.caps = port.caps;
-    l->io.caps.rx_fd = -1;
-    l->io.caps.own_echo = false; /* member 0 has left them out */
+    l->io.caps.rx_fd = l->queue ? l->queue->caps.rx_fd : -1;
+    l->io.caps.own_echo = l->queue && l->queue->caps.own_echo; /* else member 0 leaves them out */
     l->link = port.link;
     memcpy(l->why, port.why, sizeof(l->why));
     l->link.why = l->why[0] ? l->why : NULL;
@@ -86,7 +104,9 @@ static void lane_look(struct lane *l)
 
 static void lane_service(struct io_port *io, uint64_t now)
 {
-    (void)now;
+    struct io_port *q = lane_of(io)->queue;
+    if (q && q->ops->service)
+        q->ops->service(q, now);
     lane_look(lane_of(io));
 }
 
@@ -95,19 +115,27 @@ static void lane_link(struct io_port *io, struct io_link *out)
     *out = lane_of(io)->link;
 }
 
-/* Frames are counted at the port. */
+/* Frames that another member has sent are counted at the port. */
 static void lane_stats(struct io_port *io, struct io_stats *out)
 {
-    *out = (struct io_stats){.tx_full = lane_of(io)->tx_full};
+    const struct lane *l = lane_of(io);
+    *out = (struct io_stats){.tx_full = 0};
+    if (l->queue)
+        l->queue->ops->stats(l->queue, out);
+    out->tx_full += l->tx_full;
 }
 
 static void lane_close(struct io_port *io)
 {
+    struct io_port *q = lane_of(io)->queue;
+    if (q)
+        q->ops->close(q);
     free(io);
 }
 
 static const struct io_ops lane_ops = {
     .name = "lane",
+    .rx_arm = lane_rx_arm,
     .rx_peek = lane_rx_peek,
     .rx_release = lane_rx_release,
     .tx_reserve = lane_tx_reserve,
@@ -119,17 +147,19 @@ static const struct io_ops lane_ops = {
     .close = lane_close,
 };
 
-int lane_open(struct device *d, struct io_port **out)
+int lane_open(struct device *d, struct io_port *queue, struct io_port **out)
 {
     struct team *t = d->team;
     struct lane *l = calloc(1, sizeof(*l));
-    if (!l)
-        return -ENOMEM;
-    l->out = frame_ring_new(LANE_RING, IO_FRAME_MAX);
-    if (!l->out) {
+    if (l)
+        l->out = frame_ring_new(LANE_RING, IO_FRAME_MAX);
+    if (!l || !l->out) {
+        if (queue)
+            queue->ops->close(queue);
         free(l);
         return -ENOMEM;
     }
+    l->queue = queue;
     t->out[d->member] = l->out; /* freed with the team */
     l->io.ops = &lane_ops;
     l->device = d;
