@@ -258,6 +258,53 @@ START_TEST(ud_11_last_member_leaves)
 }
 END_TEST
 
+static struct io_ops kernel_ops; /* of a port of the kernel's, which joins groups itself */
+static struct io_addr refused;   /* but for this one */
+static unsigned told;            /* groups */
+
+static int kernel_groups(struct io_port *io, const struct io_addr *groups, unsigned n)
+{
+    (void)io;
+    told = n;
+    for (unsigned i = 0; i < n; i++) {
+        if (memcmp(&groups[i], &refused, sizeof(refused)) == 0)
+            return -ENOBUFS;
+    }
+    return 0;
+}
+
+/* UD-11: member 0 alone can join by the kernel; the member that asks is told whether it could, and
+ * which groups there are when it leaves again. */
+START_TEST(ud_11_the_kernel_refuses)
+{
+    struct wire_addr good, bad;
+    kernel_ops = *dev->io->ops;
+    kernel_ops.groups = kernel_groups;
+    dev->io->ops = &kernel_ops;
+    wire_addr_parse("239.1.2.3", &good);
+    wire_addr_parse("239.1.2.4", &bad);
+    memcpy(refused.b, bad.b, sizeof(refused.b));
+    for (unsigned k = 0; k < MEMBERS; k++)
+        dev->team->member[k]->io->caps.kernel_ip = true;
+    for (unsigned k = 0; k < MEMBERS; k++) {
+        struct device *m = dev->team->member[k];
+        struct qp *qp = datagram_qp(k);
+        ck_assert_int_eq(engine_mcast_attach(m->engine, qp, &good), 0);
+        ck_assert_int_eq(neigh_groups(m->neigh, clock_now()), 0);
+        ck_assert_uint_eq(told, 1);
+        ck_assert_int_eq(engine_mcast_attach(m->engine, qp, &bad), 0);
+        ck_assert_int_eq(neigh_groups(m->neigh, clock_now()), -ENOBUFS);
+        ck_assert_uint_eq(told, 2);
+        ck_assert_int_eq(engine_mcast_detach(m->engine, qp, &bad), 0);
+        ck_assert_int_eq(neigh_groups(m->neigh, clock_now()), 0);
+        ck_assert_int_eq(team_regroup(dev), 0); /* as member 0 does in its next round */
+        ck_assert_uint_eq(told, 1);
+        ck_assert_int_eq(engine_mcast_detach(m->engine, qp, &good), 0);
+        engine_qp_destroy(m->engine, qp);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("steer");
@@ -269,6 +316,7 @@ int main(void)
     tcase_add_test(c, any_octets);
     tcase_add_test(c, services);
     tcase_add_test(c, ud_11_last_member_leaves);
+    tcase_add_test(c, ud_11_the_kernel_refuses);
     suite_add_tcase(s, c);
     return unit_run(s);
 }

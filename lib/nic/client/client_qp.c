@@ -246,8 +246,9 @@ int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_a
     bool joined = engine_mcast_count(d->engine, qp->qp) > before;
     if (rc == 0)
         rc = neigh_groups(d->neigh, now);
-    if (rc == -ENOSPC && joined) {
+    if (rc < 0 && joined) {
         engine_mcast_detach(d->engine, qp->qp, group);
+        neigh_groups(d->neigh, now);
         joined = false;
     }
     if (!joined) /* it couldn't, or was in it before */

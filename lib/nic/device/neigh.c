@@ -380,11 +380,11 @@ static int neigh_tell_groups(struct neigh *n)
         else
             memcpy(groups[m++].b, g.b, sizeof(g.b));
     }
+    int one = 0;
     if (d->shared)
-        team_set_groups(d, groups, m);
-    if (d->shared || !kernel_ip(n))
-        return rc;
-    int one = d->io->ops->groups(d->io, groups, m);
+        one = team_set_groups(d, groups, m);
+    else if (kernel_ip(n))
+        one = d->io->ops->groups(d->io, groups, m);
     return one < 0 ? one : rc;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "team.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,22 +130,60 @@ void team_port(struct team *t, struct team_port *out)
     pthread_mutex_unlock(&t->lock);
 }
 
-void team_set_groups(struct device *d, const struct io_addr *groups, unsigned n)
+static bool team_has(const struct io_addr *groups, unsigned n, const struct io_addr *group)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (memcmp(groups[i].b, group->b, sizeof(group->b)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* True: there are new ones. */
+static bool team_note_groups(struct team *t, unsigned k, const struct io_addr *groups, unsigned n)
+{
+    bool more = false;
+    pthread_mutex_lock(&t->lock);
+    for (unsigned i = 0; i < n; i++)
+        more |= !team_has(t->groups[k], t->ngroups[k], &groups[i]);
+    memcpy(t->groups[k], groups, n * sizeof(*groups));
+    t->ngroups[k] = n;
+    pthread_mutex_unlock(&t->lock);
+    return more;
+}
+
+struct team_joining {
+    struct device *first;
+    int rc;
+};
+
+/* On the worker of member 0, which waits for no other. */
+static void team_join_now(void *arg, uint64_t now)
+{
+    struct team_joining *j = arg;
+    (void)now;
+    j->rc = team_regroup(j->first);
+}
+
+int team_set_groups(struct device *d, const struct io_addr *groups, unsigned n)
 {
     struct team *t = d->team;
-    pthread_mutex_lock(&t->lock);
-    memcpy(t->groups[d->member], groups, n * sizeof(*groups));
-    t->ngroups[d->member] = n;
-    pthread_mutex_unlock(&t->lock);
+    struct team_joining j = {.first = t->member[0]};
+    const bool more = team_note_groups(t, d->member, groups, n);
     if (n > 0)
         atomic_fetch_or(&t->in_groups, 1u << d->member);
     else
         atomic_fetch_and(&t->in_groups, ~(1u << d->member));
     if (!d->io->caps.kernel_ip)
-        return;
+        return 0;
     atomic_store_explicit(&t->regroup, true, memory_order_release);
-    if (d->member != 0)
+    if (d->member == 0)
+        return team_regroup(d);
+    if (more)
+        worker_call(j.first->worker, team_join_now, &j);
+    else
         team_wake(t, 0);
+    return j.rc;
 }
 
 unsigned team_in_group(struct team *t, const struct wire_addr *group)
@@ -161,29 +200,37 @@ unsigned team_in_group(struct team *t, const struct wire_addr *group)
     return in;
 }
 
-static unsigned team_union(struct team *t, struct io_addr *all)
+/* The groups of all members. *rc = -ENOSPC: there are more than fit. */
+static unsigned team_union(struct team *t, struct io_addr *all, int *rc)
 {
     unsigned n = 0;
+    *rc = 0;
     pthread_mutex_lock(&t->lock);
     for (unsigned k = 0; k < t->n; k++) {
         for (unsigned i = 0; i < t->ngroups[k]; i++) {
-            unsigned at = 0;
-            while (at < n && memcmp(&all[at], &t->groups[k][i], sizeof(*all)) != 0)
-                at++;
-            if (at == n && n < NET_GROUPS_MAX)
+            if (team_has(all, n, &t->groups[k][i]))
+                continue;
+            if (n < NET_GROUPS_MAX)
                 all[n++] = t->groups[k][i];
+            else
+                *rc = -ENOSPC;
         }
     }
     pthread_mutex_unlock(&t->lock);
     return n;
 }
 
-void team_regroup(struct device *d)
+int team_regroup(struct device *d)
 {
     struct io_addr all[NET_GROUPS_MAX];
     if (!atomic_exchange_explicit(&d->team->regroup, false, memory_order_acquire))
-        return;
-    int rc = d->io->ops->groups(d->io, all, team_union(d->team, all));
+        return 0;
+    int full;
+    const unsigned n = team_union(d->team, all, &full);
+    int rc = d->io->ops->groups(d->io, all, n);
+    if (rc == 0)
+        rc = full;
     if (rc < 0)
         log_warn("port", "%s: a multicast group could not be joined: %s", d->name, strerror(-rc));
+    return rc;
 }

@@ -83,11 +83,14 @@ void team_port(struct team *t, struct team_port *out);
 void team_icmp_heard(struct team *t, const struct io_icmp *icmp);
 /* The next one behind `*seen` of them; false = none. */
 bool team_icmp_next(struct team *t, unsigned *seen, struct io_icmp *out);
-/* These are the groups of a member's queue pairs now. */
-void team_set_groups(struct device *d, const struct io_addr *groups, unsigned n);
+/* These are the groups of a member's queue pairs now. On a port of the kernel's member 0 joins what
+ * is new before this returns, so it may take a round of its worker. 0, or -errno of a group that
+ * could not be joined. */
+int team_set_groups(struct device *d, const struct io_addr *groups, unsigned n);
 /* Which members have queue pairs in this group: a bit each. */
 unsigned team_in_group(struct team *t, const struct wire_addr *group);
-/* On member 0: tell a port of the kernel's of the groups of all, if they have changed. */
-void team_regroup(struct device *d);
+/* On member 0: tell a port of the kernel's of the groups of all, if they have changed. 0, or -errno
+ * of one that could not be joined. */
+int team_regroup(struct device *d);
 
 #endif
