@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The daemon's only clock: nanoseconds, monotonic. lib/ gets it as an argument.
+ * The daemon's only clock: nanoseconds, monotonic. The protocol folders of lib/ get it as an
+ * argument.
  */
 #ifndef NIC_CLOCK_H
 #define NIC_CLOCK_H

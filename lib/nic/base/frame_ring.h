@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A bounded ring of frames from one thread to another: what came to one worker of a device and is
- * for another one, and what a worker without a port of its own has to send. Frames stay in order.
+ * A bounded ring of frames from one thread to another. It carries frames that one worker of a
+ * device received for another one, and frames to send from a worker without a port of its own.
+ * Frames stay in order.
  *
- * Threads: one writes (reserve, commit, put), one reads (peek, release). To wake a reader that
- * sleeps is the writer's business: it commits first, and looks then whether the reader sleeps; the
- * reader says that it sleeps first, and looks into the ring then (frame_ring_waits), with a seq_cst
- * fence in between on both sides.
+ * Threads: one writes (reserve, commit, put), one reads (peek, release). The writer wakes a
+ * sleeping reader: it commits first, then checks whether the reader sleeps. The reader first says
+ * that it sleeps, then checks the ring (frame_ring_waits). Both have a seq_cst fence in between.
  */
 #ifndef NIC_FRAME_RING_H
 #define NIC_FRAME_RING_H
@@ -18,19 +18,19 @@
 
 struct frame_ring;
 
-/* A ring for `frames` frames, a power of two, of at most `cap` octets each. Memory that no frame
- * has used yet costs nothing. NULL = out of memory. */
+/* A ring for `frames` frames, a power of two, of at most `cap` octets each. Unused slots take no
+ * memory. NULL = out of memory. */
 struct frame_ring *frame_ring_new(uint32_t frames, uint32_t cap);
-/* Neither thread uses it any more. NULL is fine. */
+/* Free a ring that neither thread uses. NULL is fine. */
 void frame_ring_free(struct frame_ring *r);
 
 /* ---- the writer ---- */
 
-/* Room for up to `max` frames, in place. Returns for how many there is. A slot's priv is the
+/* Reserve room for up to `max` frames, in place. Returns the number of slots. A slot's priv is the
  * ring's. */
 unsigned frame_ring_reserve(struct frame_ring *r, struct io_slot *slots, unsigned max);
-/* Hand over the first n of those last reserved. A slot with len 0 is none; one with len over its
- * cap is left out. `flags` comes out with each frame (io_frame.flags). Returns how many frames. */
+/* Commit the first n reserved slots. A slot with len 0 has no frame; one with len over its cap is
+ * left out. `flags` comes with each frame (io_frame.flags). Returns the number of frames. */
 unsigned frame_ring_commit(struct frame_ring *r, const struct io_slot *slots, unsigned n,
                            uint32_t flags);
 /* Copy a frame in. False: the ring is full, or the frame too long. */
@@ -40,10 +40,10 @@ bool frame_ring_put(struct frame_ring *r, const uint8_t *frame, uint32_t len, ui
 
 /* Does a frame wait? */
 bool frame_ring_waits(const struct frame_ring *r);
-/* The oldest frames, `max` at most; they stay in place until they are released. What was lent
- * before has to be released first. */
+/* Borrow the oldest frames, `max` at most; they stay in place until they are released. Release
+ * earlier ones first. */
 unsigned frame_ring_peek(struct frame_ring *r, struct io_frame *out, unsigned max);
-/* Give back all that the last frame_ring_peek has lent. */
+/* Release all frames of the last frame_ring_peek. */
 void frame_ring_release(struct frame_ring *r);
 
 #endif

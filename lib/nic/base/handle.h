@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A client's handles: numbers for its objects. 0 is never one; a number is used again only after
- * all others that are free, so that a stale handle is an error and not somebody else.
+ * A client's handles: numbers for its objects. 0 is never one. A freed number is used again only
+ * after all other free ones, so that a stale handle is an error and rarely names another object.
  */
 #ifndef NIC_HANDLE_H
 #define NIC_HANDLE_H
@@ -28,7 +28,7 @@ enum handle_kind {
 
 struct handle_entry {
     void *object;
-    uint32_t next; /* of the free ones */
+    uint32_t next; /* next free entry */
     uint32_t kind; /* enum handle_kind */
 };
 
@@ -37,7 +37,7 @@ struct handle_table {
     uint32_t size, used;
     uint32_t first_free, last_free; /* 0 = none */
     uint32_t count[HANDLE_KINDS];
-    /* what objects count against: of the device, of the daemon; NULL = nothing */
+    /* the shares that objects count against: of the device, of the daemon; NULL = none */
     struct share *of_device, *of_daemon;
 };
 
@@ -45,18 +45,18 @@ struct handle_table {
 void handle_init(struct handle_table *t);
 /* Frees the table; the objects are the caller's. */
 void handle_fini(struct handle_table *t);
-/* Has the client as many of this kind as it may? Ask before anything expensive is made. */
+/* Has the client reached its quota of this kind? Ask before making anything expensive. */
 bool handle_full(const struct handle_table *t, enum handle_kind kind);
 /* A new handle in *out for the object. -ENOMEM, -EDQUOT (QUOTA_HANDLES, the quota of the kind, the
  * user's share of it). */
 int handle_add(struct handle_table *t, enum handle_kind kind, void *object, uint32_t *out);
 /* NULL = no such handle of this kind. */
 void *handle_get(const struct handle_table *t, enum handle_kind kind, uint32_t handle);
-/* The handle ends; the object is the caller's. It must exist. */
+/* Delete a handle, which must exist; the object is the caller's. */
 void handle_del(struct handle_table *t, uint32_t handle);
-/* Walk the objects of a kind: *handle begins as 0 and is the handle of what is returned; NULL = no
- * more, or *budget entries were looked at and it is 0: call again later with the same *handle. The
- * object returned may be deleted on the way. */
+/* Walk the objects of a kind. *handle begins as 0, and becomes the handle of the returned object.
+ * NULL = no more; or, if *budget is 0, that many entries were looked at: call again later with the
+ * same *handle. The returned object may be deleted during the walk. */
 void *handle_each(const struct handle_table *t, enum handle_kind kind, uint32_t *handle,
                   unsigned *budget);
 

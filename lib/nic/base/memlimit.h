@@ -4,14 +4,14 @@
 
 #include <stdint.h>
 
-/* How much memory this process may be charged for: RAM and swap, and no more than the limits of its
- * control group and those above it (cgroup v2 and v1) leave.
+/* The memory that this process may be charged for: RAM and swap, within the limits of its control
+ * group and those above it (cgroup v2 and v1).
  *
  * Octets; UINT64_MAX = unknown. Reads files of the kernel. Any thread. */
 uint64_t memlimit(void);
 
-/* The same of files elsewhere, for tests: `proc` is read for /proc/self/cgroup, `root` for
- * /sys/fs/cgroup. UINT64_MAX = no control group limits it. */
+/* The same from other files, for tests: `proc` replaces /proc/self/cgroup, `root` /sys/fs/cgroup.
+ * UINT64_MAX = no control group limits it. */
 uint64_t memlimit_of(const char *proc, const char *root);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The idle policy of a loop: what to do between two looks at its work. It looks on for a while
- * after the last work and gives the core to others now and then, as an answer is often on its way
- * and waking up costs both sides microseconds; then it blocks. Where a yield costs a whole time
- * slice, because another program spins on this core, it blocks at once: a thread that wakes up is
- * let in again at once.
+ * The idle policy of a loop: its action between two polls. After the last work the loop keeps
+ * polling for a while, and yields now and then, since an answer is often on its way and a wake-up
+ * costs both sides microseconds. Then it blocks. If a yield costs a whole time slice, because
+ * another program spins on this core, it blocks at once: the scheduler runs a woken thread at once.
  *
  * Reads no clock and does nothing itself: times are arguments, ns. One thread.
  */
@@ -14,60 +13,59 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PACE_CALL_NS  300ull              /* a system call takes no longer than this, mostly */
-#define PACE_CALL_MAX (10 * PACE_CALL_NS) /* of a slow kernel, not of a debugger */
-#define PACE_LOOK_NS  8000ull             /* between two yields of a loop whose looks are cheap */
+#define PACE_CALL_NS  300ull              /* most system calls take no longer than this */
+#define PACE_CALL_MAX (10 * PACE_CALL_NS) /* on a slow kernel; longer ones are a debugger's */
+#define PACE_LOOK_NS  8000ull             /* between two yields of a loop whose polls are cheap */
 
 struct pace {
     bool never; /* neither yield nor block: the policy `poll` */
     bool keeps; /* don't yield for now */
     /* how long: set by pace_init */
-    uint64_t turn_ns;       /* a yield this long: another program has had a turn */
-    uint64_t after_turn_ns; /* look for so long before the next yield */
-    uint64_t after_post_ns; /* look for so long for the answer to what was posted */
+    uint64_t turn_ns;       /* a yield this long gave another program a turn */
+    uint64_t after_turn_ns; /* poll for so long before the next yield */
+    uint64_t after_post_ns; /* poll for so long for the answer to a post */
     uint64_t linger_ns;     /* after the last work, before blocking */
     /* the state */
     uint64_t worked_at;     /* the last work */
-    uint64_t pause_over;    /* what comes from then on has come after a pause */
-    uint64_t look_until;    /* no yield before, unless news comes */
-    bool awaits;            /* look_until is for the answer to what was posted */
+    uint64_t pause_over;    /* work from then on comes after a pause */
+    uint64_t look_until;    /* no yield before, unless there is news */
+    bool awaits;            /* look_until is for the answer to a post */
     uint64_t crowded_until; /* block rather than yield: others spin on this core */
-    uint64_t crowd_ns;      /* for so long the next time */
+    uint64_t crowd_ns;      /* the next time for so long */
 };
 
 enum pace_how { PACE_LOOK, PACE_YIELD, PACE_BLOCK };
 
 struct pace_step {
     enum pace_how how;
-    uint64_t until; /* PACE_BLOCK: no longer than until then; UINT64_MAX = until something comes */
+    uint64_t until; /* PACE_BLOCK: at most until then; UINT64_MAX = until an event */
 };
 
-/* What a look has found. */
+/* The result of a poll. */
 struct pace_seen {
     bool work;    /* there was something to do */
-    bool pending; /* what can't go on now can soon: go on looking, and don't block but nap */
-    bool deaf;    /* not everything that may come wakes a blocked thread: nap */
-    uint64_t due; /* the next thing to do; UINT64_MAX = none, or not asked (pace_lingers) */
+    bool pending; /* stalled work can go on soon: keep polling, nap instead of blocking */
+    bool deaf;    /* some events don't wake a blocked thread: nap */
+    uint64_t due; /* time of the next work; UINT64_MAX = none, or not asked (pace_lingers) */
 };
 
-/* A loop that has never had any work.
+/* A loop that has had no work yet.
  *
- * call_ns  how long a system call takes on this machine: the slower, the longer all times are.
- *          PACE_CALL_NS to PACE_CALL_MAX; others are taken for the nearest of these
- * look_ns  look for so long between two yields; 0 = yield at each look
- */
+ * `call_ns` is the time of a system call on this machine: the slower, the longer all times are.
+ * Values outside PACE_CALL_NS to PACE_CALL_MAX count as the nearer bound. `look_ns` is how long to
+ * poll between two yields; 0 = yield at each poll. */
 void pace_init(struct pace *p, uint64_t call_ns, uint64_t look_ns);
 
-/* What to do now, after a look. */
+/* The action after a poll. */
 struct pace_step pace_next(struct pace *p, const struct pace_seen *seen, uint64_t now);
-/* Would pace_next look on or yield, whatever is due? For a loop to which `due` costs something. */
+/* Would pace_next poll or yield, whatever is due? For a loop to which computing `due` is costly. */
 bool pace_lingers(const struct pace *p, uint64_t now);
 
-/* Something has come that others may want to act on: they get a turn. `mere`: perhaps nothing but
- * an acknowledgement, which is not the answer that the loop awaits. */
+/* An event has come that other threads may want to act on: they get a turn. `mere`: perhaps only an
+ * ACK, which is not the awaited answer. */
 void pace_heard(struct pace *p, bool mere);
-/* Something was posted, to which an answer may come soon. `times`: how often as long as most take.
- */
+/* Work was posted that may be answered soon. `times`: how many times as long as usual the answer
+ * may take. */
 void pace_posted(struct pace *p, uint64_t now, unsigned times);
 /* The loop has yielded. */
 void pace_yielded(struct pace *p, uint64_t before, uint64_t after);

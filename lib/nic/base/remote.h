@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory of a client's process that the daemon doesn't map: heap, stack, private mappings. The
- * kernel copies to and from it (process_vm_writev, process_vm_readv), and judges each page by the
+ * kernel copies to and from it (process_vm_writev, process_vm_readv), and checks each page in the
  * process's own page table: a page that is gone or may not be written gives -EFAULT.
  *
- * Only processes of the daemon's own user: a copy waits for as long as a page takes to come, and
- * its owner can make that for ever (doc/traps.md). The process is known by its open
+ * Only for processes of the daemon's own user: a copy waits until its page comes, and the page's
+ * owner can delay it for ever (doc/traps.md). The daemon identifies the process by an open
  * /proc/PID/mem, which belongs to one address space: after exec or exit nothing is copied any more,
- * whatever the process id stands for then. Small reads that come alone are made by it.
+ * even if another process has the process id. Single small reads use this file.
  *
  * Threads: opening and closing on the control thread; copies on the client's worker.
  */
@@ -21,13 +21,13 @@
 
 #define REMOTE_FDS   2u   /* descriptors of a process */
 #define REMOTE_BATCH 32u  /* pieces in one system call: more of them gain nothing */
-#define REMOTE_PEEK  512u /* octets: fewer are read sooner by way of /proc/PID/mem, if alone */
+#define REMOTE_PEEK  512u /* octets: single reads below this are faster by /proc/PID/mem */
 
 struct remote {
-    struct memory mem; /* what segments and pieces name; their offsets are addresses */
+    struct memory mem; /* named by segments and pieces; their offsets are addresses */
     pid_t pid;
-    int space; /* /proc/PID/mem: reads nothing once the address space is gone */
-    int sign;  /* /proc/PID/pagemap, which tells that sooner; -1 there is none */
+    int space; /* /proc/PID/mem: can't be read once the address space is gone */
+    int sign;  /* /proc/PID/pagemap, which tells that faster; -1 = there is none */
 };
 
 /* One contiguous copy. */
@@ -39,12 +39,11 @@ struct remote_move {
     int status; /* out: 0; -EFAULT, some octets may have been moved; -ESRCH, the program is gone */
 };
 
-/* Make the process `pid`, which pidfd refers to, one whose memory can be reached. 0 and *out;
- * -EPERM or -EACCES the kernel doesn't allow it, -ESRCH it has ended, -EOPNOTSUPP it can't be told
- * apart from others (no pidfd, or it is in a pid namespace that isn't seen here), -EMFILE, -ENFILE,
- * -ENOMEM. */
+/* Open the memory of the process `pid`, which pidfd refers to. 0 and *out; -EPERM or -EACCES the
+ * kernel doesn't allow it, -ESRCH it has ended, -EOPNOTSUPP it can't be told apart from others (no
+ * pidfd, or its pid namespace isn't visible here), -EMFILE, -ENFILE, -ENOMEM. */
 int remote_open(pid_t pid, int pidfd, struct remote **out);
-/* No region names it any more. NULL is allowed. */
+/* Close memory that no region names any more. NULL is allowed. */
 void remote_close(struct remote *r);
 
 /* The process whose memory this is; NULL = memory that is mapped here. */
@@ -53,9 +52,8 @@ static inline const struct remote *remote_of(const struct memory *m)
     return m->remote;
 }
 
-/* Local octets to the process / its octets here: n moves of any processes, in order, with as few
- * system calls as possible. Each gets its own status; one that fails keeps no other from being
- * made. */
+/* Copy local octets to the process, or back: n moves of any processes, in order, with as few system
+ * calls as possible. Each gets its own status; a failed one stops no other. */
 void remote_put(struct remote_move *m, unsigned n);
 void remote_get(struct remote_move *m, unsigned n);
 

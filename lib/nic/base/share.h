@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What users have of things of which there is only so much: one who takes all that he can get
- * leaves some for others (SEC-22). Of each thing seven eighths go to whoever comes first. The last
- * eighth is for those who have little: it is open to a user up to an eighth of what the others
- * leave. So one alone gets seven eighths, and after that each of the next dozens still gets some.
+ * Users' shares of limited resources: a user who takes all that it can get leaves some for others
+ * (SEC-22). Seven eighths of each resource go to any user that asks first. The last eighth is for
+ * users with little: it is open to a user up to an eighth of what the others leave. So a single
+ * user gets seven eighths, and after that each of dozens of others still gets some.
  *
- * Threads: any. A device may have several workers, on each of which a connection may come, and be
- * over, at any time. `limit` is set before they run.
+ * Threads: any. A device may have several workers, and a connection may begin and end on each of
+ * them at any time. `limit` is set before they run.
  */
 #ifndef NIC_SHARE_H
 #define NIC_SHARE_H
@@ -24,31 +24,31 @@ enum share_kind {
     SHARE_CQ,
     SHARE_SRQ,
     SHARE_QP,
-    SHARE_CM_ID,    /* of the connection manager: ids of connections and listeners */
+    SHARE_CM_ID,    /* ids of connections and listeners */
     SHARE_LISTENER, /* ... the latter */
     SHARE_GROUP,    /* multicast groups */
-    SHARE_CONN,     /* places in its table, which connections have for a while after their end */
-    SHARE_NEIGH,    /* neighbours that queue pairs send to, or that are being asked for */
+    SHARE_CONN,     /* entries in the connection manager's table; they outlive a connection */
+    SHARE_NEIGH,    /* neighbours that queue pairs send to, or that are being resolved */
     SHARE_EVENT,    /* connection events that wait until the application reads them */
     /* of the daemon */
     SHARE_FDS,      /* descriptors that it holds for clients */
-    SHARE_UNREAD,   /* ... that are under way to them (unread.h) */
+    SHARE_UNREAD,   /* descriptors sent to clients and not received yet (unread.h) */
     SHARE_MAPPINGS, /* of clients' memory in its address space */
-    SHARE_OCTETS,   /* of memory that it makes: slabs, queues */
-    SHARE_LINES,    /* of the log: counts those of share_may_log that were not written */
+    SHARE_OCTETS,   /* octets of memory that it makes: slabs, queues */
+    SHARE_LINES,    /* lines of the log: counts those that share_may_log refused */
     SHARE_KINDS
 };
 
 /* All zero, but for limits, is an empty pool. */
 struct share_pool {
-    uint64_t limit[SHARE_KINDS]; /* how much there is; 0 = no matter how much */
+    uint64_t limit[SHARE_KINDS]; /* how much there is; 0 = unlimited */
     uint64_t used[SHARE_KINDS];
-    uint64_t refused[SHARE_KINDS]; /* how often somebody got none */
+    uint64_t refused[SHARE_KINDS]; /* refused requests */
     struct share *first;
-    pthread_mutex_t lock; /* of all that follows `limit`, and of all shares */
+    pthread_mutex_t lock; /* guards all members after `limit`, and all shares */
 };
 
-/* What it is: "queue pairs" ... */
+/* Its name: "queue pairs" ... */
 extern const char *const share_names[SHARE_KINDS];
 /* The counter of its refusals: "refused_queue_pairs" ... */
 extern const char *const share_counters[SHARE_KINDS];
@@ -59,52 +59,53 @@ struct share {
     struct share *next;
     struct share_pool *pool;
     uid_t uid;
-    bool all; /* takes what it likes: administrators */
+    bool all; /* no bounds: administrators */
     uint32_t members;
     enum share_kind lacked; /* the kind of the last refusal; SHARE_KINDS = none since it was set */
-    uint32_t lines;         /* of the log, that it has written of its share */
-    uint64_t lines_at;      /* ns: when the next of them will be forgotten */
+    uint32_t lines;         /* lines of the log that count against its share */
+    uint64_t lines_at;      /* ns: when the next of them expires */
     uint64_t used[SHARE_KINDS];
 };
 
-/* The user's share, one more member of it; subordinates of an administrator, who are none, share
- * another one. NULL = out of memory. */
+/* Get the user's share, with one more member. Subordinate users of an administrator, who are no
+ * administrators, have another share. NULL = out of memory. */
 struct share *share_join(struct share_pool *pool, uid_t uid, bool all);
-/* One more member: what outlives the one that it was made for. Returns the share. NULL is fine. */
+/* Add a member that may outlive the one that the share was made for. Returns the share. NULL is
+ * fine. */
 struct share *share_hold(struct share *s);
-/* A member goes, and has given everything back. NULL is fine. */
+/* Remove a member, which has returned everything. NULL is fine. */
 void share_leave(struct share *s);
-/* The pool goes, and with it what members have left behind. */
+/* Free the pool, with all that members have left behind. */
 void share_fini(struct share_pool *pool);
-/* Would share_take give so much? */
+/* Would share_take succeed? */
 bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n);
 /* Count a refusal: the caller looked with share_has_room. Returns -EDQUOT. */
 int share_refuse(struct share *s, enum share_kind kind);
 /* Take: 0, or -EDQUOT. A share that is NULL has no bounds, here as elsewhere. */
 int share_take(struct share *s, enum share_kind kind, uint64_t n);
-/* What the last refusal was about, told once. False: there was none since. */
+/* The kind of the last refusal, reported once. False: there was none since. */
 struct share_lack {
     enum share_kind kind;
-    uint64_t own, used, limit; /* the user's, all users', what there is */
+    uint64_t own, used, limit; /* the user's part, all users' parts, the total */
 };
 bool share_lacked(struct share *s, struct share_lack *out);
-/* How often somebody got none of this kind. */
+/* The number of refusals of this kind. */
 uint64_t share_refusals(struct share_pool *pool, enum share_kind kind);
-/* May the log have a line of what this user does? Not if it has written many lately, so that it
+/* May the log get a line about this user's action? Not if it has got many lately, so that the user
  * neither fills a disk nor hides others' lines: SHARE_LOG_BURST, and one each SHARE_LOG_NS. */
 bool share_may_log(struct share *s, uint64_t now);
 #define SHARE_LOG_BURST 20u
 #define SHARE_LOG_NS    10000000000ull
-/* Give back what was taken. */
+/* Return what was taken. */
 void share_give(struct share *s, enum share_kind kind, uint64_t n);
 
-/* So much of a kind. */
+/* An amount of a kind. */
 struct share_part {
     enum share_kind kind;
     uint64_t n;
 };
 
-/* Take of several kinds, all or nothing; give them back. */
+/* Take several kinds, all or nothing; return them. */
 int share_take_all(struct share *s, const struct share_part *part, unsigned count);
 void share_give_all(struct share *s, const struct share_part *part, unsigned count);
 

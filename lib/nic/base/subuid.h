@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whose a subordinate user is: Debian gives every user 65,536 of them (/etc/subuid), and shares
- * that count by uid would be worth nothing to others (SEC-22). Control thread.
+ * The owner of a subordinate user. Debian gives every user 65,536 of them (/etc/subuid). If each
+ * had shares of its own, shares would protect no other user (SEC-22). Control thread.
  */
 #ifndef NIC_SUBUID_H
 #define NIC_SUBUID_H
@@ -21,11 +21,11 @@ struct subuids {
     unsigned n;
 };
 
-/* Read lines "OWNER:FIRST:COUNT", OWNER a name or a number; others are skipped. Without memory some
- * are missing. subuids_free is for the end. */
+/* Read lines "OWNER:FIRST:COUNT", OWNER a name or a number; other lines are skipped. Out of memory,
+ * some are missing. subuids_free is for the end. */
 void subuids_read(struct subuids *s, FILE *f);
 void subuids_free(struct subuids *s);
-/* The user whose subordinate this is; `uid` itself if it is nobody's. */
+/* The owner of a subordinate user; `uid` itself if it has none. */
 uid_t subuids_owner(const struct subuids *s, uid_t uid);
 
 #endif

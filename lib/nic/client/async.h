@@ -7,11 +7,11 @@
 
 #include "context.h"
 
-/* An asynchronous event for the client. */
+/* Send the client an asynchronous event. */
 void async_event(struct context *c, unsigned event, uint32_t ref);
-/* Send those that are kept because the socket was full. */
+/* Send the events that were kept because the socket was full. */
 void async_service(struct context *c);
-/* Drop those of an object that goes. */
+/* Drop the events of an object that is destroyed. */
 void async_forget(struct context *c, uint32_t ref);
 void async_free(struct context *c);
 

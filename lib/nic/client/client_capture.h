@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A client's capture. It has started when its file has taken something, but for a full pipe, which
- * takes it later; that it can't be begun is told at once. It ends with the client or at its
- * request, and what is left is written to its file then, as long as a pipe's reader reads. Either
- * may take for ever: nobody waits for that but who has asked for it.
+ * A client's capture. It has started once its file has taken the first octets; a full pipe may take
+ * them later. A capture that can't start fails at once. It ends with the client or at the client's
+ * request, and the remaining frames are then written to its file, as long as a pipe's reader reads.
+ * Start and end may block for ever; only the client that asked for them waits.
  *
  * Threads: the control thread.
  */
@@ -19,27 +19,27 @@ struct clients;
 enum client_capture_state { CAPTURE_STARTS, CAPTURE_RUNS, CAPTURE_ENDS };
 
 struct client_capture {
-    struct client_capture *next; /* of the daemon */
-    struct client *client;       /* NULL: it is gone */
+    struct client_capture *next; /* in the daemon's list */
+    struct client *client;       /* NULL: disconnected */
     struct capture *capture;
     enum client_capture_state state;
-    struct ipc_hdr request; /* what is answered when it has started, when it has ended */
+    struct ipc_hdr request; /* the request to answer when it has started, or ended */
 };
 
-/* Begin one on its device, on all its workers, and answer this request when it has started. -EBUSY:
- * the client has one, also one that ends; -EDQUOT: too many of clients that are gone still end. The
- * file is taken over with 0 only. */
+/* Start a capture on all workers of its device, and answer this request once it has started.
+ * -EBUSY: the client has one, perhaps one that is ending; -EDQUOT: too many captures of
+ * disconnected clients are still ending. The file is taken over with 0 only. */
 int client_capture_open(struct client *c, struct device *d, const struct capture_params *p,
                         const struct ipc_hdr *request);
-/* Have it end, and answer this request when it has. If it has not started yet, that request is
- * answered, too: -ECANCELED. -EINVAL: no such handle. */
+/* End a capture, and answer this request once it has ended. If it has not started yet, the request
+ * to start is answered, too: -ECANCELED. -EINVAL: no such handle. */
 int client_capture_stop(struct client *c, uint32_t handle, const struct ipc_hdr *request);
-/* The client goes: its capture ends by itself. */
+/* The client disconnects: its capture ends by itself. */
 void client_capture_leave(struct client *c);
 
-/* Some may have started or ended: answer who waits for it. */
+/* Some captures may have started or ended: answer the requests that wait for it. */
 void client_capture_service(struct clients *all);
-/* The daemon ends: wait for those that end, but not for ever. */
+/* The daemon ends: wait, for a limited time, for captures that are ending. */
 void client_capture_fini(struct clients *all);
 
 #endif

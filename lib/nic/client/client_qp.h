@@ -16,20 +16,21 @@ struct client;
 struct client_qp;
 struct device;
 
-/* A client's address vector as the engine's. -EINVAL: no such local address, or one of another
- * family than where it shall go. */
+/* The engine's form of a client's address vector. -EINVAL: no such local address, or one of another
+ * family than the destination. */
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out);
 /* ... and back. */
 void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out);
 
-/* A queue pair of this client by its number; O(1). Or one of another context of the same process on
- * the same device: same process id and user, as the kernel told when they connected; a process that
- * it can't name has only its own. NULL = none, or another client's (SEC-26). */
+/* A queue pair of this client by its number; O(1). It may belong to another context of the same
+ * process on the same device: same process id and user, as the kernel told when they connected. (A
+ * process whose id the kernel can't name has only its own.) NULL = none, or another client's
+ * (SEC-26). */
 struct client_qp *client_qp_of_process(struct client *c, uint32_t qpn);
 
-/* Modify it, and what hangs on its state and address: rings, next hop. With QPA_AV in m->mask
- * `av` is where it sends to, its MAC known. -errno of engine_qp_modify; -EADDRINUSE: the peer's
- * queue pair belongs to a connection of another user (SEC-33). */
+/* Modify a queue pair, its rings and its next hop. With QPA_AV in m->mask `av` is the destination,
+ * with a known MAC. -errno of engine_qp_modify; -EADDRINUSE: the peer's queue pair belongs to a
+ * connection of another user (SEC-33). */
 int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
                      const struct engine_av *av, uint64_t now);
 /* A datagram queue pair joins or leaves a group, and the port with it (UD-11). -EINVAL, -ENOMEM,
@@ -38,9 +39,10 @@ int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_a
                      uint64_t now);
 int client_qp_detach(struct client *c, struct client_qp *qp, const struct wire_addr *group,
                      uint64_t now);
-/* To ERR, whatever it is doing. */
+/* Move it to ERR from any state. */
 void client_qp_fail(struct client *c, struct client_qp *qp, uint64_t now);
-/* What it owes its peer goes out first (QP-11). Its connection goes on without a queue pair. */
+/* Destroy it, after its last frames to the peer are out (QP-11). Its connection goes on without a
+ * queue pair. */
 void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now);
 
 #endif

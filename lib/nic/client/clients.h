@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All clients together, and what they share. The control thread's.
+ * All clients, and the resources that they share. The control thread's.
  */
 #ifndef NIC_CLIENTS_H
 #define NIC_CLIENTS_H
@@ -18,13 +18,13 @@ struct client_capture;
 struct clients {
     struct client *first; /* linked */
     unsigned n;
-    struct share_pool share; /* who has how much of what is the daemon's */
+    struct share_pool share; /* users' shares of the daemon's resources */
     struct subuids subuids;
     struct unread_list unread;
-    struct client_capture *captures; /* of all clients, also of those that are gone */
-    int captures_fd;                 /* readable when one of them has started or ended; -1 = none */
+    struct client_capture *captures; /* captures of all clients, also of disconnected ones */
+    int captures_fd;                 /* readable when a capture has started or ended; -1 = none */
 
-    /* Answer a request that has waited: the client's `request`, with this status and message of
+    /* Answer a request that was deferred: the client's `request`, with this status and message of
      * `len` octets, whose header is still to be filled in. From any thread, never blocking. */
     void (*answer)(struct client *c, const struct ipc_hdr *request, int status, void *msg,
                    size_t len);

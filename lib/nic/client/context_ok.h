@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The invariants of a context's rings and lists: what is true between any two rounds, whatever a
+ * The invariants of a context's rings and lists, which hold between any two rounds, whatever a
  * client writes into its memory. Builds with -Dinvariants=true check them after each round, some
- * queues at a time; what is broken is said in one line on stderr, and the process aborts.
+ * queues at a time. A violation is one line on stderr, and the process aborts.
  */
 #ifndef NIC_CONTEXT_OK_H
 #define NIC_CONTEXT_OK_H

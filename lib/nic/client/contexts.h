@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All contexts of a worker: what it does with them in a round, and what its devices tell them.
+ * All contexts of a worker: their part of a round, and the events of their devices.
  */
 #ifndef NIC_CONTEXTS_H
 #define NIC_CONTEXTS_H

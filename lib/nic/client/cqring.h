@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Completions out, into the rings of a context's completion queues, and their events. On the
- * worker.
+ * Completions and their events: filling the rings of a context's completion queues. On the worker.
  */
 #ifndef NIC_CQRING_H
 #define NIC_CQRING_H
@@ -10,20 +9,22 @@
 
 /* The engine's hook: store a completion. False: the CQ is full (CQ-05). */
 bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc);
-/* An event for `count` completions or after so many microseconds (CQ-10); 0, 0 = for each. */
+/* Set moderation: an event for `count` completions or after so many microseconds (CQ-10); 0, 0 = an
+ * event for each. */
 void cqring_moderate(struct client_cq *cq, uint32_t count, uint32_t period_us);
-/* Forget a CQ: no list knows it any more. */
+/* Remove a CQ from all lists. */
 void cqring_forget(struct client_cq *cq);
 
-/* ---- all of a context ---- */
+/* ---- all completion queues of a context ---- */
 
-/* Show what was stored, to a client that sees it late (context.late). */
+/* Show stored completions to a client that sees them late (context.late). */
 void cqring_show(struct context *c);
-/* Look at `arm` of every CQ that was stored into, and send events that moderation doesn't delay. */
+/* Check `arm` of every CQ that has new completions, and send the events that moderation doesn't
+ * delay. */
 void cqring_notify(struct context *c, uint64_t now);
-/* When the next delayed event goes out; UINT64_MAX = none waits. */
+/* The time at which the next delayed event is due; UINT64_MAX = none. */
 uint64_t cqring_deadline(const struct context *c);
-/* Send some of what is owed on full channels: each try is a system call. */
+/* Send some of the events owed on full channels: each try is a system call. */
 void cqring_owed(struct context *c);
 
 #endif

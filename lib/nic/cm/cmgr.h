@@ -11,12 +11,12 @@
 struct cmgr;
 struct device;
 
-/* The connection manager of an opened device, whose QP1 it serves from then on (device.gsi); it
- * ends with the device, when no id of it is left. NULL = out of memory or of random numbers. */
+/* Make the connection manager of an open device; it serves the device's QP1 (device.gsi) and ends
+ * with the device, when no id of it is left. NULL = out of memory or of random numbers. */
 struct cmgr *cmgr_create(struct device *d);
-/* That of a device which has one. */
+/* The connection manager of a device. */
 struct cmgr *cmgr_of(const struct device *d);
-/* How many connections there are. */
+/* The number of connections. */
 uint32_t cmgr_live(const struct cmgr *m);
 
 #endif

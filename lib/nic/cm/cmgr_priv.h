@@ -33,7 +33,7 @@ struct cmgr {
     unsigned nfull; /* channels with events that their sockets have refused */
     uint64_t now;   /* of the round: callbacks of the engine have no clock */
     LIST_HEAD(, cm_id) displacing;
-    bool dirty; /* something was put in: events and datagrams may have come out */
+    bool dirty; /* it has got a call or a datagram: events and datagrams may be ready */
     unsigned first_ready, nready, nwaiting;
     uint64_t retry_at;
     struct mad_out ready[CMGR_READY], waiting[CMGR_WAITING];

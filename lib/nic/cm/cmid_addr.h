@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where ids are and where they go: addresses, routes, listening. On the device's worker (cmid.h
- * says what functions return).
+ * The addresses of ids: local ones, routes, listening. On the device's worker (cmid.h tells the
+ * return values).
  */
 #ifndef NIC_CMID_ADDR_H
 #define NIC_CMID_ADDR_H
@@ -12,12 +12,12 @@
 
 /* -EADDRNOTAVAIL: not an address of the device. */
 int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src);
-/* Find out who the destination is: event ADDR_RESOLVED (with IPC_CM_F_ROUTE: ROUTE_RESOLVED) or
- * ADDR_ERROR. -ENETUNREACH no address to reach it from, -EADDRNOTAVAIL as above. */
+/* Resolve the destination: event ADDR_RESOLVED (with IPC_CM_F_ROUTE: ROUTE_RESOLVED) or ADDR_ERROR.
+ * -ENETUNREACH no address to reach it from, -EADDRNOTAVAIL as above. */
 int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now);
-/* Event ROUTE_RESOLVED, at once: who answers at the address is the route. */
+/* Event ROUTE_RESOLVED, at once: the resolved address is the route. */
 int cmgr_route(struct cm_id *id);
-/* `backlog` requests may wait at most. `family`: of an id that is bound to any address: 4, 6 or 0
+/* Listen. At most `backlog` requests wait. `family` of an id bound to any address: 4, 6 or 0
  * (both). -EADDRINUSE, -ENOMEM. */
 int cmgr_listen(struct cm_id *id, uint32_t backlog, uint32_t family);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Channels, on which clients hear of their ids. On the device's worker.
+ * Channels: how clients get events of their ids. On the device's worker.
  */
 #ifndef NIC_CMID_CHANNEL_H
 #define NIC_CMID_CHANNEL_H
@@ -15,10 +15,10 @@
 struct cmgr;
 struct cm_id;
 
-/* Where a client's connection events arrive. */
+/* A channel for a client's connection events. */
 struct cm_channel {
     struct client_object object; /* first; set by cmgr_channel_add */
-    struct cm_channel *next;     /* of the device's */
+    struct cm_channel *next;     /* in the device's list */
     struct cmgr *owner;
     int fd; /* the daemon's end, never blocking */
     uint32_t users;
@@ -26,18 +26,19 @@ struct cm_channel {
     uint32_t owed;
 };
 
-/* A channel for ids of this device; the caller made its socket. Free closes it, after its ids. */
+/* Make a channel for ids of this device; the caller made its socket. Free closes it, after its
+ * ids. */
 void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch);
 void cmgr_channel_free(struct cm_channel *ch);
 
 /* ---- within lib/nic/cm ---- */
 
-/* gsi_ops: send the events that full channels had no room for; are there any? */
+/* gsi_ops: send the events that full channels had no room for. Are any left? */
 void cmgr_service(struct gsi *g);
 bool cmgr_owes(const struct gsi *g);
-/* Has the channel of this id room for another event? If not, one is lost that it is asked for. */
+/* Has the channel of this id room for another event? If not, a lost event is counted. */
 bool cmid_hears(const struct cm_id *id);
-/* An event for the client of this id. False: it is lost, and counted as such. */
+/* Send an event to the client of this id. False: it was lost, and counted. */
 bool cmid_event(struct cm_id *id, const struct ipc_cm_event *ev);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Multicast groups that ids have joined. On the device's worker (cmid.h says what functions
- * return).
+ * Multicast groups that ids have joined. On the device's worker (cmid.h tells the return values).
  */
 #ifndef NIC_CMID_GROUP_H
 #define NIC_CMID_GROUP_H
@@ -10,16 +9,16 @@
 
 #include "cmid.h"
 
-/* The id's queue pair joins a group; event MULTICAST_JOIN says how to send to it. -EADDRINUSE it is
- * a member, -EADDRNOTAVAIL, -ENOSPC, -ENOMEM, -EDQUOT. */
+/* The id's queue pair joins a group; event MULTICAST_JOIN tells how to send to it. -EADDRINUSE it
+ * is a member already, -EADDRNOTAVAIL, -ENOSPC, -ENOMEM, -EDQUOT. */
 int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
 int cmgr_leave(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
-/* In how many groups it is. */
+/* The number of its groups. */
 unsigned cmgr_groups(const struct cm_id *id);
 
 /* ---- within lib/nic/cm ---- */
 
-/* Leave all groups: the id goes. */
+/* Leave all groups, when the id is destroyed. */
 void cmid_leave_all(struct cm_id *id, uint64_t now);
 
 #endif

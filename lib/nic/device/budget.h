@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Budgets of a worker's jobs (SHM-12). A job that grows with what clients have (queue pairs, ids,
- * handles) does so much of it at a time as its budget allows, and the rest in later rounds, so that
- * no request and no packet keeps the worker from its other clients. `urnic stat` shows for each job
- * JOB_visits, entries that it has looked at, and JOB_over_budget, how often some were left over.
+ * Budgets of a worker's jobs (SHM-12). The work of a job may grow with the clients' queue pairs,
+ * ids or handles. A budget bounds how many entries a job handles at a time; later rounds do the
+ * rest. So no request and no packet keeps the worker from its other clients. `urnic stat` shows two
+ * counters for each job: JOB_visits, the entries it has looked at, and JOB_over_budget, how often
+ * some were left over.
  *
- * A new job: a line here, budget_spend where it looks at an entry, budget_over where it stops.
+ * A new job needs a line here, budget_spend where it looks at an entry, and budget_over where it
+ * stops.
  */
 #ifndef NIC_BUDGET_H
 #define NIC_BUDGET_H
 
 #include <stdint.h>
 
-/* name, entries at a time, what */
+/* name, entries at a time, the entries */
 #define BUDGET_JOBS(X)                                                                             \
     X(neigh, 256u, "queue pairs that are told of a neighbour's new MAC")                           \
     X(waiter, 256u, "ids that wait for a neighbour's MAC, after news of neighbours")               \
@@ -34,12 +36,12 @@ struct budget_stats {
     uint64_t visits, over;
 };
 
-/* The budget of each. */
+/* Each job's budget. */
 extern const uint32_t budget_of[BUDGETS];
-/* Names of its two counters. */
+/* Names of a job's two counters. */
 extern const char *const budget_visits_names[BUDGETS], *const budget_over_names[BUDGETS];
 
-/* It has looked at n entries; it has stopped before its end. */
+/* The job has looked at n entries; the job has stopped before its end. */
 static inline void budget_spend(struct budget_stats *all, enum budget_job job, uint64_t n)
 {
     all[job].visits += n;

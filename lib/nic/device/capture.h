@@ -17,8 +17,8 @@ struct capture_tap;
 struct device;
 
 struct capture_params {
-    int fd;           /* taken over */
-    int news;         /* an eventfd that is written to when it has begun, and when it is done */
+    int fd;           /* the capture closes it */
+    int news;         /* an eventfd, written when the capture has started and when it is done */
     uint32_t snaplen; /* 0 = whole frames */
     uint32_t qpn;     /* 0 = everything; else the local queue pair */
     bool comments;    /* drops as comments */
@@ -29,27 +29,28 @@ struct capture_result {
     uint64_t packets, octets, lost;
 };
 
-/* Prepare: rings and thread. From the control thread, as is what follows. 0 or -errno (then fd is
- * still the caller's). */
+/* Prepare a capture: rings and thread. 0 or -errno (then fd is still the caller's). On the control
+ * thread, as are the four functions below. */
 int capture_open(struct device *d, const struct capture_params *p, struct capture **out);
-/* Have it write out what is left, when it is off its device. */
+/* After it is off its device: write out the remaining frames. */
 void capture_stop(struct capture *c);
-/* The file has taken its beginning, or is a full pipe, which may yet; and frames are taken. */
+/* Has it started? The file has its first octets (or is a full pipe, which may still take them), and
+ * frames are taken. */
 bool capture_has_begun(const struct capture *c);
-/* It has written out what was left, or couldn't begin, and has closed the file. */
+/* Has it closed the file? It has written out the remaining frames, or could not start. */
 bool capture_is_done(const struct capture *c);
-/* Free one that is off its device, and stopped or done; waits until it is done. 0 or why the file
- * is not whole, -errno. */
+/* Free a capture that is off its device, and stopped or done; waits until it is done. 0, or -errno:
+ * why the file is incomplete. */
 int capture_close(struct capture *c, struct capture_result *out);
-/* Put it on its device / take it off, one member of the team after the other; each on its worker.
- */
+/* Put it on its device, or take it off, one member of the team after the other; each on its
+ * worker. */
 void capture_attach(struct capture *c, struct device *member);
 void capture_detach(struct capture *c, struct device *member);
 
-/* The device whose frames it takes: the first member of its team. */
+/* Its device: the first member of the team. */
 struct device *capture_device(const struct capture *c);
 
-/* The data path's part; `list` is the device's. */
+/* For the data path; `list` is the device's. */
 void capture_rx(struct capture_tap *list, const struct engine_frame *frames, unsigned n,
                 uint64_t now);
 void capture_tx(struct capture_tap *list, const struct engine_slot *slots, unsigned n,

@@ -21,20 +21,20 @@ void config_device_init(struct config_device *d);
 int config_device_parse(struct config_device *d, const char *text, char *err);
 /* One setting of a device. */
 int config_device_set(struct config_device *d, const char *key, const char *value, char *err);
-/* All of them together: it has a port, which exists in this build, and its neighbours are known by
- * somebody. Fills in the interface of neigh=kernel. */
+/* Check all settings together: there is a port, this build has its driver, and its neighbours can
+ * be resolved. Fills in the interface of neigh=kernel. */
 int config_device_check(struct config_device *d, char *err);
 
-/* ---- what readers of other keys need, too ---- */
+/* ---- for readers of other keys ---- */
 
 /* A sentence into err[CONFIG_ERR]. Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) int config_fail(char *err, const char *fmt, ...);
 
-/* The words of a message so far, and one more behind a blank. */
+/* Append a word to a message, after a blank. */
 #define CONFIG_WORDS 256
 void config_word(char words[CONFIG_WORDS], const char *word);
 
-/* Values as users write them. False: not one, or above `max`, or (text) empty or too long. */
+/* Parse a value. False: not one, above `max`, or (text) empty or too long. */
 bool config_number(const char *s, uint64_t max, uint64_t *out);
 bool config_bool(const char *s, bool *out);
 bool config_text(char *out, size_t size, const char *s);

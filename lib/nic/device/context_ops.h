@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The contexts that a worker serves: the table of functions that their room, lib/nic/client, hands
- * in with worker_init. Worker and devices know no more of them than this.
+ * The contexts that a worker serves: a table of functions that lib/nic/client passes to
+ * worker_init. Worker and devices know contexts by this table only.
  *
  * On the worker.
  */
@@ -20,30 +20,30 @@ struct worker;
 struct context_ops {
     /* ---- all contexts of the worker ---- */
 
-    /* Their turn in a round: take what applications have posted, so much of each. Returns how much
-     * there was. */
+    /* Each context's turn in a round: take posted work, a bounded part of each. Returns the number
+     * of entries taken. */
     unsigned (*round)(struct worker *w, uint64_t now);
-    /* The same for those alone that have rung: before frames that came later. */
+    /* The same, only for contexts with a doorbell rung: before frames that came later. */
     void (*doorbells)(struct worker *w, uint64_t now);
-    /* Has any of them rung, or something left from its last turn? */
+    /* Has any context rung, or work left from its last turn? */
     bool (*ready)(const struct worker *w);
-    /* Have completions come since the last time this was asked? */
+    /* Have completions been added since the last call? */
     bool (*news)(struct worker *w);
-    /* Send the completion events that are due. */
+    /* Send due completion events. */
     void (*notify)(struct worker *w, uint64_t now);
-    /* When `notify` has an event that it delays, ns; UINT64_MAX = none. */
+    /* The time at which `notify` has a delayed event to send, ns; UINT64_MAX = none. */
     uint64_t (*deadline)(const struct worker *w);
-    /* Every few ms: send events that a full socket has refused. Are there any? */
+    /* Every few ms: send events that a full socket refused. Are any left? */
     void (*service)(struct worker *w);
     bool (*owes)(const struct worker *w);
 
-    /* ---- those of a device ---- */
+    /* ---- the contexts of a device ---- */
 
-    /* An asynchronous event for each (enum ib_event). */
+    /* Give each context an asynchronous event (enum ib_event). */
     void (*event)(struct device *d, unsigned event);
     unsigned (*count)(const struct device *d);
 
-    /* Hooks of its engine, with the device as their argument: engine_hooks says what they do. */
+    /* Hooks of the device's engine, with the device as their argument (engine_hooks). */
     bool (*cq_push)(void *device, void *cq_arg, const struct engine_wc *wc);
     void (*object_event)(void *device, enum ib_event event, void *object_arg);
     void (*sq_room)(void *device, void *qp_arg);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The switch of a device (switch.h): engines of programs beside the daemon's, on the same port. It
- * is made when the first program needs it. On the device's worker.
+ * The switch of a device (switch.h): engines of programs on the same port as the daemon's engine.
+ * It is made when the first program needs it.
+ *
+ * On the device's worker.
  */
 #ifndef NIC_DEVICE_SWITCH_H
 #define NIC_DEVICE_SWITCH_H
@@ -14,29 +16,29 @@
 struct device;
 struct engine_slot;
 
-/* From now on programs' engines can be attached (d->sw), and there is a page for them (d->facts).
- * 0, also when they could before; -ENOTSUP: the device has several workers; -ENOMEM: out of memory,
- * descriptors or watches. */
+/* Make the switch (d->sw) and the page of facts (d->facts), so that programs' engines can be
+ * attached. 0, also if they exist; -ENOTSUP: the device has several workers; -ENOMEM: out of
+ * memory, descriptors or watches. */
 int device_switch_start(struct device *d);
-/* Close all channels. Nothing to do is fine. */
+/* Close all channels; harmless without any. */
 void device_switch_stop(struct device *d);
 /* The device's addresses or its MAC have changed. */
 void device_switch_follow(struct device *d);
 
 /* A round begins. Returns how many channels have woken up. */
 unsigned device_switch_round(struct device *d, uint64_t now);
-/* Frames that have come, from the device itself (`own`) or from the port: those of programs are
- * given to them, and the rest moves up. Returns how many are left. */
+/* Give received frames, from the device itself (`own`) or from the port, to the programs that they
+ * are for, and move the others up. Returns the number of frames left. */
 unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n, bool own);
-/* Fill slots with frames of programs, and say their lengths in `es`, too. n isn't 0. Returns how
- * many. */
+/* Fill n > 0 slots with frames of programs, and put their lengths into `es`, too. Returns the
+ * number filled. */
 unsigned device_switch_tx(struct device *d, struct io_slot *slots, struct engine_slot *es,
                           unsigned n, uint64_t now);
-/* Before the worker blocks: programs wake it up from now on. Returns whether one has something, so
- * that it mustn't. */
+/* Before the worker blocks: from now on programs wake it. Returns whether one has frames already,
+ * so that the worker must not block. */
 bool device_switch_sleep(struct device *d);
-/* Without a link: frames of programs are lost, as those of the daemon's engine are (EVT-05). `room`
- * has IO_FRAME_MAX octets. Returns how many there were. */
+/* Without a link: drop frames of programs, as those of the daemon's engine are (EVT-05). `room` has
+ * IO_FRAME_MAX octets. Returns the number dropped. */
 unsigned device_switch_lose(struct device *d, uint8_t *room, uint64_t now);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a worker does again and again, for the thread that has it (worker.taken): its own, or one
- * that stands in for it.
+ * A worker's round, run by the thread that has the worker (worker.taken): the worker's own thread,
+ * or one that stands in for it.
  */
 #ifndef NIC_ROUND_H
 #define NIC_ROUND_H
@@ -11,21 +11,21 @@
 
 struct worker;
 
-/* One round: jobs, what has come, what applications have posted, what is due, what there is to
- * send, and the events that follow. Returns how much there was to do (0 = nothing). */
+/* One round: jobs, received frames, posted work, due timers, frames to send, and the events that
+ * follow. Returns how much there was to do (0 = nothing). */
 unsigned worker_round(struct worker *w, uint64_t now);
-/* When the next round has something to do, ns, if nothing comes before; some 100 ms at most. */
+/* The time at which the next round has work, ns, if nothing arrives before; some 100 ms at most. */
 uint64_t worker_deadline(struct worker *w, uint64_t now);
-/* The last look before blocking, when applications can see that the worker sleeps: is there
- * anything at all? */
+/* The last check before blocking, when applications can see that the worker sleeps: is there any
+ * work? */
 bool worker_anything(struct worker *w, uint64_t now);
 
-/* Yield, and note how long that took. Returns the time. */
+/* Yield, and record the time that it took. Returns that time. */
 uint64_t worker_yield(struct worker *w);
-/* In the middle of a round: an application on its core has fallen behind with what others wait for.
- * Let it run, until helped(arg) or three turns have passed. False: it hasn't helped, or wasn't let
- * in, because that can cost a time slice, this worker yields to nobody, or it was in vain less than
- * a millisecond ago. */
+/* In the middle of a round: an application on the worker's core has fallen behind, and others wait
+ * for it. Let it run until helped(arg) is true, or for three turns. False: it did not help, or did
+ * not get the core. It doesn't get the core when that can cost a time slice, when this worker never
+ * yields, or when it was in vain less than a millisecond ago. */
 bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a device and its worker are told when they are made. What users write for
- * a device is read by config_device.h.
+ * Settings with which a device and its worker are made. config_device.h reads the text that users
+ * write for a device.
  */
 #ifndef NIC_SETTINGS_H
 #define NIC_SETTINGS_H
@@ -38,10 +38,10 @@ struct config_device {
     uint8_t dscp;       /* default for queue pairs that set no traffic class (WIRE-13) */
     uint8_t mac[6];     /* zero = the port's, or one made from name and address */
     struct cc_conf cc;  /* congestion control */
-    uint64_t addr_hold; /* ns that queue pairs outlive the address they send from (GID-04) */
-    char kernel_if[16]; /* whose neighbours the kernel resolves; "" = we do */
+    uint64_t addr_hold; /* ns for which queue pairs wait when their address is removed (GID-04) */
+    char kernel_if[16]; /* the kernel resolves the neighbours of this interface; "" = urnic does */
     int worker;         /* -1 = spread */
-    unsigned workers;   /* that serve it, `worker` first: 1, 2, 4 or 8; 0 = 1 */
+    unsigned workers;   /* workers that serve it, `worker` first: 1, 2, 4 or 8; 0 = 1 */
     bool loopback;      /* accept 127/8 and ::1 as addresses */
     bool strict_resp;   /* REQ-28 */
     bool nak_confirm;   /* SEC-06 */

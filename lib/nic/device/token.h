@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who may run a worker's rounds: one word that says free, taken, or taken and wanted. The holder
- * touches what the worker owns, and nobody else does.
+ * The right to run a worker's rounds: one word that says free, taken, or taken and wanted. Only the
+ * holder touches the worker's data.
  *
  * A thread that has left something for the worker (a doorbell, a job) and finds the token taken
- * makes it wanted and goes on. The holder sees that when it releases, and does another round: it
- * finds what was left. So nobody waits for the token, and nothing that was left lies there unseen.
+ * marks it wanted and goes on. The holder sees this when it releases the token, and does another
+ * round, which finds what was left. So no thread waits for the token, and no doorbell or job is
+ * overlooked.
  *
  * Threads: any; one at a time has it.
  */
@@ -31,14 +32,14 @@ static inline bool token_try(struct token *t)
                                                    memory_order_relaxed);
 }
 
-/* Something was left for the worker. True: the caller has the token now, and does the round. False:
- * the holder does another one. */
+/* A doorbell or a job was left for the worker. True: the caller has the token now, and does the
+ * round. False: the holder does another one. */
 static inline bool token_want(struct token *t)
 {
     return atomic_exchange_explicit(&t->word, TOKEN_WANTED, memory_order_acq_rel) == TOKEN_FREE;
 }
 
-/* From the holder. True: it has the token no more. False: it has it still, as another thread has
+/* From the holder. True: the token is released. False: the holder keeps it, as another thread has
  * left something, and does a round. */
 static inline bool token_release(struct token *t)
 {
