@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Descriptors that strangers pass over a unix socket, or leave in one. Whoever closes such a
- * descriptor may wait for ever: for the server of a FUSE file, for the peer of a TCP connection
- * with SO_LINGER; also when it only throws the message away that the descriptor came with, or
- * closes the socket in which that message waits. So what doesn't close at once for certain is
- * closed on a thread of the user who passed it. One user's threads don't wait for another's.
+ * Closing descriptors that other users' programs pass over a unix socket, or leave in one. Such a
+ * close may block for ever: on the server of a FUSE file, or on the peer of a TCP connection with
+ * SO_LINGER. It also blocks if it only discards the message with the descriptor, or closes the
+ * socket in which that message waits. So a descriptor that may not close at once is closed on a
+ * thread for the user who passed it. One user's threads don't wait for another's.
  *
  * Threads: any.
  */
@@ -15,34 +15,34 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Descriptors in one message, at most: what the receiver has no room for the kernel closes, on the
- * receiver's thread. */
+/* Descriptors in one message, at most. The kernel closes those that the receiver has no room for,
+ * on the receiver's thread. */
 #define FOREIGN_FDS 253u
 
-/* So many of a user's may wait to be closed. Then his messages with descriptors shouldn't be taken
- * any more (foreign_comes), nor his connections. */
+/* Limit of a user's descriptors that wait to be closed. Above it, don't take the user's messages
+ * with descriptors any more (foreign_comes), nor the user's connections. */
 #define FOREIGN_WAITING 32u
 
 /* Close a descriptor that this user has passed. */
 void foreign_close(uid_t user, int fd);
 
-/* Close a unix socket whose other end this user has; it hears of it at once. */
+/* Close a unix socket whose other end this user has; that end notices at once. */
 void foreign_hang_up(uid_t user, int sock);
 
-/* Have descriptors come with the next message in this socket? It stays there. */
+/* Does the next message in this socket carry descriptors? It stays there. */
 bool foreign_comes(int sock);
 
-/* Run fn(arg) on this user's thread, after what waits there already: for calls that take as long as
- * he likes. Bounding how many wait is the caller's matter. False: there is no memory for it. */
+/* Run fn(arg) on this user's thread, after earlier work there: for calls that the user can delay
+ * for ever. The caller bounds how many wait. False: out of memory. */
 bool foreign_run(uid_t user, void (*fn)(void *arg), void *arg);
 
-/* How many of his descriptors are waiting to be closed. */
+/* The number of this user's descriptors that wait to be closed. */
 unsigned foreign_waiting(uid_t user);
 
-/* Who is at the other end of a socket; (uid_t)-1 = unknown. */
+/* The user at the other end of a socket; (uid_t)-1 = unknown. */
 uid_t foreign_user(int sock);
 
-/* Wait until all are closed, at most so long: for tests. False: they aren't. */
+/* Wait until all are closed, at most so long: for tests. False: some are left. */
 bool foreign_settle(unsigned ms);
 
 #endif

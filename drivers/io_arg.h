@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What every driver needs to read its part of a port specification: typed values with units, a
- * check for keys nobody knows, and one way to say what was wrong. Units follow the project's
- * convention: rates are decimal bit/s, sizes use 1024, times are ns.
+ * Helpers to read a driver's part of a port specification: typed values with units, a check for
+ * unknown keys, and one form of error message. Units follow the project's convention: rates are
+ * decimal bit/s, sizes use 1024, times are ns.
  *
  * Pure functions; any thread.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the daemon is told: a JSON file and flags; each flag has a key of the same name, and flags
- * win. Every error names the key and the value at fault and says what would be right.
+ * The daemon's configuration: a JSON file and flags. Each flag has a key of the same name, and
+ * flags win. Every error names the key and the value at fault, and a right value.
  */
 #ifndef URNICD_CONFIG_H
 #define URNICD_CONFIG_H
@@ -15,7 +15,7 @@
 
 struct config {
     char socket[108];
-    bool socket_default; /* it is the user's own, which all his clients look for (SEC-34) */
+    bool socket_default; /* the user's default one, where all clients of the user look (SEC-34) */
     struct config_device dev[CONFIG_DEVICES];
     unsigned ndev;
     unsigned workers; /* 0 = min(devices, cores) */
@@ -29,15 +29,15 @@ struct config {
     uint64_t seed; /* for drivers that draw random numbers; 0 = from the system */
 };
 
-/* Defaults, the socket path by the caller's privileges and environment included: "" when
- * $URNIC_SOCKET is too long for one, which is wrong if nothing else gives a path. */
+/* Fill in defaults. The socket path depends on the caller's privileges and environment: "" when
+ * $URNIC_SOCKET is too long, which is an error unless another setting gives a path. */
 void config_init(struct config *c);
 /* Read a JSON file over `c`. 0, or -errno with a sentence in err (CONFIG_ERR octets). */
 int config_load(struct config *c, const char *path, char *err);
 /* One setting by its key, as a flag or a key of the file gives it ("workers", "2"). */
 int config_set(struct config *c, const char *key, const char *value, char *err);
 /* Make the paths that the daemon uses while it serves absolute. False: the working directory has no
- * name, or one of them would become too long; some may be absolute then. */
+ * name, or a path would become too long; some paths may be absolute then. */
 bool config_absolute(struct config *c);
 /* Whole-file checks: names are unique, ports and addresses are there. Fills in names. */
 int config_check(struct config *c, char *err);

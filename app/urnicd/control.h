@@ -19,13 +19,13 @@ struct urnicd {
     struct nic nic;
 
     int epfd, listen_fd, signal_fd;
-    dev_t socket_dev; /* which socket at the path is ours */
+    dev_t socket_dev; /* identifies our socket at the path */
     ino_t socket_ino;
-    int spare_fd;               /* for turning clients away when there is no other */
+    int spare_fd;               /* to refuse clients when no other descriptor is left */
     uint64_t accepted, refused; /* connections */
 };
 
-/* Looking in and steering (req_admin.c), beside what all clients may ask for. */
+/* Administrators' requests (req_admin.c), besides those of all clients. */
 extern const struct request_type request_admin[IPC_TYPE_MAX];
 
 /* The daemon that has this NIC. */
@@ -38,13 +38,13 @@ static inline struct urnicd *urnicd_of(struct nic *n)
 int control_open(struct urnicd *d, char *err);
 /* Serve until SIGTERM or SIGINT. */
 void control_run(struct urnicd *d);
-/* Tear every client down, say goodbye to the peers, remove the socket. */
+/* Disconnect every client, tell the peers, remove the socket. */
 void control_close(struct urnicd *d);
 
-/* A client ends: it is off the list of clients. */
+/* A client ends: take it off the list of clients. */
 void control_end(struct urnicd *d, struct client *c);
 
-/* How many connections a user may have that has `own` and the others `others` (SEC-22). */
+/* The connections that a user may have: `own` has it already, `others` the other users (SEC-22). */
 unsigned control_share(unsigned own, unsigned others);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Steering that has no struct of its own: emulated links, and requests in JSON.
+ * Administrators' requests without a struct of their own: emulated links, and requests in JSON.
  */
 #ifndef URNICD_LINKCTL_H
 #define URNICD_LINKCTL_H

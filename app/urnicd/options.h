@@ -9,7 +9,7 @@
 
 enum options_what {
     OPTIONS_RUN,   /* start the daemon */
-    OPTIONS_CHECK, /* --check-config: say whether the configuration is good, and exit */
+    OPTIONS_CHECK, /* --check-config: report whether the configuration is good, and exit */
     OPTIONS_PORTS, /* --check-ports: open the ports, close them, and exit */
     OPTIONS_STOP,  /* --stop: end the daemon at c->socket; the rest of `c` has not been checked */
     OPTIONS_EXIT,  /* --help or --version has been printed */

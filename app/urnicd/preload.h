@@ -6,9 +6,8 @@
 #ifndef URNICD_PRELOAD_H
 #define URNICD_PRELOAD_H
 
-/* When $LD_PRELOAD names a libibverbs.so.1, take it out and start this program anew with the same
- * arguments. Returns where there is nothing to do, or when the program can't be started again. Call
- * first in main. */
+/* If $LD_PRELOAD names a libibverbs.so.1, remove it and execute this program again with the same
+ * arguments. Returns if there is nothing to do, or if executing fails. Call first in main. */
 void preload_shed(char **argv);
 
 #endif

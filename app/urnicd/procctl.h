@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which processes have what on which device: for `urnic stat --processes`.
+ * Processes with their objects on devices: for `urnic stat --processes`.
  */
 #ifndef URNICD_PROCCTL_H
 #define URNICD_PROCCTL_H
@@ -11,7 +11,7 @@
 #include "request.h"
 
 /* {"cmd": "processes", "first": N} -> {"contexts": [{...}], "next": N}: one object for each open
- * context, from the Nth on; "next" is there when more follow. Returns the length of the text or
+ * context, from the Nth on; "next" is there if more follow. Returns the length of the text or
  * -errno: -EINVAL a wrong "first", -EMSGSIZE. On the control thread. */
 int procctl_admin(struct request *r, const json_t *in, char *out, size_t size);
 

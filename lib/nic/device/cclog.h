@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Saying in the log which parameters of congestion control are in force (CC-13).
+ * Log lines with the parameters of congestion control in force (CC-13).
  */
 #ifndef NIC_CCLOG_H
 #define NIC_CCLOG_H
@@ -11,9 +11,9 @@
 
 struct device;
 
-/* Of a device. */
+/* Log a device's. */
 void cclog_device(const struct device *d);
-/* Of a queue pair that has its own, on this device. */
+/* Log those of a queue pair of this device with its own. */
 void cclog_qp(const struct device *d, uint32_t qpn, const struct cc_conf *conf);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whose queue pairs are in which multicast groups. A group counts once for each user who is in it
- * (SEC-22), however many of his queue pairs are. On any of the device's workers.
+ * Which users have queue pairs in which multicast groups. A group counts once for each user in it
+ * (SEC-22), however many of the user's queue pairs are. On any of the device's workers.
  */
 #ifndef NIC_GROUP_H
 #define NIC_GROUP_H
@@ -19,7 +19,7 @@ struct group_user {
 
 /* One more queue pair of this user joins. -EDQUOT, -ENOMEM. */
 int group_join(struct group_user **list, struct share *s, const struct wire_addr *group);
-/* One of them leaves. */
+/* One of them leaves the group. */
 void group_leave(struct group_user **list, struct share *s, const struct wire_addr *group);
 
 #endif

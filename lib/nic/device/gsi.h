@@ -20,44 +20,44 @@ struct gsi;
 struct stats_list;
 
 struct gsi_ops {
-    /* A datagram has come: its packet's headers, and its MAD of `len` octets. Valid for the call
-     * only. */
+    /* A datagram was received: its packet's headers, and its MAD of `len` octets. Valid for the
+     * call only. */
     void (*rx)(struct gsi *g, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len);
-    /* Which member of the device's team serves this MAD, which has come to the address `dip` and
-     * nobody has judged yet; -1 = that can't be told; GSI_ALL = each has to look. */
+    /* The member of the device's team that serves this MAD, received at the address `dip` and not
+     * checked yet; -1 = that can't be told; GSI_ALL = each has to look. */
     int (*member)(const struct gsi *g, const uint8_t *mad, uint32_t len,
                   const struct wire_addr *dip);
     /* A queue pair (its engine_qp_params.arg) got a packet in RTR. */
     void (*comm_est)(struct gsi *g, void *qp_arg);
-    /* Is there anything to send, or anything that `run` has to do first? */
+    /* Is there a datagram to send, or work that `run` has to do first? */
     bool (*busy)(const struct gsi *g);
     /* Is there a datagram that may be sent? */
     bool (*tx_ready)(const struct gsi *g);
-    /* Write the next datagram to the slot. False = none that can be sent. */
+    /* Write the next datagram to the slot. False = there is none. */
     bool (*tx)(struct gsi *g, struct engine_slot *slot);
     /* Time-outs and events, ns. Returns how much there was to do. */
     unsigned (*run)(struct gsi *g, uint64_t now);
-    /* When `run` has something to do, ns; UINT64_MAX = not known. */
+    /* The time at which `run` has work, ns; UINT64_MAX = not known. */
     uint64_t (*deadline)(const struct gsi *g);
-    /* Every few ms: what has to be tried again. Is there anything of that kind? */
+    /* Every few ms: retry failed sends of events. Are any left? */
     void (*service)(struct gsi *g);
     bool (*owes)(const struct gsi *g);
     /* The largest path MTU from now on, enum 1..5. */
     void (*set_mtu)(struct gsi *g, unsigned path_mtu);
-    /* The network says that there is no RoCE at this address. Anybody can forge that. */
+    /* The network reports that there is no RoCE at this address. Any host can forge that. */
     void (*refused)(struct gsi *g, const struct wire_addr *addr);
     /* Add its counters (stats_add). */
     void (*counters)(const struct gsi *g, struct stats_list *list);
-    /* The device closes; the worker doesn't run any more. */
+    /* The device closes; its worker has ended. */
     void (*destroy)(struct gsi *g);
 };
 
-/* The first member of what serves QP1. */
+/* Embed it as the first member in the part that serves QP1. */
 struct gsi {
     const struct gsi_ops *ops;
 };
 
-/* Serves nothing: for a device whose QP1 no part of the program serves. */
+/* Serves nothing: for a device without a part that serves QP1. */
 extern struct gsi gsi_none;
 
 #endif

@@ -24,19 +24,19 @@ struct jobs {
     _Atomic(struct job *) last;
 };
 
-/* Leave a job, which has fn and arg; *job is the worker's until job_wait returns. */
+/* Add a job, which has fn and arg; *job is the worker's until job_wait returns. */
 void jobs_add(struct jobs *l, struct job *job);
-/* Wait until it has run. Most jobs are done before a thread could be woken up, so look for a while
- * first. */
+/* Wait until the job has run. Most jobs are done before a thread could be woken, so poll for a
+ * while first. */
 void job_wait(struct job *job);
 
-/* On the worker: is there one? */
+/* On the worker: is there a job? */
 static inline bool jobs_any(const struct jobs *l)
 {
     return atomic_load_explicit(&l->last, memory_order_relaxed) != NULL;
 }
 
-/* On the worker: run all that are there, in order. Returns how many. */
+/* On the worker: run all jobs, in order. Returns the number run. */
 unsigned jobs_run(struct jobs *l, uint64_t now);
 
 #endif

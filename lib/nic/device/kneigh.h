@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The kernel's neighbour table, for a port on an interface that the kernel uses as well
- * (neigh=kernel): who has which MAC is read from it by routing netlink, it is asked to find out
- * what it doesn't know, and addresses that it has are left to it to answer for.
+ * (neigh=kernel). urnic reads neighbours' MACs from it by routing netlink, and makes the kernel
+ * resolve unknown ones. The kernel answers for its own addresses.
  */
 #ifndef NIC_KNEIGH_H
 #define NIC_KNEIGH_H
@@ -19,12 +19,12 @@ struct kneigh;
 int kneigh_open(struct kneigh **out, const char *ifname, char *err);
 void kneigh_close(struct kneigh *k); /* NULL is fine */
 
-/* Ask again which addresses the kernel has: the port has got another one. */
+/* Read the kernel's addresses again: the port has another one. */
 int kneigh_ask_addresses(const struct kneigh *k);
-/* Have the kernel find out about a neighbour; the answer comes by kneigh_poll. Finding out what it
- * doesn't know yet takes CAP_NET_ADMIN. */
+/* Make the kernel resolve a neighbour; kneigh_poll gets the answer. Resolving an unknown one takes
+ * CAP_NET_ADMIN. */
 void kneigh_ask(struct kneigh *k, const struct wire_addr *addr);
-/* Tell the port what has come in: neighbours, and which of its addresses are the kernel's. Never
+/* Pass new facts to the port: neighbours, and which of its addresses are the kernel's. Never
  * blocks. */
 void kneigh_poll(struct kneigh *k, struct net_port *port, uint64_t now);
 

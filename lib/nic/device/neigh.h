@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Neighbours of a device: who has which MAC. Wraps lib/net (ARP, ND, ICMP echo; sans-IO) for one
- * device and adds waiting for an answer. On the device's worker.
+ * Neighbours of a device and their MACs. Wraps lib/net (ARP, ND, ICMP echo; sans-IO) for one
+ * device, and adds waiting for an answer. On the device's worker.
  */
 #ifndef NIC_NEIGH_H
 #define NIC_NEIGH_H
@@ -24,21 +24,21 @@ struct qp;
 struct neigh_watcher {
     struct neigh_hop *hop; /* NULL = it watches none */
     struct qp *qp;
-    uint32_t change; /* of the hop's MAC: the last one that the queue pair has */
+    uint32_t change; /* number of the last change of the hop's MAC that the queue pair has */
     TAILQ_ENTRY(neigh_watcher) next;
 };
 
-/* Somebody who waits for a neighbour's MAC. Embed it; it is on a list until done is called or
+/* A waiter for a neighbour's MAC. Embed it; it is on a list until done is called, or
  * neigh_cancel. */
 struct neigh_waiter {
     TAILQ_ENTRY(neigh_waiter) next;
     bool waits; /* it is on the list */
     struct wire_addr dst;
-    struct share *share;   /* of the user that it waits for; NULL = counted for no user */
-    struct neigh_hop *hop; /* what is counted of that share meanwhile; set by neigh_wait */
+    struct share *share;   /* share of the user that it waits for; NULL = counted for no user */
+    struct neigh_hop *hop; /* the hop counted for that share meanwhile; set by neigh_wait */
     uint64_t deadline;     /* ns; set by neigh_wait */
-    /* status 0: mac is right. -ENETUNREACH, -EHOSTUNREACH, -ETIMEDOUT. The waiter is off the list:
-     * may be freed. */
+    /* status 0: mac is right. -ENETUNREACH, -EHOSTUNREACH, -ETIMEDOUT. The waiter is off the list
+     * and may be freed. */
     void (*done)(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now);
 };
 
@@ -46,53 +46,52 @@ struct neigh_waiter {
 struct neigh *neigh_create(struct device *d, char *err);
 void neigh_destroy(struct neigh *n);
 
-/* Answer for an address, and announce it; that it is there already is no error. -ENOSPC, -EINVAL.
- */
+/* Answer for an address, and announce it; no error if it is there already. -ENOSPC, -EINVAL. */
 int neigh_addr_add(struct neigh *n, const struct config_addr *a);
-/* ... no more. */
+/* Stop answering for an address. */
 void neigh_addr_del(struct neigh *n, const struct wire_addr *ip);
-/* The link came up: what we knew may be wrong. */
+/* The link came up: known neighbours may have changed. */
 void neigh_link_up(struct neigh *n, uint64_t now);
 /* The device has another MAC address (it is announced), or another MTU of IP. */
 void neigh_mac(struct neigh *n, uint64_t now);
 void neigh_mtu(struct neigh *n, uint32_t mtu);
 
-/* A frame that isn't RoCE. */
+/* A received frame that isn't RoCE. */
 void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now);
 /* May there be a frame to send? */
 bool neigh_tx_ready(const struct neigh *n);
 /* Write the next one to buf, `cap` octets. Returns its length, 0 = none. */
 uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now);
 
-/* On a port of the kernel's IP stack (io_caps.kernel_ip) that knows all this, and has it said for
- * us: no neighbour is resolved or watched here, and nothing is sent. */
+/* For a port of the kernel's IP stack (io_caps.kernel_ip), which resolves neighbours itself: none
+ * is resolved or watched here, and nothing is sent. */
 
-/* The largest path MTU (enum 1..5) that fits the device and the way to dst, 16 octets, as far as
- * that is known. Slow on a port of the kernel's IP stack. */
+/* The largest path MTU (enum 1..5) that fits the device and the known part of the path to dst, 16
+ * octets. Slow on a port of the kernel's IP stack. */
 unsigned neigh_path_mtu(const struct neigh *n, const uint8_t dst[16]);
-/* The local address to send to `dst` from when nobody chose one (WIRE-28). 0, -ENETUNREACH. */
+/* The local address to send to `dst` from if the program chose none (WIRE-28). 0, -ENETUNREACH. */
 int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src);
-/* The MAC to send to for `dst` (through the gateway if need be). 0 and mac; -EAGAIN it is being
- * asked for, try again; -ENETUNREACH, -EHOSTUNREACH; -EDQUOT: the user of this share (NULL: no
- * user) has too many neighbours to have one more asked for. Multicast and our own addresses always
- * work.
- */
+/* The MAC to send to for `dst` (the gateway's, if there is one on the way). 0 and mac; -EAGAIN
+ * it is being resolved, try again; -ENETUNREACH, -EHOSTUNREACH; -EDQUOT: the user of this share
+ * (NULL: no user) has too many neighbours to resolve another. Multicast and our own addresses
+ * always work. */
 int neigh_lookup(struct neigh *n, struct share *s, const struct wire_addr *dst, uint8_t mac[6],
                  uint64_t now);
-/* Call w->done when the MAC of w->dst is known or can't be: perhaps at once, before this returns.
+/* Call w->done when the MAC of w->dst is known or can't be resolved: perhaps before this returns.
  * 0, or -EDQUOT: too many neighbours of w->share, and w->done is not called. */
 int neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now);
-/* Don't, any more; harmless when it doesn't wait. */
+/* Cancel neigh_wait; harmless if it doesn't wait. */
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
-/* Count the next hop of `dst` as one of this user's neighbours (SEC-22), once for all that it does
- * there: 0 and the hop, NULL where none is needed; -EDQUOT, -ENOMEM. Each is let go of once. */
+/* Count the next hop of `dst` as one of this user's neighbours (SEC-22), once however often the
+ * user holds it: 0 and the hop, NULL if none is needed; -EDQUOT, -ENOMEM. Release each hold
+ * once. */
 int neigh_hold(struct neigh *n, struct share *s, const struct wire_addr *dst,
                struct neigh_hop **hop);
 void neigh_let_go(struct neigh *n, struct share *s, struct neigh_hop *hop);
-/* A queue pair sends to this hop, which its user holds and which it takes over, without asking:
- * keep the hop known, and its MAC in the queue pair up to date (WIRE-07), in place of what `w`
- * watched. Unwatch is harmless when it isn't watched. */
+/* A queue pair sends to this hop, in place of the one that `w` watched. It takes over the user's
+ * hold, without asking. The hop is kept resolved, and its MAC in the queue pair up to date
+ * (WIRE-07). Unwatch is harmless if it isn't watched. */
 void neigh_watch(struct neigh *n, struct share *s, struct neigh_watcher *w, struct qp *qp,
                  struct neigh_hop *hop, uint64_t now);
 void neigh_unwatch(struct neigh *n, struct share *s, struct neigh_watcher *w);
@@ -100,11 +99,11 @@ void neigh_unwatch(struct neigh *n, struct share *s, struct neigh_watcher *w);
 /* Membership in the groups that the engine's queue pairs are attached to (UD-11): call when that
  * has changed. -ENOSPC: the last one is one too many. */
 int neigh_groups(struct neigh *n, uint64_t now);
-/* Every few ms: what the kernel has told. */
+/* Every few ms: take the kernel's news. */
 void neigh_service(struct neigh *n, uint64_t now);
 /* Time-outs and waiters. Returns how much there was to do. */
 unsigned neigh_run(struct neigh *n, uint64_t now);
-/* When neigh_run has something to do, ns; UINT64_MAX = not known. */
+/* The time at which neigh_run has work, ns; UINT64_MAX = not known. */
 uint64_t neigh_deadline(const struct neigh *n);
 
 struct neigh_counter {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who has which block of queue pair numbers (qpn.h has their layout). A block that is given back
- * rests: peers may still send to its numbers, and must not reach another program (SEC-08).
+ * The owners of blocks of queue pair numbers (qpn.h has their layout). A returned block rests:
+ * peers may still send to its numbers, and must not reach another program (SEC-08).
  */
 #ifndef NIC_BLOCKS_H
 #define NIC_BLOCKS_H
@@ -16,25 +16,23 @@
 /* All zero at first. */
 struct blocks {
     struct {
-        void *owner;   /* NULL = nobody */
-        uint64_t from; /* ns: it may be drawn again */
+        void *owner;   /* NULL = free */
+        uint64_t from; /* ns: may be drawn again from then on */
     } block[QPN_BLOCKS];
 };
 
-/* Draw a block that nobody has and that doesn't rest, each with the same probability.
+/* Draw a free block that doesn't rest, each with the same probability.
  *
- * owner   gets it, not NULL
- * now     ns
- * random  a random number, which decides
+ * `owner` gets it, not NULL. `now` is in ns. `random` is a random number, which decides.
  *
- * Returns the block, or -EAGAIN: there is none at present. */
+ * Returns the block, or -EAGAIN: none is free at present. */
 int blocks_draw(struct blocks *b, void *owner, uint64_t now, uint32_t random);
-/* Give a block back: it rests. */
+/* Return a block: it rests. */
 void blocks_give(struct blocks *b, unsigned block, uint64_t now);
-/* Give back all that the owner has. */
+/* Return all blocks of an owner. */
 void blocks_give_all(struct blocks *b, const void *owner, uint64_t now);
 
-/* The owner of a number; NULL: nobody, or one of the daemon's engines. */
+/* The owner of a number; NULL: it is free, or one of the daemon's engines. */
 static inline void *blocks_owner(const struct blocks *b, uint32_t qpn)
 {
     unsigned block = qpn_block(qpn);

@@ -26,7 +26,7 @@
 #define SWITCH_ADDRS  64u /* addresses of a device, at most */
 #define SWITCH_GROUPS 256u
 
-/* What the switch counts: name, and what it means. */
+/* The switch's counters: name, and meaning. */
 #define SWITCH_COUNTERS(X)                                                                         \
     X(channel_rx_frames)    /* given to channels */                                                \
     X(channel_tx_frames)    /* taken from channels and passed on */                                \
@@ -66,7 +66,7 @@ struct nic_switch {
     struct switch_channel *channels; /* all */
     struct switch_channel *active;   /* a ring: the next one to look at */
     unsigned nactive, nasleep;
-    int epfd;         /* readable: one that sleeps has something */
+    int epfd;         /* readable: a sleeping channel has frames */
     uint64_t look_at; /* ns: look at epfd again */
 
     /* Is the daemon's engine a member of a group? NULL: of every one. */
@@ -74,7 +74,7 @@ struct nic_switch {
     void *engine_arg;
     struct switch_group *groups;
     unsigned ngroups;
-    unsigned copies; /* of group datagrams that this round may still make */
+    unsigned copies; /* copies of group datagrams that this round may still make */
 
     uint64_t counters[SWITCH_COUNTER_MAX];
 };
@@ -92,11 +92,11 @@ void switch_free(struct nic_switch *s);
 
 /* The MAC has changed. */
 void switch_set_mac(struct nic_switch *s, const uint8_t mac[6]);
-/* The device's addresses are these, from which programs may send: at most SWITCH_ADDRS count. */
+/* Set the device's addresses, from which programs may send: at most SWITCH_ADDRS count. */
 void switch_set_addrs(struct nic_switch *s, const struct wire_addr *addr, unsigned n);
 bool switch_has_addr(const struct nic_switch *s, const struct wire_addr *addr);
 
-/* A round begins: it may make SWITCH_COPIES copies of datagrams to groups. */
+/* A round begins, and may make SWITCH_COPIES copies of datagrams to groups. */
 #define SWITCH_COPIES 64u
 void switch_round(struct nic_switch *s);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a program may send (SHM-13): judged by a private copy of the frame's headers, which is what
- * leaves.
+ * Checks of a program's frames (SHM-13), on a private copy of the headers. The copy is sent.
  */
 #ifndef NIC_SWITCH_CHECK_H
 #define NIC_SWITCH_CHECK_H
@@ -16,7 +15,7 @@ enum switch_way {
     SWITCH_INSIDE, /* to another channel */
 };
 
-/* What is known of a frame that a program has sent. */
+/* Facts about a frame that a program has sent. */
 struct switch_frame {
     uint8_t head[SWITCH_HEAD];
     uint32_t head_len;
@@ -24,8 +23,8 @@ struct switch_frame {
     enum switch_counter why;   /* SWITCH_REFUSED */
 };
 
-/* Judge a frame of the program behind `from`. Copies its headers to out->head once, and reads
- * nothing else of it. The source MAC there becomes the device's. */
+/* Check a frame of the program at `from`. Copies its headers to out->head once, and reads nothing
+ * else of it. The source MAC in the copy becomes the device's. */
 enum switch_way switch_check(const struct nic_switch *s, const struct switch_channel *from,
                              const struct io_frame *frame, struct switch_frame *out);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames for programs: into their channels.
+ * Passing received frames to programs' channels.
  */
 #ifndef NIC_SWITCH_RX_H
 #define NIC_SWITCH_RX_H
 
 #include "switch_channel.h"
 
-/* Frames have come, from the port or from the device itself, at most IO_BURST_MAX. Those for queue
- * pairs of programs are given to their channels, and copies of datagrams to groups. Returns which
- * of them no engine of the daemon must see: bit i for frames[i]. */
+/* Pass at most IO_BURST_MAX received frames, from the port or from the device itself: frames for
+ * queue pairs of programs to their channels, copies of datagrams to groups to the members. Returns
+ * a bit i for each frames[i] that the daemon's engine must not see. */
 uint64_t switch_rx(struct nic_switch *s, const struct io_frame *frames, unsigned n);
 
 /* Give a frame to a channel; its first octets, up to head_len, are taken from `head`.  Returns

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames from programs: checked, and on to where they are for.
+ * Checking frames from programs, and passing them on.
  */
 #ifndef NIC_SWITCH_TX_H
 #define NIC_SWITCH_TX_H
 
 #include "switch_channel.h"
 
-#define SWITCH_QUANTUM 32u /* frames of one channel, then it is the next one's turn */
+#define SWITCH_QUANTUM 32u /* frames of one channel in a turn */
 
-/* Take frames from channels, in turn, and fill slots with those for the port; each frame has found
- * a slot before it is taken. Then the slots are as those that the daemon's engine has filled: a
- * frame to the device's own MAC and one to a group that has members here (switch_group_has) come
- * back to switch_rx and to that engine, which the caller sees to.
+/* Take frames from channels, in turn, and fill slots with frames for the port; a frame is taken
+ * only when it has a slot. Afterwards the slots are like those that the daemon's engine has filled.
+ * A frame to the device's own MAC, and one to a group with members here (switch_group_has), must
+ * return to switch_rx and that engine, which is the caller's task.
  *
- * slots  lent by the port, len 0
- * n      how many, at most IO_BURST_MAX
- * now    ns
+ * `slots` are the port's, with len 0. `n` is their number, at most IO_BURST_MAX. `now` is in ns.
  *
- * Returns how many are filled: the first ones. Less than n: nothing waits any more. */
+ * Returns the number filled, the first ones. Less than n: no frame waits any more. */
 unsigned switch_tx(struct nic_switch *s, struct io_slot *slots, unsigned n, uint64_t now);
 
 #endif
