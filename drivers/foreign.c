@@ -165,7 +165,7 @@ bool foreign_run(uid_t user, void (*fn)(void *arg), void *arg)
 
 void foreign_close(uid_t user, int fd)
 {
-    /* Files that live in memory have seals, and nobody who could be waited for. */
+    /* Files in memory have seals, and no server that a close would wait for. */
     if (fcntl(fd, F_GET_SEALS) >= 0)
         close(fd);
     else

@@ -82,7 +82,7 @@ int io_dpdk_plugin(char *path, size_t size)
     return rc ? plugin_in(URNIC_PLUGIN_LIBDIR, "", path, size) : 0;
 }
 
-/* Who writes dpdk:eth0 wants the kernel's interface of that name. */
+/* dpdk:eth0 means the kernel's interface of that name. */
 static void suggest_udp(const char *args, char *err, size_t err_size)
 {
     char name[IF_NAMESIZE];

@@ -38,8 +38,9 @@
 #define CONTROL_LEAST    2u              /* connections of a user, as long as there are any */
 #define CONTROL_FDS      320u /* descriptors of the daemon's own, and those that come with a message */
 #define CONTROL_EARLY    ".new"
-#define CONTROL_LOCK_MS  1000u /* for another one's start; anybody may hold such a lock */
-#define CONTROL_PIDFD    1     /* added to a client's address: the event is about its process */
+#define CONTROL_LOCK_MS                                                                            \
+    1000u               /* to wait for another daemon's start; any process may hold such a lock */
+#define CONTROL_PIDFD 1 /* added to a client's address: the event is about its process */
 
 /* ---- the socket ---- */
 
@@ -73,8 +74,8 @@ static void control_make_dir(const char *path)
     mkdir(dir, 0755); /* bind() tells if that didn't help */
 }
 
-/* Two who start at the same moment look one after the other who is at the path. Returns a
- * descriptor to close, or -1: nobody can be kept out. */
+/* Two daemons that start at the same moment check the path one after the other. Returns a
+ * descriptor to close, or -1: no other daemon can be kept out. */
 static int control_lock(const char *path)
 {
     char dir[sizeof(((struct sockaddr_un *)0)->sun_path)] = ".";
@@ -87,7 +88,7 @@ static int control_lock(const char *path)
     return fd;
 }
 
-/* Does somebody serve at the path? 0, -EADDRINUSE: a daemon, which may have no time for us
+/* Does a program serve at the path? 0, -EADDRINUSE: a daemon, which may have no time for us
  * (EAGAIN), or -EPROTOTYPE: another program, whose sockets are of another type. */
 static int control_in_use(const struct sockaddr_un *sa)
 {
@@ -110,8 +111,8 @@ static void control_remove(const char *path)
         unlink(path);
 }
 
-/* It has another name until it listens, if there is room for one: who waits until the socket
- * appears may connect at once. */
+/* The socket has another name until it listens, if the path leaves room for one, so that a client
+ * that waits for the socket to appear may connect at once. */
 static int control_listen(int fd, const char *path, char *err)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -284,7 +285,7 @@ int control_open(struct urnicd *d, char *err)
 
 /* ---- clients ---- */
 
-/* Send somebody away, with the answer to a hello that may not have come yet. */
+/* Refuse a client, with the answer to a hello that may not have arrived yet. */
 static void control_send_away(struct urnicd *d, int fd)
 {
     const struct ipc_hdr no = {.type = IPC_HELLO, .flags = IPC_F_REPLY, .status = -EDQUOT};
@@ -293,8 +294,8 @@ static void control_send_away(struct urnicd *d, int fd)
     d->refused++;
 }
 
-/* Out of descriptors, or of memory for one: who waits in the queue would wake us for ever. One is
- * kept for turning it away. */
+/* Out of descriptors, or of memory for one: a connection in the queue would wake us for ever. The
+ * spare descriptor serves to refuse it. */
 static void control_no_room(struct urnicd *d)
 {
     close(d->spare_fd);
@@ -319,7 +320,7 @@ unsigned control_share(unsigned own, unsigned others)
     return most < left ? most : left;
 }
 
-/* Administrators can do what they like anyway, and must get in to see who has taken all. */
+/* Administrators have no limit: they must get in to see which user has taken all. */
 static bool control_has_room(const struct urnicd *d, const struct client *newcomer)
 {
     unsigned own = 0;
@@ -399,8 +400,8 @@ static void control_refuse(struct client *c, const struct request *r, int status
     request_answer(c, &theirs, status, &ours, sizeof(ours));
 }
 
-/* One request, then the others get their turn: the next one of this client is an event again, and
- * nobody asks twice whether there is one. */
+/* One request, then the other clients' turn. A further request of this client is an event again, so
+ * nothing needs to check for it. */
 static void control_serve(struct urnicd *d, struct client *c)
 {
     static struct request r;
@@ -417,7 +418,7 @@ static void control_serve(struct urnicd *d, struct client *c)
     ssize_t n = ipc_recv_all(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
     if (n == -EAGAIN || n == -EINTR)
         return;
-    if (n == -EMFILE && c->greeted) { /* it is us who have no descriptor left */
+    if (n == -EMFILE && c->greeted) { /* the daemon itself has no descriptor left */
         control_refuse(c, &r, (int)n);
         request_close_fds(&r);
         return;

@@ -337,7 +337,7 @@ static int serve(struct urnicd *d, const struct starter *s)
     return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Where the log goes: a file, or syslog if nobody is there to read standard error. */
+/* The log's target: a file, or syslog if standard error has no reader. */
 static int open_log(const struct config *c)
 {
     int rc = 0;

@@ -101,7 +101,8 @@ static int options_apply(struct config *c, struct options_state *st, int opt, co
     }
 }
 
-/* What getopt_long didn't like. optopt: a letter, what a flag stands for, or 0 = nobody knows. */
+/* Report an option that getopt_long refused. optopt: a letter, the value of a flag, or 0 =
+ * unknown. */
 static int options_unknown(int opt, const char *arg, char *err)
 {
     if (optopt != 0 && optopt < OPT_CONFIG)

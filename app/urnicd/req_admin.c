@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Looking in and steering: counters, queue pairs, captures, addresses, emulated links. Reading is
- * for everybody who may open the socket, but for what would let one user send in another's name
- * (SEC-33); changing anything is for root and the daemon's own user.
+ * Administrators' requests: counters, queue pairs, captures, addresses, emulated links. Every
+ * client may read, except facts with which one user could send in another's name (SEC-33). Changes
+ * are for root and the daemon's own user.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -83,8 +83,8 @@ struct qp_walk {
     uint32_t max;
 };
 
-/* What of a queue pair is for its user and for administrators only: who knows its peer's number and
- * its PSNs can send in its name (SEC-33). */
+/* Facts about a queue pair for its user and administrators only: with its peer's number and its
+ * PSNs another user could send in its user's name (SEC-33). */
 static bool qp_is_for(const struct client *who, const struct client_qp *qp)
 {
     return client_is_admin(who) || who->uid == qp->ctx->client->uid;
@@ -150,7 +150,7 @@ static bool qp_visit(void *arg, struct qp *qp)
     struct engine_qp_params caps;
     struct engine_qp_attr attr;
     if (engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
-        return true; /* QP1 is nobody's */
+        return true; /* QP1 belongs to no client */
     const struct client_qp *cqp = caps.arg;
     if ((f->pid != 0 && f->pid != (uint32_t)cqp->ctx->client->pid) ||
         (f->states != 0 && !(f->states & (1u << attr.state))) ||

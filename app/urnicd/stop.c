@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The kernel says who listens at a socket, so no file with a process id is needed that could
- * outlive its process. The daemon is held by a descriptor before it is trusted to be the one: a
- * process id may be another's a moment later, a descriptor may not.
+ * The kernel tells which process listens at a socket, so no pid file is needed, which could outlive
+ * its process. The daemon is held by a descriptor before it is signalled: a process id may name
+ * another process a moment later, a descriptor may not.
  */
 #include "stop.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An interface that is shared with the kernel hands each frame to two: to our socket, and then to
- * the kernel's IP stack, which looks for a route, finds none or nobody, and may answer that nobody
- * is there. A claim ends the kernel's part for RoCEv2 to our addresses, behind the sockets and
- * packet captures: a BPF program where the kernel classifies what comes in (Linux 6.6: tcx). No
+ * An interface that is shared with the kernel gives each frame to our socket, and then to the
+ * kernel's IP stack, which looks for a route, finds none or no receiver, and may answer with
+ * "unreachable". A claim ends the kernel's part for RoCEv2 to our addresses, after the sockets and
+ * packet captures: a BPF program where the kernel classifies incoming frames (Linux 6.6: tcx). No
  * DPDK in here.
  */
 #ifndef URNIC_DPDK_CLAIM_H

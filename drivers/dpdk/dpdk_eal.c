@@ -119,8 +119,8 @@ static void compose(struct eal_args *out, const struct dpdk_spec *spec, bool hug
     arg(out, "--no-telemetry");
     /* One lcore that floats over all the CPUs we may use: two daemons don't meet on CPU 0. */
     arg(out, "--lcores=0@(%s)", cpus);
-    /* An allow-list with an address nobody has: no PCI device is taken unasked, but one can be
-     * plugged in by name later, which --no-pci would rule out. */
+    /* An allow-list with an unused address: no PCI device is taken unasked, but one can be plugged
+     * in by name later, which --no-pci would rule out. */
     arg(out, "--allow=ffff:ff:1f.7");
     /* With that list EAL does not see which driver has the NIC, and would take virtual addresses.
      */

@@ -28,8 +28,8 @@ static const struct dpdk_need needs[] = {
     /* DPDK writes the MAC address back at every start, which takes CAP_NET_ADMIN. */
     [DPDK_AF_PACKET] = {CAP_BIT(CAP_NET_RAW) | CAP_BIT(CAP_NET_ADMIN),
                         "CAP_NET_RAW and CAP_NET_ADMIN", "cap_net_raw,cap_net_admin"},
-    /* libxdp asks the kernel for a program by its number: CAP_SYS_ADMIN, CAP_BPF is not enough.
-     * The frame buffers are locked memory, more than is anybody's by default. */
+    /* libxdp asks the kernel for a program by its number: CAP_SYS_ADMIN, CAP_BPF is not enough. The
+     * frame buffers are locked memory, more than any user's default limit. */
     [DPDK_AF_XDP] = {CAP_BIT(CAP_NET_RAW) | CAP_BIT(CAP_NET_ADMIN) | CAP_BIT(CAP_SYS_ADMIN) |
                          CAP_BIT(CAP_IPC_LOCK),
                      "CAP_NET_RAW, CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_IPC_LOCK",

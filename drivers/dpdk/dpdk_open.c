@@ -140,8 +140,8 @@ static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, si
 int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
 {
     int rc = attach_once(port, frame_max, err, err_size);
-    /* The kernel lets go of an XDP socket's queue a moment after the socket was closed, and DPDK
-     * doesn't tell "busy" from other failures: whoever reopens a port must not fail for that. */
+    /* The kernel releases an XDP socket's queue a moment after the socket was closed, and DPDK
+     * doesn't tell "busy" from other failures. Reopening a port must not fail for that. */
     for (int i = 0; rc && port->spec.kind == DPDK_AF_XDP && i < AF_XDP_TRIES; i++) {
         usleep(AF_XDP_PAUSE_US);
         rte_mempool_free(port->pool); /* the failed try kept some of its buffers */

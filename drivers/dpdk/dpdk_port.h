@@ -27,7 +27,7 @@ struct dpdk_port {
     bool attached;     /* the device exists and is started */
     bool thread_known; /* `thread` has been made known to DPDK */
     bool drop_own;     /* frames with our source MAC are our own echo */
-    pthread_t thread;  /* who used the port last */
+    pthread_t thread;  /* the port's last user */
     struct rte_mempool *pool;
 
     /* Lent frames, oldest first: lent[first % MAX] ... lent[last % MAX). */

@@ -390,7 +390,7 @@ int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lock
     char text[64];
     if (spec->kind == DPDK_AF_PACKET)
         return ring_defaults(spec, frame_max, lockable, err, err_size);
-    /* Preferred busy polling turns the interface's interrupts off: then nobody wakes a worker that
+    /* Preferred busy polling turns the interface's interrupts off: then nothing wakes a worker that
      * waits for rx_fd. */
     if (spec->kind == DPDK_AF_XDP && !has_key(spec, "busy_budget"))
         return append(spec, "busy_budget=0", err, err_size);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Inside of the emulated link: what the files of this folder share. mem_link.c is what happens
- * between ports, mem_queue.c what is under way, mem_port.c the driver's face. Nobody else includes
- * this.
+ * Inside of the emulated link: shared by the files of this folder only. mem_link.c moves frames
+ * between ports, mem_queue.c keeps those in flight, mem_port.c is the driver.
  *
  * A frame lives in one buffer from tx_reserve to rx_release. The buffer belongs to the pool of the
  * port that sent it; only its pointer moves. The link's lock covers everything here except where a
@@ -187,7 +186,7 @@ void mem_socket_forward(struct mem_link *link, unsigned from, struct mem_buf *bu
 struct mem_buf *mem_buf_take(struct mem_link *link, unsigned from);
 
 /* mem_mac.c, under the link's lock. */
-/* A frame from this address came in at `port`. Multicast addresses are nobody's. */
+/* A frame from this address arrived at `port`. Multicast addresses belong to no port. */
 void mem_mac_learn(struct mem_link *link, const uint8_t mac[6], unsigned port);
 /* The open port behind a MAC address, or MEM_LINK_ALL. */
 unsigned mem_mac_find(const struct mem_link *link, const uint8_t mac[6]);

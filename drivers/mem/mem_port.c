@@ -23,7 +23,7 @@ static void port_rx_arm(struct io_port *io, bool on)
     uint64_t count;
     pthread_mutex_lock(&p->link->lock);
     ssize_t n = read(p->sock->fd, &count, sizeof(count));
-    (void)n; /* EAGAIN: nobody had signalled */
+    (void)n; /* EAGAIN: there was no signal */
     p->sock->armed = on;
     pthread_mutex_unlock(&p->link->lock);
 }

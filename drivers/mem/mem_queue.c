@@ -73,7 +73,7 @@ void mem_queue_passed(struct mem_socket *s, uint64_t flow, uint64_t at, uint64_t
         uint64_t pos = s->tail - 1;
         while (mem_queue_at(s, pos)->buf != buf)
             pos--;
-        /* Its own time may have come while nobody looked: then it stays where it is. */
+        /* Its arrival time may have passed unnoticed: then it stays in place. */
         if (mem_queue_at(s, pos)->at <= now || pos < s->head + s->arrived)
             continue;
         mem_queue_remove(s, pos);

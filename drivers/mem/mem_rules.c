@@ -75,7 +75,7 @@ bool mem_link_rules_get(struct mem_link *link, unsigned rule, struct fault_rule_
 
 /* ---- a frame ---- */
 
-/* Somebody other than `dir`, from whom a frame to it can come; MEM_LINK_ALL = nobody. */
+/* A port other than `dir`, from which a frame to it can come; MEM_LINK_ALL = none. */
 static unsigned other_port(const struct mem_link *link, unsigned dir)
 {
     for (unsigned i = 0; i < link->top; i++)

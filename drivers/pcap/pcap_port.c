@@ -213,7 +213,7 @@ static int open_in(struct pcap_port *p, const char *path, char *err, size_t err_
     return 0;
 }
 
-/* Whoever writes a capture empties it first, and reading it would have no end. */
+/* A file being written is truncated first, and reading it would have no end. */
 static bool same_file(const char *in, const char *out)
 {
     struct stat a, b;

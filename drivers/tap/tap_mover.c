@@ -44,7 +44,7 @@ static void count(_Atomic uint64_t *c)
 
 /* ---- the thread ---- */
 
-/* Someone has removed the interface. */
+/* The interface was removed. */
 static void lose(struct tap_mover *m)
 {
     tap_dev_close(&m->dev);

@@ -154,7 +154,7 @@ bool client_inbox_drop(struct urnic_context *ctx, struct client_inbox *in, void 
         return false;
     pthread_mutex_lock(&ctx->lock);
     in->suspect = true;
-    if (in->readers == 0) { /* nobody takes another message between the two calls */
+    if (in->readers == 0) { /* no reader takes another message between the two calls */
         ssize_t n = recv(in->fd, msg, size, MSG_PEEK | MSG_DONTWAIT);
         in->suspect = n > 0;
         dropped = n == (ssize_t)size && stale(ctx, msg) &&

@@ -170,7 +170,7 @@ int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
 
 /* ---- the other side ---- */
 
-/* Requests that nobody took: with the listener gone, getting them refuses them. */
+/* Unread requests: with the listener gone, reading them refuses them. */
 static void drain(struct urnic_cm_channel *ch)
 {
     struct urnic_cm_event ev;
@@ -229,8 +229,8 @@ int urnic_listener_fd(const struct urnic_listener *l)
     return l->channel->base.in.fd;
 }
 
-/* A request that came in time is seen through. Who looks for peers again and again, and waits for a
- * moment only, would hang up on each of them otherwise. */
+/* A request that arrived in time is completed. Otherwise a caller that polls for peers again and
+ * again, with short waits, would hang up on each of them. */
 static int64_t handshake_deadline(int64_t deadline)
 {
     int64_t least = deadline_of(0);

@@ -21,7 +21,7 @@ int urnic_create_channel(struct urnic_context *ctx, struct urnic_channel **out)
     return err;
 }
 
-/* Whom an event is about; NULL = gone. With ctx->lock held. */
+/* The object of an event; NULL = gone. With ctx->lock held. */
 static struct client_obj *event_obj(struct urnic_context *ctx, const struct ipc_comp_event *ev)
 {
     struct client_obj *obj = client_ref_get(&ctx->refs, ev->ref);
@@ -130,7 +130,7 @@ static void set_ring(struct urnic_cq *cq, void *at, uint32_t entries)
     __atomic_store_n(&cq->view.entries, v.entries, __ATOMIC_RELEASE);
 }
 
-/* The second step, while nobody polls. */
+/* The second step, while no thread polls. */
 static int move_ring(struct urnic_cq *cq, struct ipc_cq_resize *req, void *at, uint32_t entries)
 {
     struct ipc_cq reply;
@@ -312,8 +312,8 @@ static int poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
     return got;
 }
 
-/* Of a port of the program's own: who finds nothing does a round. In a signal handler that
- * interrupts its thread in such a call nothing can be done. */
+/* On a port of the program's own, a poll that finds nothing does a round. In a signal handler that
+ * interrupts its thread in such a call, nothing can be done. */
 static int poll_port(struct urnic_cq *cq, int n, struct urnic_wc *wc)
 {
     if (client_forked(cq->ctx))

@@ -29,7 +29,7 @@ static enum client_kind kind_of(unsigned event)
     }
 }
 
-/* Whom an event is about; NULL = gone, or nobody. With ctx->lock held. */
+/* The object of an event; NULL = gone, or none. With ctx->lock held. */
 static struct client_obj *event_obj(struct urnic_context *ctx, const struct ipc_async *a)
 {
     enum client_kind kind = kind_of(a->event);

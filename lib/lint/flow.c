@@ -364,7 +364,8 @@ void lint_flow_doubt_peer(struct lint_ctx *c)
     }
 }
 
-/* Nobody answers SENDs and WRITEs with data, again and again: those are another connection's. */
+/* No responder answers SENDs and WRITEs with data, again and again: such responses are another
+ * connection's. */
 void lint_flow_misfit(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;

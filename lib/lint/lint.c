@@ -205,8 +205,8 @@ static bool icrc_good(struct lint_ctx *c)
     return c->icrc == wire_get32le(d + p->icrc_off);
 }
 
-/* Several packets in one frame: nobody has sent that. True if so, and then it is done with: either
- * its parts are judged, or nothing is known about what was in it. */
+/* Several packets merged into one frame, which no device sends. True: it is one, and is handled.
+ * Either its parts are judged, or its contents are unknown. */
 static bool is_merged(struct lint_ctx *c)
 {
     struct lint_merge m;
@@ -426,7 +426,7 @@ void lint_packet(struct lint *l, const struct lint_frame *in, struct lint_view *
         good(&c);
         return;
     }
-    /* Broken on the way, or by its maker; of a cut packet nobody can tell. */
+    /* Broken on the way, or by its maker; a truncated packet doesn't tell which. */
     bool made = !c.cut && made_so(in, &c.p, c.verdict);
     if (!made && is_merged(&c))
         return;

@@ -195,9 +195,9 @@ static bool begins_at_0(const struct lint_flow *q, uint32_t base)
     return base == 0 && q->first_epoch == q->epoch;
 }
 
-/* This answer says that the count began later than one answer, and only one, before it said. Was
- * that one wrong? Not if it says that it began at 0, as it does in RTR. Yes, where this one says
- * so, or others say the same; else nobody knows which, and one finding is enough. */
+/* This response puts the beginning of the count later than one response, and only one, before it
+ * did. Was that one wrong? Not if it puts the beginning at 0, as in RTR. Yes, if this one does so,
+ * or others agree with this one. Else it is unknown which is wrong, and one finding is enough. */
 static void began_later(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;

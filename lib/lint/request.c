@@ -185,7 +185,7 @@ static void advance(struct lint_ctx *c, uint32_t n)
     if (wire_psn_diff(c->p.psn, f->hi) > 0) {
         f->info.gaps += c->gap != 0;
         f->info.gap_psns += c->gap;
-        forget_messages(f); /* nobody knows how many were in there */
+        forget_messages(f); /* the number of messages in there is unknown */
         c->view->flags |= c->gap ? LINT_V_GAP : 0;
     }
     f->msgs += lint_ends_message(c->op);
@@ -209,8 +209,8 @@ static bool was_asked_for(const struct lint_ctx *c)
            (c->read && !c->read->atomic && c->p.psn != c->read->psn);
 }
 
-/* Is it the network's copy of what was sent before? The IP identification tells. Without one only
- * the time can: nobody sends again, unasked, what can't have been answered yet. */
+/* Is it the network's copy of an earlier packet? The IP identification tells. Without one only the
+ * time can: no requester retransmits, unasked, before an answer is possible. */
 static bool is_copy(const struct lint_ctx *c)
 {
     const struct lint_rec *r = c->old;
@@ -458,7 +458,7 @@ static void classify(struct lint_ctx *c, unsigned broken)
         watch_limit(c);
         advance(c, n);
         if (broken)
-            forget_messages(f); /* how the responder counts this one, nobody knows */
+            forget_messages(f); /* the responder's count of this one is unknown */
     } else if (c->old) {
         classify_again(c);
     } else {

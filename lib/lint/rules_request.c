@@ -23,8 +23,8 @@ static bool twin(const struct lint_ctx *c)
 
 /* ---- flow ---- */
 
-/* Said once, at the end: who changes the port again and again sends over several paths, and may
- * have agreed with the other end that packets change places (WIRE-22). */
+/* Reported once, at the end: a requester that changes its port again and again sends over several
+ * paths, and may have agreed with the other end on reordering (WIRE-22). */
 bool lint_wire_19(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
@@ -57,7 +57,7 @@ bool lint_wire_19(struct lint_ctx *c)
     if (f->sport.changes++)
         return false;
     if (back)
-        f->sport.changed = f->sport.idle; /* that one had another port, nobody else */
+        f->sport.changed = f->sport.idle; /* only that flow had another port */
     else
         lint_remember(c, &f->sport.changed);
     f->sport.changed.on = true;

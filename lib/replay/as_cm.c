@@ -2,11 +2,11 @@
  *
  * Our connection manager in the place of one host, opposite another.
  *
- * It gets the other host's messages at their times. What its host's application decided, the
- * capture tells: a REQ is a wish to connect, a REP one to accept, a REJ to refuse unless it says
- * what is wrong with the REQ, a DREQ to hang up, with the values that are theirs to choose. Each
- * captured message must then be one that our connection manager sends: as to kind, transaction, who
- * is addressed, what was agreed, and why not.
+ * It gets the other host's messages at their times. The capture tells the decisions of its own
+ * host's application: a REQ is a wish to connect, a REP an acceptance, a REJ a refusal unless it
+ * names a fault of the REQ, a DREQ a wish to disconnect; the application's values come from the
+ * capture. Each captured message must then be one that our connection manager sends: the same kind,
+ * transaction, addressee, agreed values, and reason of refusal.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -160,7 +160,7 @@ static bool own_reason(unsigned reason)
     }
 }
 
-/* Somebody listens where the capture shows that somebody did. */
+/* Listen where the capture shows a listener. */
 static void listen_for(struct exchange *x, size_t at, const struct cm_msg *req)
 {
     unsigned protocol = req->service_id >> 16 & 0xFF;

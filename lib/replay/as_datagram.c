@@ -57,7 +57,7 @@ static int on_copy(void *ctx, const struct engine_copy *c, uint64_t *orig)
 {
     (void)ctx, (void)c;
     *orig = 0;
-    return 0; /* nobody looks into the receive buffers */
+    return 0; /* the receive buffers are never read */
 }
 
 static void on_completed(void *ctx, const struct engine_wc *wc)

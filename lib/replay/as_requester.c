@@ -142,7 +142,7 @@ static int on_copy(void *ctx, const struct engine_copy *c, uint64_t *orig)
 {
     (void)ctx, (void)c;
     *orig = 0;
-    return 0; /* results: nobody looks at them */
+    return 0; /* results are never read */
 }
 
 /* ---- answers ---- */

@@ -234,7 +234,7 @@ static void take_request(struct responder *r, size_t at)
         packet_wire(p, &w);
     if ((packet_optional(p) && !evidence_refused(r->d, p, WIRE_SYN_NAK_INV)) ||
         (p->overrun && w.dma_len <= WIRE_MSG_MAX)) {
-        r->hole = true; /* executed, or nobody knows */
+        r->hole = true; /* executed, or unknown */
         return;
     }
     if (p->lost && p->psn == stage_epsn(&r->stage)) { /* else it was dropped on arrival */

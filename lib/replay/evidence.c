@@ -194,8 +194,8 @@ bool evidence_late(const struct direction *d, const struct packet *nak)
     return behind && (late || answered_first(d, at));
 }
 
-/* Both ends are in one partition, and one of them may be a limited member: whoever answers a
- * limited one is a full one, else most of the answers tell. */
+/* Both ends are in one partition, and one of them may be a limited member: an end that answers a
+ * limited member is a full one, else most of the answers decide. */
 static void find_pkeys(struct direction *d)
 {
     size_t full = 0, limited = 0;

@@ -9,7 +9,7 @@
 
 #define CUT_HABIT 3u /* differences of packets without iCRC that may be damage */
 
-/* Of a packet without its iCRC nobody knows whether it was damaged on the way. */
+/* A packet without its iCRC may have been damaged on the way. */
 static bool perhaps_damaged(struct judge *j, const struct packet *p)
 {
     if (!packet_cut(p) || j->cut++ >= CUT_HABIT)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Answers that stand before what they answer. Two directions are often captured in two places: two
+ * Answers recorded before their requests. Two directions are often captured in two places: two
  * queues of a NIC, two ports of a tap. Their clocks, or the threads that write, are some
- * microseconds apart; nobody answers what he hasn't got. Such an answer is put behind its request.
+ * microseconds apart. Since no responder answers a request that it hasn't got, such an answer is
+ * moved after its request.
  */
 #include <string.h>
 

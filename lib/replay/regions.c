@@ -210,7 +210,7 @@ void regions_copy(const struct engine_copy *c, uint64_t *orig)
 {
     struct region *g = c->dst.obj;
     if (!g)
-        return; /* receive buffers: nobody looks into them */
+        return; /* receive buffers are never read */
     if (c->kind == ENGINE_PUT) {
         sparse_write(&g->memory, c->dst.off, c->src, c->len);
         return;

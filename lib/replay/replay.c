@@ -213,8 +213,8 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
     return 0;
 }
 
-/* Nobody answers. Has the requester repeated what it sent first until it gave up, as if nobody was
- * there? Else the capture has only one direction. */
+/* There are no answers. Has the requester repeated its first requests until it gave up, as without
+ * a responder? Else the capture has only one direction. */
 static bool given_up(const struct direction *d)
 {
     uint32_t first = 0, highest = 0;

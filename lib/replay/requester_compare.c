@@ -42,8 +42,8 @@ struct field {
     const char *name, *rule;
 };
 
-/* Of a packet that was cut nobody can tell whether what is left of it was damaged on the way. The
- * first one may have had a length of its own, which was found with that one. */
+/* The rest of a truncated packet may have been damaged on the way. The first one may have had a
+ * length of its own, which was found with that one. */
 static bool payload_same(const struct packet *a, const struct packet *b)
 {
     uint32_t n = a->payload_len < b->payload_len ? a->payload_len : b->payload_len;

@@ -9,7 +9,7 @@
 #define MISSED   256u     /* packets that are put in order for one answer */
 #define STEPS    4u       /* requests before one whose IP identifications count, then, */
 #define STEP_MAX 64u      /* from one to the next by less than this */
-#define TIME_OUT 1000000u /* ns: sooner nobody sends again what he has no answer to */
+#define TIME_OUT 1000000u /* ns: no requester retransmits an unanswered packet sooner */
 
 /* Has the responder refused what this NAK asks for, for want of a receive, between `from` and the
  * NAK and said nothing else of it since? */
@@ -61,10 +61,10 @@ static bool sent_late(const struct packet *p, const struct packet *last, const s
            !(last && q->ipv4 && (uint16_t)(q->ip_id - last->ip_id) == 1);
 }
 
-/* Has the requester sent what the capture hasn't shown before this answer? What comes later for the
- * first time may not have been sent before; but if what was sent behind it was seen before, it has,
- * and may have if the requester went back before that, or waited. Nobody guesses the answer to a
- * READ. */
+/* Had the requester sent, before this answer, a packet that the capture hadn't shown yet? A packet
+ * that is first captured later may not have been sent before. If a later PSN was captured before,
+ * it was; it may have been if the requester went back before that, or waited. No responder can
+ * guess the answer to a READ. */
 static bool missed(const struct responder *r, const struct packet *p, uint32_t wanted)
 {
     bool ack = packet_flags(p) & WIRE_F_ACK, before = false, back = false;
@@ -100,9 +100,9 @@ bool excuse_missed(const struct responder *r, const struct packet *p)
            !asked_before(r, p, p->psn, false) && missed(r, p, p->psn);
 }
 
-/* Does it refuse what takes a receive, for want of one, or a READ or ATOMIC, for want of room
- * (RNR-08)? Anybody may, and which transmission of it came when can't always be told; but not what
- * an answer has long covered. */
+/* Does it refuse a request that takes a receive, for want of one, or a READ or ATOMIC, for want of
+ * room (RNR-08)? Any responder may, and which transmission arrived when can't always be told. But a
+ * request that an answer has long covered can't be refused. */
 bool excuse_starved(const struct responder *r, const struct packet *p)
 {
     const struct packet *asked = asked_before(r, p, p->psn, false), *q = p;

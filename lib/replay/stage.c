@@ -264,7 +264,7 @@ static void feed(struct stage *s, const struct wire_pkt *headers, const uint8_t 
     w.ip_flags = WIRE_IP_DF;
     w.udp_csum = 0;
     w.ttl = WIRE_TTL_DEFAULT;
-    w.tclass &= 0xFC; /* a mark makes CNPs, which nobody compares */
+    w.tclass &= 0xFC; /* a mark makes CNPs, which are not compared */
     if (s->p.type != QP_UD || (w.dqpn != WIRE_QPN_GSI && w.dqpn != WIRE_QPN_MULTICAST))
         w.dqpn = engine_qp_num(s->qp);
     w.rkey = rkey;

@@ -51,7 +51,7 @@ static bool unread_has_room(const struct unread *u)
            share_has_room(u->share, SHARE_UNREAD, IPC_FD_MAX);
 }
 
-/* Nobody receives any more, or all has been received: the next one. */
+/* The peer receives no more, or has received all: the next one. */
 static struct unread **unread_visit(struct unread **p)
 {
     struct unread *u = *p;

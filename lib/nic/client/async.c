@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Asynchronous events of a context: what its socket has no room for is kept, some thousands, and
- * sent later. Who has a thousand connections that end at once hears of each, even if he is slow.
+ * Asynchronous events of a context. Events for which its socket has no room are kept, some
+ * thousands, and sent later. So even a slow client with a thousand connections that end at once
+ * gets an event for each.
  */
 #include "async.h"
 
@@ -76,7 +77,7 @@ void async_forget(struct context *c, uint32_t ref)
         if (c->kept[i].ref != ref || async_of_port(&c->kept[i]))
             c->kept[left++] = c->kept[i];
         else if (c->kept[i].flags != 0)
-            c->async_lost = true; /* somebody has to say it */
+            c->async_lost = true; /* the loss must be reported */
     }
     c->nkept = left;
 }

@@ -132,7 +132,8 @@ static void client_capture_close(struct client_capture *cc)
     out.octets = res.octets;
     out.lost = res.lost;
     if (cc->client) {
-        /* What there was is said also when the end went wrong, but not to who waits for a start. */
+        /* The counts are reported even if the end failed, but not to a request that waits for the
+         * start. */
         bool counts = cc->request.type == IPC_CAPTURE_STOP;
         cc->client->capture = NULL;
         cc->client->all->answer(cc->client, &cc->request, status, &out,

@@ -76,7 +76,7 @@ static unsigned context_doorbells(struct context *c, unsigned max)
         int64_t number = ipc_doorbell_pop(c->doorbell, QUOTA_QUEUES, &c->doorbell_head);
         if (number < 0)
             break;
-        if (number >= c->nqueue) { /* not a queue: harms nobody */
+        if (number >= c->nqueue) { /* not a queue: harmless */
             c->device->stats.client_bad_doorbell++;
             continue;
         }

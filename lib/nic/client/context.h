@@ -149,7 +149,7 @@ void context_fini(struct context *c);
 
 /* Give a queue a doorbell number. -EDQUOT: there are no more. */
 int context_queue_add(struct context *c, struct queue *q);
-/* Take it back. Nobody gets it as long as it may be in the doorbell ring. */
+/* Take it back. It is not given out again while it may be in the doorbell ring. */
 void context_queue_del(struct context *c, struct queue *q);
 
 /* On the worker: one round. Returns how much there was to do. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Completions go from the engine straight into the client's ring. Whether anybody wants an event is
- * looked at once per burst and CQ, behind one fence. Events go through a socket that never blocks;
- * what doesn't fit is owed and sent later, so a client that doesn't read hurts only itself.
+ * Completions go from the engine straight into the client's ring. The client's wish for an event is
+ * read once per burst and CQ, after one fence. Events go through a socket that never blocks; an
+ * event that doesn't fit is owed and sent later, so a client that doesn't read hurts only itself.
  */
 #include "cqring.h"
 
@@ -18,7 +18,7 @@
 /* How long an event waits for a count of completions when no period was given (verbs' longest). */
 #define CQRING_PERIOD_MAX (65535 * CLOCK_US)
 
-/* There is news for whoever has armed it. */
+/* Wake an armed client. */
 static void cqring_mark(struct client_cq *cq, bool solicited)
 {
     if (solicited)
@@ -68,7 +68,7 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
         if (cq->ctx->late)
             show(cq); /* a poller that sees the error takes these for the last ones */
         atomic_store_explicit(&cq->view.ring->error, 1, memory_order_release);
-        cqring_mark(cq, true); /* or who waits for an event waits for ever */
+        cqring_mark(cq, true); /* or a waiting client waits for ever */
         return false;
     }
     if (!cq->ctx->late)

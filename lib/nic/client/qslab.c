@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * First fit over a sorted array of free ranges per slab. Places are given back on the worker, where
- * clearing them would stall everybody else; so they wait for the control thread to do that and can
- * be used again, with zeros, after it. A queue that needs more than a slab of the usual size gets
- * one for itself, which goes with it: seals forbid to give back a part (memory_seal).
+ * clearing them would stall all other clients. So they wait until the control thread has cleared
+ * them, and can then be used again. A queue that needs more than a slab of the usual size gets a
+ * slab of its own, which is freed with it: seals forbid freeing a part (memory_seal).
  */
 #include "qslab.h"
 

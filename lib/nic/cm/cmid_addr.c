@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Clients' connection ids: where they stand, where they are to go, and who listens.
+ * Clients' connection ids: their addresses, their destinations, and listeners.
  */
 #include "cmid_addr.h"
 
@@ -17,7 +17,7 @@
 #include "services.h"
 
 #define CMID_RESOLVE_MS 2000u
-#define CMID_PORT_FIRST 49152u /* of those that nobody registers (RFC 6335) */
+#define CMID_PORT_FIRST 49152u /* of the unregistered ones (RFC 6335) */
 
 static void cmid_simple(struct cm_id *id, enum ipc_cm_event_type type, int status)
 {
@@ -49,8 +49,8 @@ static bool cmid_listens(const struct cm_id *id, uint16_t port)
                        : cm_listens(m->cm, id->ps, port);
 }
 
-/* A port at which nobody listens. Steps are random, too: there is no row of taken ports to be led
- * into, each of which costs a look at all listeners. */
+/* A port without a listener. Steps are random, too, so that no attacker can lead the search into a
+ * row of taken ports, each of which costs a look at all listeners. */
 static uint16_t cmid_port(const struct cm_id *id)
 {
     const unsigned ports = 65536u - CMID_PORT_FIRST;

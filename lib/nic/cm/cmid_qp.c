@@ -185,7 +185,7 @@ int cmgr_take_qp(struct cm_id *id, struct client_qp *qp, uint64_t now)
         return rc;
     id->driven = qp->type != QP_UD;
     if (qp->cm_id)
-        cmid_leave_all(qp->cm_id, now); /* or nobody leaves these groups */
+        cmid_leave_all(qp->cm_id, now); /* or these groups are never left */
     cmid_attach(id, qp->qpn);
     return 0;
 }

@@ -26,7 +26,7 @@
 
 #define CAPTURE_RING (16u << 20) /* power of two */
 #define CAPTURE_NAP  (2 * CLOCK_MS)
-#define CAPTURE_LAST 1000 /* ms: at the end, for a reader who reads nothing */
+#define CAPTURE_LAST 1000 /* ms: at the end, for a reader that reads nothing */
 #define CAPTURE_NAME 32u
 #define CAPTURE_LATE                                                                               \
     (20 * CLOCK_MS) /* a frame's time is that of its round; so long may that last */
@@ -143,7 +143,8 @@ static void capture_write(struct capture *c)
     }
 }
 
-/* A pipe's reader who is slow gets all of it, and finds room for what closing adds. */
+/* A slow reader of a pipe gets all of it, and the pipe has room for the octets that closing
+ * adds. */
 static void capture_last(struct capture *c)
 {
     struct pollfd p = {.fd = c->params.fd, .events = POLLOUT};

@@ -26,7 +26,7 @@
 
 struct kneigh {
     int fd;
-    int sink;         /* -1 = somebody else has the port */
+    int sink;         /* -1 = another program has the port */
     unsigned ifindex; /* 0 = the interface is gone */
     char name[IF_NAMESIZE];
     bool complained;
@@ -76,7 +76,7 @@ void kneigh_ask(struct kneigh *k, const struct wire_addr *addr)
 {
     if (k->ifindex == 0)
         return;
-    kneigh_request(k, RTM_NEWNEIGH, NLM_F_CREATE, NTF_USE, addr); /* as if somebody sent to it */
+    kneigh_request(k, RTM_NEWNEIGH, NLM_F_CREATE, NTF_USE, addr); /* as a packet to it would */
     kneigh_request(k, RTM_GETNEIGH, 0, 0, addr);
 }
 

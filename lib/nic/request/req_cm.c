@@ -184,7 +184,7 @@ static int req_cm_connect(struct request *r)
     return rc == 0 ? cmgr_connect(id, in, r->now) : rc;
 }
 
-/* Who is refused stays where he is: with the events of before. */
+/* A refused id keeps its channel and its events. */
 static int cm_id_accept(struct client *c, const struct ipc_cm_conn *in, uint64_t now)
 {
     struct cm_id *id = handle_get(&c->handles, HANDLE_CM_ID, in->id);

@@ -14,7 +14,7 @@
 struct switch_group {
     struct wire_addr addr;
     unsigned n, room;
-    unsigned first; /* who gets the next copy first */
+    unsigned first; /* the member that gets the next copy first */
     struct switch_channel **member;
 };
 
