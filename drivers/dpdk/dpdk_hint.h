@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * When a port can't be opened: what is the matter, and what to do about it. Looks at the machine
- * (capabilities, sysfs), not at DPDK.
+ * Why a port can't be opened, and how to mend it. Looks at the machine (capabilities, sysfs), not
+ * at DPDK.
  */
 #ifndef URNIC_DPDK_HINT_H
 #define URNIC_DPDK_HINT_H
@@ -21,8 +21,7 @@ const struct dpdk_need *dpdk_hint_need(enum dpdk_kind kind);
 
 /* The machine, and this process's rights on it. */
 struct dpdk_machine {
-    const char
-        *root; /* "" ; in front of /sys, /proc, /dev and /lib: a test gives a tree of its own */
+    const char *root;   /* prefix of /sys, /proc, /dev and /lib: "", or a test's tree */
     uint64_t effective; /* capabilities, as above */
     uint64_t lockable;  /* octets of memory; UINT64_MAX = as many as there are */
     unsigned uid;       /* effective user */
@@ -31,9 +30,9 @@ struct dpdk_machine {
 /* The machine that we run on. Raises the process's limit of locked memory as far as it may. */
 void dpdk_hint_machine(struct dpdk_machine *m);
 
-/* What can be known to be wrong before DPDK is asked, for frames of `frame_max` octets. Returns 0,
- * or -errno with a sentence in `err` that ends with what to do: -EPERM capabilities, -ENODEV no
- * such device, or what dpdk_pci_check returns. */
+/* Find obstacles before DPDK is asked, for frames of `frame_max` octets. Returns 0, or -errno with
+ * a sentence in `err` that ends with the remedy: -EPERM capabilities, -ENODEV no such device, or
+ * the results of dpdk_pci_check. */
 int dpdk_hint_check(const struct dpdk_spec *spec, const struct dpdk_machine *m, uint32_t frame_max,
                     char *err, size_t err_size);
 

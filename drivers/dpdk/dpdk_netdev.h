@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The kernel interface under a port (af_packet, af_xdp, tap): what DPDK's drivers don't tell about
- * it or don't do with it. No DPDK in here.
+ * The kernel interface of a port (af_packet, af_xdp, tap): facts that DPDK's drivers don't tell,
+ * and settings that they don't make. No DPDK in here.
  *
  * A watch belongs to the network namespace of the thread that opened it, whichever thread uses it.
  */
@@ -15,7 +15,7 @@ struct netdev {
     char name[16];       /* as it is called now */
     char first_name[16]; /* ... and was when the watch began */
     int ifindex;         /* 0 = the interface is gone */
-    int gone_index;      /* what it was then */
+    int gone_index;      /* its ifindex then */
     int ctl_fd;          /* for ioctl */
     int event_fd;        /* routing netlink, link events; -1 = none, ask every time */
     int ask_fd;          /* routing netlink, questions and their answers */
@@ -28,8 +28,8 @@ struct netdev {
     uint32_t mtu;   /* octets of IP */
     uint8_t mac[6]; /* as it is now */
     bool replaced;  /* since the last look another interface of this name took its place */
-    bool moved;     /* with ifindex 0: it is in another network namespace now. The kernel says so a
-                     * few ms after it has taken the interface away */
+    bool moved; /* with ifindex 0: it moved to another network namespace, which the kernel reports a
+                   few ms after it has removed the interface */
 };
 
 /* Begin to watch `name`. Returns 0, -ENODEV when there is no such interface, or -errno. */
@@ -41,7 +41,7 @@ void netdev_close(struct netdev *nd);
  * -EPROTONOSUPPORT, or -errno of asking. */
 int netdev_is_ethernet(const char *name);
 
-/* Take in what happened since the last call. Never blocks. */
+/* Process events since the last call. Never blocks. */
 void netdev_poll(struct netdev *nd);
 
 /* Raise the MTU to at least `mtu`, and bring the interface up. Returns 0 or -errno (-EPERM without
@@ -53,7 +53,7 @@ int netdev_set_up(struct netdev *nd);
  * discovery needs it). Needs CAP_NET_RAW. Returns 0 or -errno. */
 int netdev_allmulti(struct netdev *nd);
 
-/* Make the AF_PACKET socket `fd` skip what this machine sends. Returns 0 or -errno. */
+/* Make the AF_PACKET socket `fd` skip frames sent by this machine. Returns 0 or -errno. */
 int netdev_ignore_outgoing(int fd);
 
 /* File descriptors of this process that a DPDK driver opened for itself. A set is at most

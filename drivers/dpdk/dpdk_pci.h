@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whether DPDK will be able to use a PCI device, found out before it is asked: the kernel's driver
- * that has it, its IOMMU group, access to it, hugepages, lockable memory, another process. DPDK
- * itself answers most of these with "cannot attach", or hangs.
+ * Can DPDK use a PCI device? Checked before DPDK is asked: the kernel's driver, the IOMMU group,
+ * access rights, hugepages, lockable memory, another process. DPDK itself answers most of these
+ * with "cannot attach", or hangs.
  */
 #ifndef URNIC_DPDK_PCI_H
 #define URNIC_DPDK_PCI_H
@@ -20,7 +20,7 @@ int dpdk_pci_check(const struct dpdk_spec *spec, const struct dpdk_machine *m, u
  */
 bool dpdk_pci_physical(const struct dpdk_spec *spec, const struct dpdk_machine *m);
 
-/* Is it there, and bound to a driver by which DPDK can take it? */
+/* Is the device present, and bound to a driver that DPDK can use? */
 bool dpdk_pci_is_there(const struct dpdk_spec *spec, const struct dpdk_machine *m);
 
 /* Take the device's lock, which the kernel drops with this process: uio lets any number of

@@ -90,7 +90,7 @@ struct mem_link {
     struct mem_link_faults later; /* of ports opened later */
     size_t stride;
     unsigned opened; /* ports now */
-    bool deserted;   /* the last port of several: the others have closed */
+    bool deserted;   /* one port is left of several */
     unsigned top;    /* sockets ever used: [0, top) */
     struct mem_socket *sockets[MEM_LINK_PORTS];
     uint64_t last_now;
@@ -125,7 +125,7 @@ struct mem_port {
 int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_t seed, char *name,
                    struct mem_link_config *cfg, char *err, size_t err_size);
 
-/* FNV-1a: what it makes of MAC addresses and names, runs of the same link depend on. */
+/* FNV-1a. Runs of a link depend on its results for MAC addresses and names. */
 static inline uint32_t mem_hash(const void *data, size_t len)
 {
     const uint8_t *octet = data;
@@ -135,7 +135,7 @@ static inline uint32_t mem_hash(const void *data, size_t len)
     return h;
 }
 
-/* Three ports and more make a switch of a wire. */
+/* Three ports or more make the link a switch. */
 static inline bool mem_link_is_switch(const struct mem_link *link)
 {
     return link->opened > 2;
@@ -152,30 +152,30 @@ static inline struct mem_entry *mem_queue_at(const struct mem_socket *s, uint64_
 bool mem_queue_put(struct mem_socket *s, struct mem_buf *buf, uint64_t at, uint64_t now);
 /* Take entry number `pos` out; the buffer is the caller's. */
 void mem_queue_remove(struct mem_socket *s, uint64_t pos);
-/* A frame of `flow` has been put under way at time `at`: held ones that it was the last to overtake
- * follow. */
+/* A frame of `flow` was sent for arrival at `at`: release the held frames that it was the last one
+ * to overtake. */
 void mem_queue_passed(struct mem_socket *s, uint64_t flow, uint64_t at, uint64_t now);
-/* A frame is held no longer. */
+/* A frame is no longer held. */
 void mem_queue_unhold(struct mem_socket *s, struct mem_buf *buf);
-/* Count the octets that have arrived and are not released: what the receiver leaves lying. */
+/* Count the octets that have arrived and are not released by the receiver. */
 void mem_queue_arrive(struct mem_socket *s, uint64_t now);
-/* After every change: let the receiver see, without the lock, how much waits. */
+/* After every change: publish, for the receiver without the lock, how much waits. */
 void mem_queue_tell(struct mem_socket *s);
 
 /* mem_link.c, all under the link's lock. `dir` is the number of the port that sends. */
-/* Octets that wait to be serialized towards a port: the time that the queue needs to run empty, at
- * the rate. */
+/* Octets that wait to be serialized towards a port: at the line rate, the time until its queue is
+ * empty. */
 uint64_t mem_socket_backlog(const struct mem_socket *dst, uint64_t rate, uint64_t now);
 /* Send a frame, whose buffer belongs to the link from now on. */
 void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, uint64_t now);
-/* What is under way from port `index` and has not arrived by `now` is lost, and so is what is under
- * way to it: with `all`, whatever isn't lent. */
+/* Lose the frames in flight from port `index` that have not arrived by `now`, and those in flight
+ * to it: with `all`, every frame that isn't borrowed. */
 void mem_socket_flush(struct mem_link *link, unsigned index, bool all, uint64_t now);
 /* May port `dir` send now? Otherwise sets its room_at. */
 bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now);
-/* Back into the pool of the port that it belongs to, which is told if it waits for room. */
+/* Return a buffer to the pool of its port, and tell the port if it waits for room. */
 void mem_buf_free(struct mem_link *link, struct mem_buf *buf);
-/* A port was opened, closed, plugged or unplugged: which links are up now? */
+/* A port was opened, closed, plugged or unplugged: set which links are up. */
 void mem_links_update(struct mem_link *link);
 
 /* A frame from port `from` to port `to`, or to where its MAC address says. */
@@ -191,7 +191,7 @@ void mem_mac_learn(struct mem_link *link, const uint8_t mac[6], unsigned port);
 /* The open port behind a MAC address, or MEM_LINK_ALL. */
 unsigned mem_mac_find(const struct mem_link *link, const uint8_t mac[6]);
 
-/* mem_rules.c, under the link's lock: what the rules want with a frame, which they may change. */
+/* mem_rules.c, under the link's lock: apply the rules to a frame, which they may change. */
 void mem_rules_apply(struct mem_link *link, unsigned dir, struct mem_buf *buf, uint64_t now,
                      struct mem_link_verdict *v);
 /* Read the rules that cfg names. Returns 0 and the rules (NULL: it names none), or -errno with the

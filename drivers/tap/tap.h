@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A port that shares its wire with the kernel: what isn't RoCE to the device goes to a tap
- * interface with the port's MAC address, and what the kernel sends there leaves by the port.
+ * A port that shares its wire with the kernel: frames that are not RoCE to the device go to a tap
+ * interface with the port's MAC address, and frames that the kernel sends there leave by the port.
  */
 #ifndef URNIC_TAP_H
 #define URNIC_TAP_H

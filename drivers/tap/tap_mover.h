@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The thread that moves frames between a tap interface and two bounded queues, and sees to the
- * interface. So the port's worker makes no system call for a frame of the kernel's, and never waits
- * for the kernel: what a write to a tap sets off there (TCP, a firewall) is this thread's time.
+ * The thread that moves frames between a tap interface and two bounded queues, and looks after the
+ * interface. So the port's worker makes no system call for the kernel's frames, and never waits for
+ * the kernel: the work that a write to a tap causes there (TCP, a firewall) takes this thread's
+ * time.
  */
 #ifndef URNIC_TAP_MOVER_H
 #define URNIC_TAP_MOVER_H
@@ -13,7 +14,7 @@
 #include "tap_dev.h"
 #include "tap_ring.h"
 
-/* What the interface should be like. */
+/* The wanted state of the interface. */
 struct tap_want {
     bool serves; /* a worker has the port: the interface stays when the process ends */
     bool up;     /* carrier */
@@ -26,7 +27,7 @@ enum tap_news { TAP_QUIET, TAP_GONE, TAP_BACK, TAP_NO_MTU, TAP_NO_MAC, TAP_NEWS 
 struct tap_mover {
     struct tap_dev dev; /* the thread's, once it runs */
     struct tap_ring *to_kernel, *to_wire;
-    uint64_t retry_ms; /* the thread's: no sooner does it try to have the interface again */
+    uint64_t retry_ms; /* the thread's: next try to open the interface again */
     int kick;          /* eventfd: wakes the thread */
     int wake;          /* eventfd: wakes the worker */
     pthread_t thread;
@@ -45,12 +46,12 @@ struct tap_mover {
     _Atomic bool changed; /* `want`, since the thread looked */
 };
 
-/* Begin, with an open interface, which is the mover's then. 0 or -errno; tap_mover_stop in either
+/* Start, with an open interface, which is the mover's then. 0 or -errno; tap_mover_stop in either
  * case. */
 int tap_mover_start(struct tap_mover *m, const struct tap_dev *dev, const struct tap_want *want);
 void tap_mover_stop(struct tap_mover *m);
 
-/* The worker: the interface should be so. Cheap when nothing changes. */
+/* The worker: set the wanted state. Cheap without a change. */
 void tap_mover_want(struct tap_mover *m, const struct tap_want *want);
 /* The worker has put frames into to_kernel, or taken some from to_wire. */
 void tap_mover_put(struct tap_mover *m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whose is a frame that a port has received: the device's, the kernel's, or of use to both? Pure
- * functions; the frame is a stranger's, of any length.
+ * Is a received frame for the device, the kernel, or both? Pure functions; the frame is foreign, of
+ * any length.
  */
 #ifndef URNIC_TAP_SORT_H
 #define URNIC_TAP_SORT_H
@@ -20,8 +20,8 @@ struct tap_filter {
 
 enum tap_owner {
     TAP_DEVICE, /* a whole RoCEv2 packet (UDP port 4791, no fragment) in the device's VLAN, to one
-                 * of its addresses or to a group: the kernel has no use for it */
-    TAP_KERNEL, /* no business of the device */
+                   of its addresses or to a group */
+    TAP_KERNEL, /* not for the device */
     TAP_BOTH,   /* ARP, ICMP, IGMP, MLD, neighbour discovery: both learn from it */
 };
 

@@ -11,10 +11,9 @@
 
 #include "io.h"
 
-/* Take it out of a specification: `rest` is what remains, `name` the interface, "" when there is
- * none. Within brackets, which are a driver's, it isn't looked for. Returns 0, or -EINVAL with a
- * sentence in err (may be NULL): no name of an interface, there twice, or a port that has no place
- * for it. */
+/* Remove the key from a specification: `rest` is the remainder, `name` the interface, "" if there
+ * is none. Keys within brackets belong to a driver. Returns 0, or -EINVAL with a sentence in err
+ * (may be NULL): no name of an interface, given twice, or a port that doesn't take it. */
 int tap_spec_split(const char *spec, char rest[IO_SPEC_MAX], char name[IF_NAMESIZE], char *err,
                    size_t err_size);
 

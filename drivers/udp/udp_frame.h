@@ -30,11 +30,11 @@ void udp_head_init(struct udp_head *h, const uint8_t mac[6], const struct io_add
 uint8_t *udp_frame_put(uint8_t *datagram, uint32_t len, const struct udp_head *h, uint8_t tclass,
                        uint8_t ttl);
 
-/* What the iCRC of a received frame says (ICRC-08). */
+/* Result of the check of a received frame's iCRC (ICRC-08). */
 struct udp_verdict {
-    bool good; /* it is right, with... */
+    bool good; /* the iCRC is right, for IPv4 with id and df */
     uint16_t id;
-    bool df; /* ... IPv4: this identification and flag, which are in the frame now */
+    bool df; /* id and df are in the frame now */
 };
 /* Look for an IPv4 identification, with DF or without, that makes the iCRC right; try `guess` with
  * DF first. IPv6: it is right or not. `frame` as udp_frame_put made it, `len` the whole. */

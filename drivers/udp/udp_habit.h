@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How a peer chooses the IPv4 identification of its packets. A socket does not show it, and the
- * iCRC covers it (ICRC-08): any one that makes the iCRC right is taken, so damage passes once in
- * 2^15 packets that have it. Once a peer has kept to a habit for long, only what fits that is
- * taken.
+ * A peer's habit of choosing the IPv4 identification of its packets. A socket does not show the
+ * identification, but the iCRC covers it (ICRC-08). Any identification that makes the iCRC right is
+ * accepted, so a damaged packet passes once in 2^15. Once a peer has kept to a habit for long, only
+ * identifications that fit it are accepted.
  *
  * Pure functions; any thread.
  */

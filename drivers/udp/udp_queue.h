@@ -23,7 +23,7 @@ int udp_queue_open(struct io_port *io, unsigned k, unsigned n, struct io_port **
 /* On queue 0: the socket of an address is bound; bind those of the other queues beside it. 0 or
  * -errno, and nothing is left of the others. */
 int udp_queue_split(struct udp_port *p, const struct udp_socket *s);
-/* On queue 0: it closes the socket of this address. */
+/* On queue 0, which closes the socket of this address: close those of the other queues. */
 void udp_queue_drop(struct udp_port *p, const struct udp_socket *s);
 /* On another queue: have the sockets that queue 0 has made, and no others. */
 void udp_queue_follow(struct udp_port *p);

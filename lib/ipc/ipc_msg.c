@@ -132,7 +132,7 @@ static unsigned take_fds(struct msghdr *mh, int *fds)
             continue;
         unsigned n = (unsigned)((cm->cmsg_len - CMSG_LEN(0)) / sizeof(int));
         if (n > IPC_FD_ANY - got)
-            n = IPC_FD_ANY - got; /* the kernel has made no room for more */
+            n = IPC_FD_ANY - got; /* never more: the buffer has no room for it */
         memcpy(fds + got, CMSG_DATA(cm), n * sizeof(int));
         got += n;
     }

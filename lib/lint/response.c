@@ -452,7 +452,7 @@ void lint_flow_end(struct lint *l, struct lint_flow *f)
         lint_run(&c, LINT_S_NO_ICRC);
         f->no_icrc.first.on = false;
     }
-    if (f->pkey.first[1].on) { /* there was no third */
+    if (f->pkey.first[1].on) { /* no third packet came to confirm it */
         struct lint_ctx c = {.l = l, .f = f, .wait = &f->pkey.first[1], .cut = f->info.cut != 0};
         lint_run(&c, LINT_S_PKEY);
         f->pkey.first[1].on = false;

@@ -121,7 +121,7 @@ bool lint_cm_18(struct lint_ctx *c)
     if (!first || c->mad_crc == (rep ? e->rep_crc : e->req_crc))
         return false; /* or the first one was wrong, and that has been said */
     if (rep && c->cm->tid != e->tid)
-        return false; /* CM-14 says it */
+        return false; /* CM-14 reports that */
     if (c->cm->tid == e->tid && its == qpn && c->cm->psn == psn) {
         lint_expected(c, "the %s of packet %llu", rep ? "REP" : "REQ", (unsigned long long)first);
         return lint_seen(c, "another one, with the same transaction id, QPN and PSN");

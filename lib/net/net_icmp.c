@@ -110,7 +110,7 @@ void icmp6_finish(uint8_t *ip, const struct wire_addr *src, const struct wire_ad
     wire_csum_put(icmp + 2, wire_csum_add(icmp6_pseudo_sum(ip, len), icmp, len));
 }
 
-/* An echo request, or what a router says of a packet of ours. */
+/* Handle an echo request, or a router's error about a packet of ours. */
 static size_t for_us_v6(struct net_port *p, const struct net_in *in, size_t n, uint64_t now,
                         uint8_t *reply, size_t cap)
 {

@@ -61,8 +61,8 @@ static void first_and_last_core(int *first, int *last)
             *last = i;
 }
 
-/* Read until the prompt stands at the end, behind `word`: a prompt alone can be a late one of the
- * command before. Returns false when it doesn't come. */
+/* Read until the output ends in the prompt, after `word`: a prompt alone may be a late one of an
+ * earlier command. Returns false if it doesn't come. */
 static bool testpmd_prompt(struct testpmd *t, const char *word)
 {
     uint64_t end = now_ns() + PATIENCE;

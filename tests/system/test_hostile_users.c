@@ -225,7 +225,7 @@ static unsigned hogged(take_fn take)
 
 START_TEST(all_domains)
 {
-    if (for_all_users()) /* `a` has one */
+    if (for_all_users()) /* user `a` has one already */
         ck_assert_uint_eq(hogged(take_pd), 65536 / 8 * 7 - 1);
 }
 END_TEST

@@ -26,7 +26,7 @@ struct server {
     uint32_t rnd, loss, twice, late; /* the three per thousand */
     struct request asked[ASKED], lates[LATES];
     unsigned head, tail, lates_head, lates_tail;
-    uint32_t next;    /* packet of the READ; PACKETS: idle */
+    uint32_t next;    /* next packet of the READ; PACKETS: idle */
     unsigned streams; /* answers begun */
 };
 

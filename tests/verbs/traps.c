@@ -248,7 +248,7 @@ static void reap(pid_t pid)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* The child's half of an open file has no ids, and what it does is nothing to the parent. */
+/* After fork the child's descriptor has no ids, and calls on it don't affect the parent. */
 static void forked(void)
 {
     struct rdma_cm_id *id;

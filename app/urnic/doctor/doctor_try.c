@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The last word of `urnic doctor` about a dpdk: port: urnicd opens it and closes it again, with the
- * rights that its file gives it.
+ * The last check of `urnic doctor` for a dpdk: port: urnicd opens and closes it, with the rights
+ * that its file gives it.
  */
 #include "doctor.h"
 

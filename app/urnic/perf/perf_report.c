@@ -21,7 +21,7 @@ void perf_report_head(const struct perf_options *o)
         printf("%10s %12s %12s %14s\n", "octets", "messages", "Mmsg/s", "goodput Gb/s");
 }
 
-/* What was in force. */
+/* The options in force, for --json. */
 static json_t *parameters(const struct perf_options *o)
 {
     return json_pack("{s:s*,s:i,s:i,s:i,s:i,s:b,s:b,s:s,s:I,s:s}", "device", o->device, "idle_qps",
