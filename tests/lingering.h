@@ -79,8 +79,8 @@ static inline bool lingering_pass(int sock, const void *msg, size_t len, int fd,
     return sent;
 }
 
-/* Wait until that thread has closed it: as long as the message isn't received it need not wait, and
- * whoever closes the one in the message is the last. */
+/* Wait until that thread has closed it. While the message isn't received, the close need not wait,
+ * and the last close is that of the descriptor in the message. */
 static inline void lingering_passed(const struct lingering *l)
 {
     while (fcntl(l->fd, F_GETFD) >= 0)

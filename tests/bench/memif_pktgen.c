@@ -111,7 +111,7 @@ static struct end end_open(const char *spec, uint32_t frame_max)
     e.memory = aligned_alloc(4096, WORKING_SET);
     if (!e.memory)
         exit(1);
-    /* An Ethernet frame to everybody, so that a real receiver takes it. */
+    /* A broadcast Ethernet frame, so that a real receiver takes it. */
     for (uint32_t i = 0; i < WORKING_SET; i++)
         e.memory[i] = i % HEADER < 12 ? 0xff : (uint8_t)i;
     return e;

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
         }
         if (pid > 0)
             continue;
-        alarm(60); /* nobody spins for ever */
+        alarm(60); /* a limit for the spinning processes */
         pin(cpu[i > 0]);
         if (i < 2)
             relay(&s->hop[i], &s->hop[i + 1]);

@@ -130,7 +130,7 @@ static void fill(uint8_t *f, uint32_t len, uint32_t number, unsigned from)
         fill_roce(f, len, number, from);
         return;
     }
-    memset(f, 0xFF, 6); /* to everybody: a switch or NIC on the way lets it pass */
+    memset(f, 0xFF, 6); /* broadcast: a switch or NIC on the way lets it pass */
     memcpy(f + 6, "\x02\x00\x5e\x00\x00\x01", 6);
     f[12] = ETHERTYPE >> 8;
     f[13] = ETHERTYPE & 0xFF;

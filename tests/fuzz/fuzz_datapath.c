@@ -23,7 +23,7 @@ enum step {
     STEP_INDEX,   /* another producer index; argument: queue, 8 = any index, else a step forward */
     STEP_RING,    /* doorbells; argument: queue, 8 = a number of 16 bits */
     STEP_PACKET,  /* a RoCE packet from fields; argument: queue pair, 8 = of any service */
-    STEP_FRAME,   /* a frame of these octets; argument 8 = for whoever it says, else for the port */
+    STEP_FRAME,   /* a frame of these octets; argument 8 = to the address in it, else to the port */
     STEP_REQUEST, /* a control message */
     STEP_ROUND,   /* of the worker; argument + 1 times */
     STEP_REFILL,  /* completions taken, a queue pair that has failed is back; argument: which */
@@ -184,7 +184,7 @@ static void make_objects(void)
     fuzz_drain(w.sock);
 }
 
-/* ---- the one who does nothing ---- */
+/* ---- the idle application ---- */
 
 static uint8_t *slab_of(const struct client *c, uint32_t slab)
 {
@@ -263,7 +263,7 @@ static void send_entry(unsigned arg)
     e.remote_va = IOVA + take(2);
     if (ud) {
         struct ipc_sqe_ud x = {.av = attributes(0).av, .qpn = take(1), .qkey = QKEY};
-        if (x.qpn & 0x80) /* nobody has been asked for it yet */
+        if (x.qpn & 0x80) /* not resolved yet */
             memset(x.av.dmac, 0, 6);
         memcpy(raw + at, &x, sizeof(x));
     } else if (e.opcode == WR_BIND_MW) {

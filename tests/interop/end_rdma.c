@@ -321,7 +321,7 @@ int end_async(struct end *e, int *type, uint32_t *qpn)
 
 /* ---- connections ---- */
 
-/* The next event; its id, for the caller who expects a request. */
+/* The next event; its id, for a caller that expects a request. */
 static int next_event(struct end *e, struct end_event *out, struct rdma_cm_id **id, int timeout_ms)
 {
     struct pollfd p = {.fd = e->channel->fd, .events = POLLIN};

@@ -288,7 +288,7 @@ int end_async(struct end *e, int *type, uint32_t *qpn)
 
 /* ---- connections ---- */
 
-/* The next event; its id, for the caller who expects a request. */
+/* The next event; its id, for a caller that expects a request. */
 static int next_event(struct end *e, struct end_event *out, struct urnic_cm_id **id, int timeout_ms)
 {
     struct pollfd p = {.fd = urnic_cm_channel_fd(e->channel), .events = POLLIN};

@@ -11,7 +11,7 @@
 #include "vnet.h"
 
 #define LOSS_MSGS_MAX   24u
-#define LOSS_GUARD      64u /* octets before and behind each message that nobody may write */
+#define LOSS_GUARD      64u /* octets before and after each message that must stay unwritten */
 #define LOSS_GUARD_FILL 0xA5u
 #define LOSS_RETRIES    7u
 #define LOSS_SEND_ID    1000u /* of a message, the work request's number is this and its place */

@@ -66,7 +66,7 @@ static void draw(struct message *m)
     m->off = (uint32_t)fault_draw_below(&dice, ARENA - m->len);
     if (m->op != FADD)
         return;
-    m->len = 8; /* what an ATOMIC leaves says who came before it, so only with fences ... */
+    m->len = 8; /* an ATOMIC's result shows the order, so only with fences ... */
     m->off = fenced ? m->off & ~7u : ARENA + 8 * (uint32_t)fault_draw_below(&dice, CELLS / 8);
 }
 

@@ -159,8 +159,8 @@ END_TEST
 
 /* ---- A30 ---- */
 
-/* A30, REQ-07: max_msg_sz (ours says 2^31) is honoured by who posts: a longer message completes
- * with an error and no packet goes out; the longest one does. */
+/* A30, REQ-07: the requester honours max_msg_sz (ours is 2^31): a longer message completes with an
+ * error and no packet goes out; the longest one is sent. */
 START_TEST(a30_no_message_beyond_the_limit)
 {
     static const uint32_t more[] = {0, 1};

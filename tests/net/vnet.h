@@ -21,7 +21,7 @@
 struct vnet;
 struct vnet_host;
 
-/* Who decides about copies. Any function may be NULL: done at once. */
+/* Callbacks that decide about copies. Any function may be NULL: done at once. */
 struct vnet_copier {
     void *ctx;
     /* When is this copy done? 0 = now, > 0 so many ns later (later copies of its queue pair wait
@@ -31,8 +31,8 @@ struct vnet_copier {
     int (*gather)(void *ctx, const struct engine_slot *slot, uint64_t now);
 };
 
-/* Who sees each frame that a host hands to its port, or takes from it, in this order. NULL: nobody.
- */
+/* Called for each frame that a host hands to its port, or takes from it, in this order. NULL:
+ * none. */
 struct vnet_tap {
     void *ctx;
     void (*frame)(void *ctx, bool sent, const uint8_t *frame, uint32_t len, uint64_t now);
@@ -87,7 +87,7 @@ struct vnet {
     unsigned hosts_n;
     struct vnet_host *hosts[VNET_HOSTS];
     struct mem_link *link;
-    uint64_t steps; /* times that somebody had something to do */
+    uint64_t steps; /* times that a host had something to do */
     char why[256];  /* what vnet_run didn't like */
 };
 

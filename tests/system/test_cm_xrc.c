@@ -116,8 +116,8 @@ START_TEST(connects_xrc)
 }
 END_TEST
 
-/* CM-29: who asks for XRC is answered by no other type, and one that only receives asks for
- * nothing. */
+/* CM-29: a request for XRC is answered by no other type, and a queue pair that only receives sends
+ * no request. */
 START_TEST(xrc_meets_xrc)
 {
     struct urnic_conn_param p = {0};

@@ -83,8 +83,8 @@ static void close_both(struct urnic_cm_id *active, struct urnic_cm_id *passive)
     a.qp = b.qp = NULL;
 }
 
-/* CM-25: accepting that is refused, here for its private data or, by who doesn't use our library,
- * for a count that has more than three bits, can be tried again. */
+/* CM-25: a refused accept can be tried again: refused for its private data or, from a client
+ * without our library, for a count of more than three bits. */
 START_TEST(accepts_again)
 {
     static const char data[197];
@@ -277,7 +277,8 @@ START_TEST(moves_its_own)
 }
 END_TEST
 
-/* CM-25: who connects may turn down the answer of who accepts, who hears of it. */
+/* CM-25: the active side may turn down the passive side's answer, and the passive side gets an
+ * event. */
 START_TEST(refuses_the_answer)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
@@ -307,7 +308,7 @@ START_TEST(refuses_the_answer)
 }
 END_TEST
 
-/* CM-29: whoever asks for an unreliable connection isn't given a reliable one, nor the other way
+/* CM-29: a request for an unreliable connection isn't given a reliable one, nor the other way
  * round: accepting is refused, moves nothing, and can be tried again with the right queue pair. */
 START_TEST(accepts_its_type_only)
 {
@@ -402,7 +403,7 @@ START_TEST(refuses_datagrams)
     ck_assert_mem_eq(ev.private_data, "no", 3);
     ck_assert_int_eq(urnic_destroy_id(passive), 0);
     ck_assert_int_eq(urnic_destroy_id(active), 0);
-    active = ask(PORT); /* who destroys the id of a request has refused it */
+    active = ask(PORT); /* destroying the id of a request refuses it */
     ck_assert_int_eq(urnic_destroy_id(await_cm(cb, URNIC_CM_CONNECT_REQUEST).id), 0);
     ck_assert_int_eq(await_cm(ca, URNIC_CM_UNREACHABLE).status, 2);
     ck_assert_int_eq(urnic_destroy_id(active), 0);
@@ -465,7 +466,7 @@ START_TEST(goes_with_one_id)
 }
 END_TEST
 
-/* ... and leaves the groups that the first one joined: nobody else would. */
+/* ... and leaves the groups that the first one joined, as no other id would. */
 START_TEST(leaves_groups_with_its_id)
 {
     struct sockaddr_in at = {.sin_family = AF_INET}, group = {.sin_family = AF_INET};
@@ -529,8 +530,8 @@ START_TEST(hangs_up_unanswered)
 }
 END_TEST
 
-/* CM-25: who accepts and has gone before the other side has seen the answer: its reply and its
- * farewell come together. That is no fault of the caller's. */
+/* CM-25: the passive side is gone before the active side has seen the answer, so that its reply and
+ * its disconnect arrive together. That is no fault of the caller's. */
 START_TEST(hung_up_with_the_answer)
 {
     struct urnic_cm_id *active, *passive;
@@ -607,8 +608,8 @@ START_TEST(listens_unbound)
 }
 END_TEST
 
-/* CM-35: who gives up before there is an answer is named, among others whose requests wait, and
- * each knows the other's address. */
+/* CM-35: a peer that gives up before there is an answer is named, also among other waiting
+ * requests, and each side knows the other's address. */
 START_TEST(names_who_gave_up)
 {
     struct urnic_cm_id *active[3], *passive[3];
@@ -799,8 +800,8 @@ static uint32_t events_of(const struct urnic_cm_id *id)
     return sent.events;
 }
 
-/* EVT-04 CM-35: events of connections that nobody takes are kept, some thousands, then lost and
- * counted. A peer that nobody would hear of is refused at once. */
+/* EVT-04 CM-35: unread events of connections are kept, some thousands, then lost and counted. A
+ * peer whose request could not be reported is refused at once. */
 START_TEST(unread_events)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};

@@ -414,8 +414,8 @@ START_TEST(moderated_events)
 }
 END_TEST
 
-/* CQ-06 CQ-07: who asks for solicited completions hears of a SEND that solicits one, and of errors.
- */
+/* CQ-06 CQ-07: a client that asks for solicited completions gets an event for a SEND that solicits
+ * one, and for errors. */
 START_TEST(solicited_events)
 {
     const struct urnic_qp_attr err = {.qp_state = URNIC_QPS_ERR};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Datagrams through the daemon: to those who want another key, to strangers, to groups.
+ * Datagrams through the daemon: to queue pairs with another key, to hosts outside, to groups.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -84,8 +84,8 @@ START_TEST(datagrams_with_another_key)
 }
 END_TEST
 
-/* WIRE-07 UD-13: a datagram for a neighbour whose MAC nobody knows yet waits until it is known, and
- * those behind it stay behind it; one for a host that isn't there is lost like any other. */
+/* WIRE-07 UD-13: a datagram for a neighbour with an unknown MAC waits until it is known, and later
+ * ones wait after it; one for a host that isn't there is lost like any other. */
 START_TEST(datagrams_to_strangers)
 {
     up();

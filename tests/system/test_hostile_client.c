@@ -250,8 +250,8 @@ START_TEST(owed_event)
 }
 END_TEST
 
-/* EVT-04: asynchronous events that nobody takes are kept, some thousands, then lost, counted, and
- * the next one says so. */
+/* EVT-04: unread asynchronous events are kept, some thousands, then lost and counted, and the next
+ * one says so. */
 START_TEST(events_lost)
 {
     struct ipc_addr_admin m = {.device = "urn0", .ip = {0xfd, [15] = 7}, .prefix_len = 64};
@@ -284,8 +284,8 @@ START_TEST(events_lost)
 }
 END_TEST
 
-/* SEC-26: who names a source address that the device doesn't have gets an error, and sends nothing.
- */
+/* SEC-26: a client that names a source address that the device doesn't have gets an error, and
+ * sends nothing. */
 START_TEST(source_of_nobody)
 {
     const struct urnic_ah_attr attr = {.dgid = {[10] = 0xFF, 0xFF, 10, 0, 0, 2}, .sgid_index = 3};
@@ -327,7 +327,7 @@ static void says_rubbish(void)
                 buf[k] = rng() % 3 ? 0 : (uint8_t)rng();
             struct ipc_hdr hdr = {.type = (uint16_t)(rng() % (IPC_TYPE_MAX + 2))};
             if (hdr.type == IPC_LINK_SET)
-                hdr.type = IPC_STATS; /* we may be root, who may cut the link */
+                hdr.type = IPC_STATS; /* we may be root, which may cut the link */
             if (len >= sizeof(hdr))
                 memcpy(buf, &hdr, sizeof(hdr));
             for (size_t k = sizeof(hdr); k + 4 <= len; k += 4)
@@ -356,7 +356,7 @@ END_TEST
 
 /* ---- others' speed ---- */
 
-/* Many queues whose events nobody takes. */
+/* Many queues with unread events. */
 static void owes_many(void)
 {
     hostile_pair();
@@ -402,7 +402,7 @@ START_TEST(many_owed_events)
 }
 END_TEST
 
-/* WRITEs per second of the well-behaved pair, beside somebody who does this. */
+/* WRITEs per second of the well-behaved pair, beside a client that does this. */
 static double speed_beside(void (*fn)(void))
 {
     pid_t pid = hostile(fn);
@@ -495,12 +495,12 @@ static void administers(void)
     _exit(bad);
 }
 
-/* Run it as a user who isn't the daemon's: it must find nothing wrong. */
+/* Run it as another user than the daemon's: it must find nothing wrong. */
 static void as_nobody(void (*fn)(void))
 {
     int status;
     if (geteuid() != 0)
-        return; /* whoever runs the daemon may all that */
+        return; /* the daemon's own user may do all that */
     ck_assert_int_eq(chmod(rig.dir, 0755), 0);
     ck_assert_int_eq(chmod(rig.socket, 0666), 0);
     pid_t pid = hostile(fn);
@@ -508,7 +508,7 @@ static void as_nobody(void (*fn)(void))
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
 }
 
-/* KEY-08, SEC-26: a Q_Key with bit 31 is for the privileged: with the one of QP1 anybody could
+/* KEY-08, SEC-26: a Q_Key with bit 31 is for the privileged: with that of QP1 any client could
  * speak as the connection manager. */
 START_TEST(controlled_qkey)
 {

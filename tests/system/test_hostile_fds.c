@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Clients that pass descriptors whose close takes for ever, by every socket that they have: nobody
- * else waits for that (SEC-22).
+ * Clients that pass descriptors whose close takes for ever, by every socket that they have: no
+ * other client waits for that (SEC-22).
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 
 static int to_test; /* the hostile client says that it has done its worst */
 
-/* Everything is done; but its ends of the connections must stay, or nobody would have to wait. */
+/* Everything is done; but its ends of the connections must stay, or no close would wait. */
 static void stay(void)
 {
     ck_assert_int_eq(write(to_test, "", 1), 1);
@@ -35,7 +35,7 @@ static int greeted(void)
     return s;
 }
 
-/* The daemon is halted: it should be the last who has it. */
+/* The daemon is halted, so that its close is the last one. */
 static void pass_fd(int sock, const void *msg, size_t len, int fd, unsigned n)
 {
     bool halted = kill(rig.pid, SIGSTOP) == 0;

@@ -259,8 +259,8 @@ START_TEST(killed_owners)
 }
 END_TEST
 
-/* SHM-10: nobody can punch a hole into memory that a worker copies from or to: it would wait for
- * the whole of it. What was mapped before stays writable. */
+/* SHM-10: no client can punch a hole into memory that a worker copies from or to: the worker would
+ * wait for the whole hole. Earlier mappings stay writable. */
 static void ck_sealed(void *at, size_t len)
 {
     ck_assert_int_lt(madvise(at, len, MADV_REMOVE), 0);
@@ -278,7 +278,7 @@ START_TEST(holes_are_refused)
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_int_eq(urnic_alloc(a.ctx, sizes[i], &mem), 0);
         memset(mem, 1, sizes[i]);
-        ck_assert_int_eq(madvise(mem, sizes[i], MADV_REMOVE), 0); /* harms nobody yet */
+        ck_assert_int_eq(madvise(mem, sizes[i], MADV_REMOVE), 0); /* harmless so far */
         ck_assert_int_eq(urnic_reg_mr(a.pd, mem, sizes[i], END_ACCESS, &mr), 0);
         ck_sealed(mem, sizes[i]);
         memset(mem, 2, sizes[i]);
@@ -349,8 +349,7 @@ START_TEST(each_queue_is_sealed)
 }
 END_TEST
 
-/* SHM-10: an object of another user's that could stall a worker is refused, and copied by nobody.
- */
+/* SHM-10: another user's object that could stall a worker is refused, and never copied. */
 static void other_user(void)
 {
     struct urnic_mr *mr;
@@ -371,7 +370,7 @@ START_TEST(objects_of_others)
 {
     int status;
     if (geteuid() != 0)
-        return; /* nobody can become another user */
+        return; /* this test can't change its user */
     ck_assert_int_eq(chmod(rig.dir, 0755), 0);
     ck_assert_int_eq(chmod(rig.socket, 0666), 0);
     pid_t pid = hostile(other_user);

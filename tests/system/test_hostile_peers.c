@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Users who name the peer of another user's connection: what the connection manager has given to
- * one user is that user's, and nobody learns another user's peers and PSNs (SEC-33).
+ * Users that name the peer of another user's connection: a peer that the connection manager has
+ * given to one user is that user's, and no user learns another user's peers and PSNs (SEC-33).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 static struct urnic_cm_channel *ca, *cb;
 static struct urnic_cm_id *listener, *active, *passive;
 
-/* Anybody may connect. False: there is only this user, who may do everything. */
+/* Any user may connect. False: there is only this user, who may do everything. */
 static bool up(void)
 {
     if (geteuid() != 0)
@@ -238,7 +238,7 @@ START_TEST(two_claims)
     ck_assert_uint_eq(counter("urn0", "qp_peer_refused"), 0);
     ck_assert_uint_eq(listed(urnic_qp_num(a.qp)).flags, IPC_QP_F_SHARED);
     goes_on();
-    ck_assert_int_eq(mallory_does(&m, RESET), 0); /* it names nobody any more */
+    ck_assert_int_eq(mallory_does(&m, RESET), 0); /* it names no peer any more */
     ck_assert_uint_eq(listed(urnic_qp_num(a.qp)).flags, 0);
     ck_assert_int_eq(mallory_does(&m, urnic_qp_num(b.qp)), 0);
     ck_assert_uint_eq(listed(urnic_qp_num(a.qp)).flags, IPC_QP_F_SHARED);
@@ -275,7 +275,8 @@ START_TEST(connection_is_its_users)
 }
 END_TEST
 
-/* SEC-33: who was there first without the connection manager goes when it gives the peer away. */
+/* SEC-33: an earlier queue pair made without the connection manager ends when the connection
+ * manager gives its peer to another user. */
 START_TEST(squatter_goes)
 {
     if (!up())
@@ -347,7 +348,7 @@ static void looks(void)
         rig_request(&rig, &c, sizeof(c), open("/dev/null", O_WRONLY), buf, sizeof(buf)), -EPERM);
 }
 
-/* SEC-33: nobody sees peer, PSNs and history of another user's queue pair; root sees all. */
+/* SEC-33: peer, PSNs and history of another user's queue pair are hidden; root sees all. */
 START_TEST(secrets)
 {
     int status;

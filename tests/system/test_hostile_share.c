@@ -51,8 +51,8 @@ static void settle_fds(unsigned most)
     }
 }
 
-/* SEC-22: descriptors that come with a message nobody wants are closed, whatever is wrong with it:
- * too short, a hello of another kind, a request without hello, one that takes none. */
+/* SEC-22: descriptors of a refused message are closed, for every fault: too short, a hello of
+ * another kind, a request without hello, a request that takes none. */
 START_TEST(unwanted_descriptors)
 {
     static const size_t lens[] = {3, sizeof(struct ipc_hdr), sizeof(struct ipc_hello),
@@ -150,12 +150,12 @@ static void fill_up(uid_t uid, int told)
         pause();
 }
 
-/* SEC-22: a user who takes all connections that he can get leaves half of them, and the next one
- * half of the rest: there is room for everybody else, and for root in any case. */
+/* SEC-22: a user that takes all possible connections leaves half of them, and the next one half of
+ * the rest: there is room for all other users, and for root in any case. */
 START_TEST(users_leave_room)
 {
     struct rlimit many = {.rlim_cur = 8192, .rlim_max = 8192};
-    unsigned n, left = 1024 - 2; /* `a` and `b`, who are the daemon's own user's */
+    unsigned n, left = 1024 - 2; /* `a` and `b`, of the daemon's own user */
     pid_t pid[3];
     int told[2];
     if (geteuid() != 0)
@@ -182,7 +182,8 @@ START_TEST(users_leave_room)
 }
 END_TEST
 
-/* SEC-22: who brings a descriptor meanwhile hears that there is no room for it, and stays. */
+/* SEC-22: a client that sends a descriptor meanwhile is told that there is no room for it, and
+ * stays. */
 START_TEST(no_room_for_descriptors)
 {
     int fd = memfd_create("region", MFD_CLOEXEC);
@@ -426,7 +427,7 @@ START_TEST(impossible_queues)
 }
 END_TEST
 
-/* SHM-08: a client that doesn't read its answers is dropped; nobody waits for it. */
+/* SHM-08: a client that doesn't read its answers is dropped; no other client waits for it. */
 START_TEST(reads_no_answers)
 {
     struct ipc_by_device m = {.hdr.type = IPC_STATS, .device = "urn0"};
@@ -468,7 +469,7 @@ START_TEST(mappings_within_quota)
 }
 END_TEST
 
-/* SEC-22, SHM-08: requests that wait for a neighbour who isn't there are bounded. */
+/* SEC-22, SHM-08: requests that wait for an absent neighbour are bounded. */
 START_TEST(deferred_within_quota)
 {
     static const uint8_t nobody[16] = {[10] = 0xFF, 0xFF, 10, 0, 0, 99};
@@ -565,7 +566,7 @@ START_TEST(bottomless_receives)
     end_connect(&x, &y);
     spoil(bottomless);
 
-    const struct ipc_ring *r = &bottomless->rq.ring; /* nobody rings its doorbell any more */
+    const struct ipc_ring *r = &bottomless->rq.ring; /* its doorbell isn't rung any more */
     atomic_store(&pumping, true);
     ck_assert_int_eq(pthread_create(&t, NULL, pump, NULL), 0);
     for (uint64_t until = rig_now_ms() + 500; rig_now_ms() < until;) {

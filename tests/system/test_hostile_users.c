@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Users who take all that they can get, by as many connections as it needs: others still get what
+ * Users that take all that they can get, by as many connections as it needs: others still get what
  * they ask for (SEC-22).
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define OTHER    65501u
 #define FILES    1344u /* descriptors of the daemon, of which 320 are not for clients */
 
-/* Anybody may connect. False: there is only this user, who may do everything. */
+/* Any user may connect. False: there is only this user, who may do everything. */
 static bool for_all_users(void)
 {
     const struct rlimit few = {.rlim_cur = FILES, .rlim_max = FILES};
@@ -88,8 +88,8 @@ static int take_group(struct urnic_context *ctx)
     return urnic_attach_mcast(qp, gid);
 }
 
-/* A queue pair that sends to a neighbour of its own, which nobody has ever seen: they are
- * link-local, of which a device has as many neighbours as one likes. */
+/* A queue pair that sends to a new neighbour of its own. Neighbours are link-local, so that there
+ * are as many as needed. */
 static int take_neighbour(struct urnic_context *ctx)
 {
     static const struct urnic_context *of;
@@ -501,7 +501,7 @@ static void unread_descriptors(bool fall_out)
     teardown();
 }
 
-/* SEC-22: descriptors that somebody has been sent and doesn't receive count for him. */
+/* SEC-22: descriptors sent to a user's client and not received count for the user. */
 START_TEST(all_unread_descriptors)
 {
     unread_descriptors(false);

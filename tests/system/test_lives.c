@@ -86,7 +86,7 @@ START_TEST(resets_beside_a_shared_queue)
 }
 END_TEST
 
-/* Receives of a queue pair that nobody connects, and that has gone to ERR, or not. */
+/* Receives of an unconnected queue pair, which has gone to ERR, or not. */
 static void fill_in_vain(struct urnic_qp *qp, bool fail)
 {
     const struct urnic_qp_attr init = {.qp_state = URNIC_QPS_INIT, .port_num = 1},
@@ -102,8 +102,8 @@ static void fill_in_vain(struct urnic_qp *qp, bool fail)
         ck_assert_int_eq(urnic_modify_qp(qp, &error, URNIC_QP_STATE), 0);
 }
 
-/* QP-04 CQ-05: what RESET and destroying drop takes no room in the completion queue, though nobody
- * polls it; and destroying brings nothing: no events, and no entries behind others. */
+/* QP-04 CQ-05: entries that RESET and destroying drop take no room in the completion queue, even if
+ * it is never polled; and destroying brings nothing: no events, and no entries after others. */
 START_TEST(leaves_no_completions)
 {
     const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
@@ -141,7 +141,7 @@ START_TEST(leaves_no_completions)
 }
 END_TEST
 
-/* QP-04 CQ-05: nor do they behind a completion of somebody else, which stays, and comes first. */
+/* QP-04 CQ-05: nor do they after another queue pair's completion, which stays, and comes first. */
 START_TEST(leaves_others_completions)
 {
     const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};

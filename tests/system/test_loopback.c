@@ -165,7 +165,7 @@ START_TEST(groups)
     end_expect(&b, URNIC_WC_SUCCESS, 11);
     end_expect(&far, URNIC_WC_SUCCESS, 12);
 
-    /* Of a group in which nobody here is, nobody here gets any. */
+    /* A datagram to a group without members here reaches no queue pair here. */
     uint64_t before = rig_counter(&rig, "urn0", "rx_packets");
     for (unsigned i = 0; i < 2; i++)
         ck_assert_int_eq(urnic_detach_mcast(members[i]->qp, to.dgid), 0);

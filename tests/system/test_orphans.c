@@ -64,7 +64,7 @@ START_TEST(polls_what_was_done)
 }
 END_TEST
 
-/* One that stops in peace says so to who only polls, too. */
+/* A daemon that stops in peace tells a polling client, too. */
 START_TEST(polls_after_the_end)
 {
     struct urnic_wc wc;
@@ -131,7 +131,7 @@ static void *waits_for_connection_events(void *w)
     return end(w, urnic_get_cm_event(cm_channel, &ev));
 }
 
-/* 10.0.0.99 is nobody's: it is asked for for seconds. */
+/* No host has 10.0.0.99: resolving it takes seconds. */
 static void *connects(void *w)
 {
     struct urnic_conn_attr attr = end_conn_attr(&a, -1);
@@ -176,7 +176,7 @@ static void *asks_again_and_again(void *w)
     return end(w, rc);
 }
 
-/* All at the same time, so that each also wakes nobody but himself. */
+/* All at the same time, so that each must wake only its own waiters. */
 START_TEST(waits)
 {
     static struct waiter all[] = {

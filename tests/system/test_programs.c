@@ -171,7 +171,7 @@ static void count_up(unsigned me)
     _exit(0);
 }
 
-/* ATM-11: what is lost is not done twice, and nobody is where somebody else is. */
+/* ATM-11: a lost ATOMIC is not done twice, and no two processes are in the lock at once. */
 START_TEST(locks_among_processes)
 {
     struct urnic_conn *conn[OWNERS];
@@ -426,8 +426,8 @@ static void at_b(struct urnic_send_wr wr)
     end_expect(&b, URNIC_WC_SUCCESS, 0);
 }
 
-/* MW-02 REQ-15: when the window is said to be closed, it is: the peer, who goes on writing, changes
- * not an octet any more. */
+/* MW-02 REQ-15: once the window is reported closed, the peer, which goes on writing, changes no
+ * octet any more. */
 START_TEST(closes_windows)
 {
     const uint32_t half = SIZE / 2;
@@ -461,7 +461,7 @@ START_TEST(closes_windows)
             ck_assert_uint_eq(wc.wr_id, i);
             if (failed)
                 ck_assert_int_eq(wc.status, URNIC_WC_WR_FLUSH_ERR);
-            else /* the NAK comes once: when it is lost, nobody answers any more */
+            else /* the NAK is sent once: if it is lost, no answer follows */
                 ck_assert(wc.status == URNIC_WC_SUCCESS || wc.status == URNIC_WC_REM_ACCESS_ERR ||
                           wc.status == URNIC_WC_RETRY_EXC_ERR);
             failed |= wc.status != URNIC_WC_SUCCESS;
@@ -490,8 +490,8 @@ static void *get_events(void *arg)
     return (void *)n;
 }
 
-/* CM-35: who gets events doesn't touch an id that another thread destroys; memory checkers see it.
- */
+/* CM-35: a thread that gets events doesn't touch an id that another thread destroys; memory
+ * checkers see it. */
 START_TEST(destroys_ids_with_events)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
@@ -511,7 +511,7 @@ START_TEST(destroys_ids_with_events)
             ck_assert_int_eq(urnic_create_id(channel, URNIC_PS_TCP, NULL, &id[i]), 0);
             ck_assert_int_eq(urnic_resolve(id[i], NULL, (struct sockaddr *)&to, 5000), 0);
             ck_assert_int_eq(urnic_create_id_qp(id[i], a.pd, &init, &a.qp), 0);
-            if (urnic_connect(id[i], NULL) == 0) /* nobody listens */
+            if (urnic_connect(id[i], NULL) == 0) /* no listener */
                 nap_us((long)(i % 4) * 20);
         }
         for (unsigned i = 0; i < 8; i++)
@@ -527,8 +527,8 @@ START_TEST(destroys_ids_with_events)
 }
 END_TEST
 
-/* CM-31 KEY-06: who connects to a service for datagrams is told the Q_Key that its queue pair has,
- * and where to send, in the class that it has asked for. */
+/* CM-31 KEY-06: a client that connects to a service for datagrams learns the server's Q_Key and
+ * address, in the class that it has asked for. */
 START_TEST(tells_the_key)
 {
     const struct urnic_qp_attr key = {.qkey = 0x22};
@@ -598,7 +598,7 @@ static void be_a_parent(int told)
         pause();
 }
 
-/* SHM-07: who dies is gone, whoever still holds his descriptors. */
+/* SHM-07: a client that dies is gone, whichever process still holds its descriptors. */
 START_TEST(dies_before_its_child)
 {
     struct urnic_listener *listener;

@@ -364,7 +364,7 @@ START_TEST(looks_at_the_mask_only)
 }
 END_TEST
 
-/* An IPv6 destination can't be reached from an IPv4 address: nobody is asked for it first. */
+/* An IPv6 destination can't be reached from an IPv4 address: no neighbour is asked for it first. */
 START_TEST(refuses_mixed_families)
 {
     struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 1};
@@ -474,7 +474,7 @@ START_TEST(registers_nothing)
 }
 END_TEST
 
-/* A MAC address that is given isn't asked for: nobody has this IP address. */
+/* A given MAC address isn't resolved: no host has this IP address. */
 START_TEST(takes_given_macs)
 {
     struct urnic_ah_attr to = {.dgid = {[10] = 0xFF, 0xFF, 10, 0, 0, 2}, .sgid_index = 3};
@@ -586,8 +586,8 @@ static void raise_limits(struct urnic_srq **srq, unsigned n)
         ck_assert_int_eq(urnic_modify_srq_limit(srq[i], 4), 0);
 }
 
-/* EVT-04: who has a thousand objects hears of each, even if he is slow; of those that are gone when
- * he looks he hears nothing. */
+/* EVT-04: a slow client with a thousand objects gets an event for each, except for those destroyed
+ * before it reads. */
 START_TEST(tells_all)
 {
     struct urnic_srq *srq[EVENTS];

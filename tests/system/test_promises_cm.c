@@ -79,7 +79,7 @@ static void part(struct meeting *m)
     ck_assert_int_eq(urnic_destroy_cm_channel(m->cb), 0);
 }
 
-/* CM-25: who polls may have the peer's first message before anybody has got ESTABLISHED, and may
+/* CM-25: a polling client may have the peer's first message before ESTABLISHED is read, and may
  * answer it: the queue pair is in RTS already. */
 START_TEST(answers_before_the_event)
 {
@@ -211,7 +211,7 @@ START_TEST(resolves_again)
 }
 END_TEST
 
-/* CM-25: nobody connects to a group or to everybody. Who waits for an answer hears so at once. */
+/* CM-25: connecting to a group or a broadcast address fails at once. */
 START_TEST(groups_are_no_peers)
 {
     static const char *const everybody[] = {"10.0.0.255", "255.255.255.255"};
@@ -242,8 +242,8 @@ START_TEST(groups_are_no_peers)
 }
 END_TEST
 
-/* WIRE-28: who names no source address sends from the one that reaches the next hop; where there is
- * no way the event tells. */
+/* WIRE-28: a client that names no source address sends from the one that reaches the next hop;
+ * without a way there the event tells. */
 START_TEST(chooses_its_source)
 {
     const char *const args[] = {"--device",
@@ -276,7 +276,7 @@ START_TEST(chooses_its_source)
     ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
     ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&six, 5000), 0);
     ck_assert_int_eq(await_cm(ca, URNIC_CM_ADDR_ERROR).status, -ENETUNREACH);
-    inet_pton(AF_INET, "10.0.0.77", &to.sin_addr); /* nobody */
+    inet_pton(AF_INET, "10.0.0.77", &to.sin_addr); /* no host */
     ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&to, 50), 0);
     await_cm(ca, URNIC_CM_ADDR_ERROR);
     inet_pton(AF_INET, "192.0.2.254", &to.sin_addr);
@@ -299,7 +299,7 @@ static void check_class(const struct end *e, uint8_t tclass, uint8_t sl)
     ck_assert_uint_eq(attr.ah_attr.sl, sl);
 }
 
-/* WIRE-13 CM-05: the traffic class and the SL that who connects wants are those of both ends. */
+/* WIRE-13 CM-05: both ends have the traffic class and the SL that the active side wants. */
 START_TEST(sends_in_its_class)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
@@ -325,7 +325,7 @@ START_TEST(sends_in_its_class)
 }
 END_TEST
 
-/* WIRE-13: who asks for no traffic class has that of his device, and so has his peer. */
+/* WIRE-13: without a requested traffic class both ends have that of the active side's device. */
 START_TEST(sends_in_its_devices_class)
 {
     const struct urnic_conn_param param = {.tclass = 8 << 2};
@@ -368,8 +368,8 @@ static void check_retries(const struct end *e, unsigned retry_cnt, unsigned rnr_
     ck_assert_uint_eq(attr.rnr_retry, rnr_retry);
 }
 
-/* CM-10: how often an RNR NAK is followed by another try is for its receiver to say, each end for
- * the other; the retries are for both as who connects wants them. */
+/* CM-10: each end sets for the other how often an RNR NAK is retried; the active side sets the
+ * retry count of both. */
 START_TEST(tries_as_the_peer_says)
 {
     const struct urnic_conn_param ours = {

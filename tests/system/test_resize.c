@@ -133,7 +133,7 @@ static int step(const struct urnic_srq *srq, uint32_t handle, uint32_t what, uin
     return client_conn_call(&srq->ctx->conn, &req, sizeof(req), &reply, sizeof(reply), NULL, NULL);
 }
 
-/* SHM-02: steps in any order, and indices that are lies, hurt nobody. */
+/* SHM-02: steps in any order, and wrong indices, harm no other client. */
 START_TEST(wild_steps)
 {
     struct urnic_srq_attr attr = {.max_wr = 8, .max_sge = 1};

@@ -190,7 +190,7 @@ START_TEST(addresses_come_back)
         take_event(&a);
     nanosleep(&hold, NULL);
     write_all(&a, &b, 1);
-    /* GID-04: nobody but the device's own clients is told. */
+    /* GID-04: only the device's own clients are told. */
     struct pollfd p = {.fd = urnic_async_fd(b.ctx), .events = POLLIN};
     ck_assert_int_eq(poll(&p, 1, 0), 0);
     down();

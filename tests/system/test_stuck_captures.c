@@ -98,8 +98,8 @@ struct stuck {
     struct ipc_handle handle;
 };
 
-/* A pipe that was filled when nobody read it, and waits for room: as if it were a file that hangs.
- * That a pipe isn't waited for the daemon says by a flag which it shares with who passes it. */
+/* A pipe that was filled without a reader, and waits for room, like a file that hangs. The daemon
+ * sets the pipe non-blocking by a flag that it shares with the program that passed it. */
 static int stuck_try(struct stuck *k)
 {
     k->s = greeted();
@@ -119,7 +119,7 @@ static struct stuck stuck_new(void)
     return k;
 }
 
-/* Somebody reads all that comes. Returns how much, without waiting for the end of file. */
+/* Read all octets that come. Returns how many, without waiting for the end of file. */
 static size_t take(int fd, int ms)
 {
     static uint8_t buf[65536];
@@ -138,8 +138,8 @@ static void others_go_on(void)
     ck_assert_uint_gt(rig_counter(&rig, "urn0", "tx_packets"), 0);
 }
 
-/* Who stops such a capture has the answer when the file is whole, and may ask for other things
- * until then; but not for a second capture. */
+/* The client that stops such a capture has the answer when the file is complete, and may make other
+ * requests until then, except for a second capture. */
 START_TEST(stopped)
 {
     struct ipc_handle h;
@@ -167,7 +167,7 @@ START_TEST(stopped)
 }
 END_TEST
 
-/* Who goes away leaves a capture that is written to its end all the same. */
+/* A client that disconnects leaves a capture that is still written to its end. */
 START_TEST(left)
 {
     up();
@@ -185,7 +185,7 @@ START_TEST(left)
 }
 END_TEST
 
-/* Who reads slowly gets all that there is, also at the end: of a pipe that isn't waited for. */
+/* A slow reader gets all octets, also at the end, of a pipe that isn't waited for. */
 START_TEST(read_slowly)
 {
     struct ipc_handle h;
@@ -210,7 +210,7 @@ START_TEST(read_slowly)
 }
 END_TEST
 
-/* Who reads nothing is not waited for, and what there was is said. */
+/* A reader that reads nothing isn't waited for, and the counts are reported. */
 START_TEST(unread)
 {
     struct ipc_handle h;
@@ -286,7 +286,7 @@ END_TEST
 
 /* ---- a file that can't be begun ---- */
 
-/* Who asks hears why, and may have another one then. */
+/* The client that asks learns the reason, and may have another capture then. */
 START_TEST(refused)
 {
     int fds[2], full = open("/dev/full", O_WRONLY), sink = open("/dev/null", O_WRONLY);
@@ -309,7 +309,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* A file that hangs from the beginning: somebody else's write, whose octets don't come, has it. */
+/* A file that hangs from the beginning: another write holds it, whose octets don't come. */
 struct hung {
     int fd, faults;
     uint8_t *page;
@@ -355,8 +355,8 @@ static void hung_let_go(struct hung *h)
     munmap(h->page, zero.range.len);
 }
 
-/* Who starts such a capture waits for it, and nobody else does, also not for another capture. What
- * comes and goes meanwhile is in it. */
+/* The client that starts such a capture waits for it; no other client does, also not for another
+ * capture. Frames that pass meanwhile are in it. */
 START_TEST(starts_late)
 {
     int sink = open("/dev/null", O_WRONLY), s, other;
@@ -387,7 +387,7 @@ START_TEST(starts_late)
 }
 END_TEST
 
-/* Its end can be asked for, and who asks may go away, before it has begun. */
+/* It can be stopped, and the client may disconnect, before it has started. */
 START_TEST(ends_before_it_begins)
 {
     int sink = open("/dev/null", O_WRONLY), s, gone;

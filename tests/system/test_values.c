@@ -346,7 +346,7 @@ START_TEST(verbs)
 }
 END_TEST
 
-/* Nobody has one of these addresses, and nobody is asked for them. */
+/* No host has one of these addresses, and no neighbour is asked for them. */
 START_TEST(addresses_of_nobody)
 {
     static const struct urnic_ah_attr nobody[] = {

@@ -181,8 +181,8 @@ static void begin_to_drain(bool notify)
     ck_assert_int_eq(move(a.qp, attr, URNIC_QPS_SQD, URNIC_QP_EN_SQD_ASYNC_NOTIFY), 0);
 }
 
-/* QP-07: a queue pair says that its send queue is being drained, and when it is; who asks for it is
- * told, once. Who is kept from running for a second gets another chance to see it. */
+/* QP-07: a queue pair says that its send queue is being drained, and when it is; a program that
+ * asks for it is told, once. A test process that lost the core for a second gets another try. */
 START_TEST(says_when_drained)
 {
     struct urnic_async_event ev;
@@ -483,8 +483,8 @@ static void work_meanwhile(struct urnic_listener *l, unsigned regions)
     ck_assert_int_eq(urnic_close_conn(other), 0);
 }
 
-/* SHM-08: threads that wait seconds for a host that isn't there don't hold up others of their
- * context. Who is kept from running for seconds gets another chance, with less to do. */
+/* SHM-08: threads that wait seconds for an absent host don't hold up others of their context. A
+ * test process that lost the core for seconds gets another try, with less to do. */
 START_TEST(works_while_others_wait)
 {
     struct urnic_listener *l;
@@ -557,8 +557,8 @@ static void await_event(struct urnic_channel *ch, struct urnic_cq *want)
     urnic_ack_cq_events(cq, 1);
 }
 
-/* CQ-05: who waits for an event of a queue that ends for want of room is woken, and everybody is
- * told, once all that it holds has been polled. The next queue in its place begins anew. */
+/* CQ-05: a waiter for an event of a queue that ends for want of room is woken, and all are told,
+ * once all its entries have been polled. The next queue in its place starts anew. */
 START_TEST(says_that_it_overran)
 {
     enum { ENTRIES = 4 };
@@ -581,7 +581,7 @@ START_TEST(says_that_it_overran)
     for (unsigned i = 0; i < ENTRIES; i++)
         end_expect(&a, URNIC_WC_SUCCESS, i);
     await_event(b.channel, cq);
-    ck_assert_int_eq(urnic_req_notify_cq(cq, true), 0); /* it is full now, and nobody polls */
+    ck_assert_int_eq(urnic_req_notify_cq(cq, true), 0); /* it is full now, and not polled */
     ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 8, 0, 0, 9), 0);
     await_event(b.channel, cq);
     ck_assert_int_eq(urnic_req_notify_cq(cq, false), -EOVERFLOW);

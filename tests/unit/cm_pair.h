@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two connection managers and a wire between them, on virtual time: who loses what, and what the
- * consumers are told.
+ * Two connection managers and a wire between them, on virtual time: chosen messages are lost, and
+ * the consumers' events are recorded.
  */
 #ifndef URNIC_CM_PAIR_H
 #define URNIC_CM_PAIR_H

@@ -111,7 +111,7 @@ const struct step steps_cm[] = {
     {.cm = CM_DREP, .from_b = true},
     END};
 
-/* Nobody answers any more: the retry count of 2 allows three transmissions. */
+/* No more answers: the retry count of 2 allows three transmissions. */
 const struct step steps_dead[] = {
     {.cm = CM_REQ},
     {.cm = CM_REP, .from_b = true},

@@ -64,7 +64,7 @@ extern const struct step steps_rnr[];  /* a SEND waits for its receive */
 extern const struct step steps_reread[]; /* of two READs the second response is lost */
 extern const struct step steps_fatal[];  /* a WRITE is refused */
 extern const struct step steps_cm[];     /* a connection from its beginning to its end */
-extern const struct step steps_dead[];   /* nobody answers any more */
+extern const struct step steps_dead[];   /* no more answers */
 
 struct packet {
     uint8_t f[4400];

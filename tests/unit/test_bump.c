@@ -34,7 +34,7 @@ static void tear_down(void)
     end[1]->ops->close(end[1]);
 }
 
-/* A frame with a number and a pattern that depends on it, to nobody's MAC address in particular. */
+/* A frame with a number and a pattern that depends on it, to an arbitrary MAC address. */
 static void fill(uint8_t *f, uint32_t len, uint32_t number)
 {
     for (uint32_t i = 0; i < len; i++)

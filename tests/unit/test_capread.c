@@ -195,7 +195,7 @@ START_TEST(pcapng_interfaces_and_sections)
     ng_interface(&f, 101, 0x80 | 10, 100); /* 1/1024 s, 100 s later */
     ng_packet(&f, 0, 1700000000000000007ull, eth, sizeof(eth), 60, "rx_icrc_err");
     ng_packet(&f, 1, 512, ip, sizeof(ip), sizeof(ip), NULL);
-    size_t at = block(&f, 0x0BAD); /* a block that nobody knows */
+    size_t at = block(&f, 0x0BAD); /* a block of unknown type */
     put64(&f, 1);
     block_end(&f, at);
     at = block(&f, 5); /* statistics: 3 packets dropped */
@@ -429,8 +429,8 @@ START_TEST(drops_are_counted_once)
 }
 END_TEST
 
-/* A block that says its length differently at its end has lost octets: what it holds isn't what was
- * captured, and where the next one begins nobody knows. */
+/* A block with different lengths at its two ends has lost octets: its contents aren't what was
+ * captured, and the beginning of the next one is unknown. */
 START_TEST(blocks_whose_lengths_differ)
 {
     static const struct {

@@ -38,7 +38,7 @@ START_TEST(cc_17_two_cnps)
 }
 END_TEST
 
-/* CC-18: the outcome doesn't depend on when somebody looks. */
+/* CC-18: the outcome doesn't depend on when the state is read. */
 START_TEST(cc_18_lazy_is_exact)
 {
     start("dcqcn:paper");

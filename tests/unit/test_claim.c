@@ -70,8 +70,8 @@ START_TEST(sec_33_every_part_counts)
 }
 END_TEST
 
-/* SHM-12: a user who claims the same again and again costs others nothing, in whatever order the
- * claims go. */
+/* SHM-12: a user that claims the same again and again costs others nothing, in whatever order the
+ * claims are dropped. */
 START_TEST(the_same_often)
 {
     static struct claim c[10000];
@@ -220,7 +220,7 @@ START_TEST(sec_33_on_other_workers)
     ck_assert_uint_eq(woken, 6);
     ck_assert_uint_eq(left, 61);
     ck_assert(!claim_has_news(&t, 0) && claim_has_news(&t, 1) && claim_has_news(&t, 2));
-    ck_assert(!has_owner(&t, &key, 1)); /* nobody else has it any more */
+    ck_assert(!has_owner(&t, &key, 1)); /* no other user has it any more */
     claim_drop(&qp[2]);                 /* its queue pair is gone before it hears */
     ck_assert_ptr_null(claim_news(&t, 2));
     ck_assert(!claim_has_news(&t, 2));

@@ -110,7 +110,7 @@ START_TEST(cm_35_no_answer_in_time)
     attr.timeout_ms = 100;
     OK(urnic_listen_addr(s.ctx, NULL, 7001, 4, &l));
     ck_assert_int_eq(urnic_accept_conn(l, &attr, NULL, NULL, &conn), -ETIMEDOUT);
-    /* CM-35 and a connection that nobody accepts */
+    /* CM-35 and a connection that no listener accepts */
     ck_assert_int_eq(urnic_connect_addr(s.ctx, "::1", 7001, &attr, NULL, NULL, &conn), -ETIMEDOUT);
     OK(urnic_close_listener(l));
     setup_end(&s);
@@ -263,7 +263,7 @@ START_TEST(cm_35_unread_events_go_with_their_id)
         usleep(1000);
     OK(urnic_destroy_id(listen));
     ck_assert(!readable(ch));
-    /* CM-35 and who has seen it readable doesn't wait for an event */
+    /* CM-35 and a program that has seen it readable doesn't wait for an event */
     alarm(5);
     ck_assert_int_eq(urnic_get_cm_event(ch, &ev), -EAGAIN);
     alarm(0);

@@ -98,7 +98,7 @@ END_TEST
 
 START_TEST(shm_08_answers_in_any_order)
 {
-    /* SHM-08 the last one who asked is answered first; everybody gets what he asked for */
+    /* SHM-08 the last call is answered first; each call gets its own answer */
     struct asker a[THREADS];
 
     up();
@@ -116,7 +116,7 @@ END_TEST
 
 START_TEST(evt_01_all_who_wait_hear_of_the_end)
 {
-    /* EVT-01 a daemon that dies owes nobody an answer any more */
+    /* EVT-01 a dead daemon answers no call any more */
     struct asker a[THREADS];
 
     up();

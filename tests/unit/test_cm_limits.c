@@ -9,7 +9,7 @@
 #include "cm_pair.h"
 #include "unit.h"
 
-/* A stranger who knows one number too few changes nothing. */
+/* A peer that knows one number too few changes nothing. */
 static const struct {
     const char *rule;
     enum cm_attr attr;
@@ -85,7 +85,7 @@ START_TEST(cm_34_backlog)
 }
 END_TEST
 
-/* Hosts from 10.0.1.0 on are made up: nobody answers there. */
+/* Hosts from 10.0.1.0 on don't exist: none answers there. */
 static unsigned looks;
 static bool made_up(void *arg, const struct wire_addr *addr)
 {
@@ -129,7 +129,8 @@ static void silence_setup(void)
 
 START_TEST(sec_20_a_flood_of_made_up_hosts_is_over_in_seconds)
 {
-    /* SEC-20 CM-34: at most half of a backlog goes to those who ask once, and for seconds only. */
+    /* SEC-20 CM-34: at most half of a backlog goes to sources that ask once, and for seconds only.
+     */
     struct cm_event ev;
     silence_setup();
     listen_on_b();
@@ -310,8 +311,8 @@ START_TEST(sec_20_again_is_the_same_request)
 }
 END_TEST
 
-/* SEC-20: the table is full, of connections that nobody waits for: one more is dropped and counted,
- * and can't be begun here either. */
+/* SEC-20: the table is full of connections that no caller waits for: one more request is dropped
+ * and counted, and a connect here fails, too. */
 START_TEST(sec_20_all_places_taken)
 {
     struct cm_path path;
@@ -413,7 +414,8 @@ END_TEST
 
 START_TEST(sec_20_an_mra_keeps_the_request)
 {
-    /* SEC-20 CM-19: whom we told to wait, and who asks again, waits for that long anew. */
+    /* SEC-20 CM-19: a peer that we told to wait, and that asks again, waits for the whole time
+     * anew. */
     lose[CM_REJ] = 1000;
     listen_on_b();
     start();
@@ -566,7 +568,7 @@ START_TEST(cm_34_a_thousand_connections_at_once)
         ck_assert_int_eq(cm_connect(a.cm, &p, NULL, now, &c), 0);
     }
     for (unsigned round = 0; round < 2; round++) {
-        while (move(&a, &b)) /* all that is asked, before anybody has an answer */
+        while (move(&a, &b)) /* all requests, before any answer */
             ;
         while (cm_event(b.cm, &ev)) {
             struct cm_accept_params answer = accept_params;
@@ -595,8 +597,7 @@ static void count_left(void *account)
     ++*(unsigned *)account;
 }
 
-/* A place in the table is its account's until TIMEWAIT is over, though nobody has the connection.
- */
+/* A place in the table is its account's until TIMEWAIT is over, though no id has the connection. */
 START_TEST(cm_26_timewait_is_charged)
 {
     unsigned left[2] = {0};
@@ -616,10 +617,10 @@ START_TEST(cm_26_timewait_is_charged)
     ck_assert_uint_eq(left[0], 1);
     ck_assert_uint_eq(left[1], 1);
     ck_assert_uint_eq(cm_live(a.cm) + cm_live(b.cm), 0);
-    ca = start(); /* nobody's: nobody is told */
+    ca = start(); /* without an owner: no consumer is told */
     cm_release(a.cm, ca, now);
     ca = start();
-    a.cm->params.left = NULL; /* nobody keeps accounts */
+    a.cm->params.left = NULL; /* no accounts */
     cm_conn_set_account(ca, &left[0]);
     cm_release(a.cm, ca, now);
     ck_assert_uint_eq(left[0], 1);
@@ -680,8 +681,8 @@ static unsigned hang_up_nothing(unsigned n)
     return answers;
 }
 
-/* CM-24: whoever asks about nothing gets 10000 answers a second, 1000 at once, and no more than
- * can wait to be sent. */
+/* CM-24: sources that ask about unknown connections get 10000 answers a second, 1000 at once, and
+ * no more than the send queue holds. */
 START_TEST(cm_24_answers_are_rationed)
 {
     now = 0; /* when nothing has been saved up */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections that are refused, by the manager or by who asked for them; and what can't be asked
- * for.
+ * Connections that are refused, by the manager or by either side; and requests that can't be made.
  */
 #include <errno.h>
 #include <string.h>
@@ -31,8 +30,8 @@ START_TEST(cm_28_given_up_before_the_answer)
 }
 END_TEST
 
-/* CM-28: who never learned our id is known by its GUID, in a REJ that says "timeout", and in
- * no other one. */
+/* CM-28: a peer that never learned our id is known by its GUID, in a REJ that says "timeout", and
+ * in no other one. */
 static const struct {
     const char *what;
     unsigned reason, ari_len;
@@ -200,7 +199,8 @@ END_TEST
 
 START_TEST(cm_03_one_listener_for_each_address)
 {
-    /* CM-03: who takes a request never depends on who came first: "any address" is all of them */
+    /* CM-03: the listener that takes a request never depends on the order of listening: "any
+     * address" is all of them */
     const struct wire_addr any = {{0}}, other = wire_addr_v4(0x0A000003);
     struct cm_listener *l, *m;
     ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &b.addr, ANY_PORT, 0, NULL, &l), 0);
@@ -322,7 +322,7 @@ END_TEST
 
 START_TEST(cm_37_crossing_requests_are_both_refused)
 {
-    /* CM-37: both sides are active for the same service; nobody listens. */
+    /* CM-37: both sides are active for the same service; neither listens. */
     struct cm_connect_params pa = params(), pb = params();
     struct cm_conn *ca, *cb;
     pb.path.local = b.addr;

@@ -161,7 +161,7 @@ START_TEST(cm_08_both_ends_of_a_connection)
     ck_assert_uint_eq(m.resp_res, 7); /* CM-07 */
     ck_assert_uint_eq(m.init_depth, 6);
     ck_assert_uint_eq(m.target_ack_delay, 20);
-    ck_assert_uint_eq(m.failover, 0); /* CM-32: nobody asked for it */
+    ck_assert_uint_eq(m.failover, 0); /* CM-32: not asked for */
     ck_assert_uint_eq(m.flow_control, 1);
     ck_assert_uint_eq(m.rnr_retry, 3);
     ck_assert_uint_eq(m.srq, 1);
@@ -308,7 +308,7 @@ START_TEST(cm_07_a_grant_beyond_what_was_asked_for)
     ck_assert_int_eq(cm_accept(b.cm, last(&b)->conn, &accept_params, &b, now), 0);
     struct cm_msg m = next_msg(&b, CM_REP, &out);
     ck_assert_uint_eq(m.resp_res, 2);
-    ck_assert_uint_eq(m.target_ack_delay, 8); /* ACK-04: what nobody chose */
+    ck_assert_uint_eq(m.target_ack_delay, 8); /* ACK-04: the default */
     ck_assert_uint_eq(m.init_depth, 3);
 }
 END_TEST
@@ -349,7 +349,7 @@ START_TEST(cm_33_private_data_of_each_message)
 }
 END_TEST
 
-/* CM-28, CM-30: who refuses what, and why. */
+/* CM-28, CM-30: refusals of each side, and their reasons. */
 START_TEST(cm_28_a_refusal_says_what_of)
 {
     struct cm_conn *ca;
@@ -386,7 +386,7 @@ START_TEST(cm_28_a_refusal_says_what_of)
 }
 END_TEST
 
-/* ---- who has no connection ---- */
+/* ---- without a connection ---- */
 
 /* What b says to `m`, which comes to its address `dst` with another partition's key: no more than
  * one message, which goes back the way that `m` came. attr 0 = nothing. */
@@ -435,7 +435,7 @@ START_TEST(cm_30_nobody_listens)
     for (unsigned i = 0; i < 4; i++) {
         if (i == 1) /* whatever stands where an IP header would */
             memset(req.priv, 0xFF, CM_IP_HDR_LEN);
-        if (i == 2) { /* somebody does, at another address */
+        if (i == 2) { /* a listener at another address */
             req = request();
             cm_listen(b.cm, CM_PS_TCP, &other, ANY_PORT, 0, NULL, &l);
         }

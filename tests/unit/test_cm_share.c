@@ -59,7 +59,7 @@ static void open_client(void)
     c = client_new(&d.nic.clients, sock[0]);
     ck_assert_ptr_nonnull(c);
     ck_assert_int_eq(client_open(c, dev), 0);
-    c->of_device->all = false; /* whoever runs this */
+    c->of_device->all = false; /* whichever user runs this */
     channel = calloc(1, sizeof(*channel));
     channel->last = &channel->first;
     ck_assert_int_eq(socket_pair(SOCK_SEQPACKET, &channel->fd, &theirs), 0);
@@ -109,7 +109,7 @@ static void teardown(void)
     worker_fini(&d.nic.worker[0]);
 }
 
-/* So much later; nobody says anything. */
+/* Time passes without a message. */
 static void later(uint64_t ns)
 {
     now += ns;
@@ -159,8 +159,8 @@ static bool ask_and_answer(void)
     return true;
 }
 
-/* SEC-22: a place in the table is the user's until it is free, whatever has become of the id; who
- * has no more is asked in vain, and that takes no place either. */
+/* SEC-22: a place in the table is the user's until it is free, whatever became of the id; a user
+ * without places left is asked in vain, and that takes no place either. */
 START_TEST(share_of_what_is_over)
 {
     for (unsigned round = 0; round < 3; round++) {
@@ -251,8 +251,8 @@ START_TEST(share_of_unread_events)
 }
 END_TEST
 
-/* SHM-07: who is being torn down, a part at a time, isn't asked any more: nobody would end what
- * came of it. */
+/* SHM-07: a client that is being torn down, a part at a time, gets no more requests: nothing would
+ * end the resulting connections. */
 START_TEST(dying_are_not_asked)
 {
     struct cm_id *id = ask();

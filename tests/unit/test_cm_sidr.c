@@ -38,7 +38,7 @@ START_TEST(cm_31_datagram_service)
     ck_assert_uint_eq(last(&a)->remote_port, 7000);
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_dup_req], 1);
     cm_release(a.cm, c, now);
-    /* nobody listens */
+    /* no listener */
     ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, 7001, NULL, 0, NULL, now, &c), 0);
     pump();
     ck_assert_uint_eq(last(&a)->reason, 1);
@@ -274,7 +274,7 @@ END_TEST
 
 START_TEST(sec_20_questions_have_half_of_the_places)
 {
-    /* SEC-20: what waits for its consumer leaves the other half for those who connect. */
+    /* SEC-20: requests that wait for their consumer leave the other half to peers that connect. */
     static const struct wire_addr any;
     struct cm_listener *l;
     teardown();

@@ -42,7 +42,7 @@ static const char *const arrival_names[ARRIVALS] = {
 
 #define NOTHING (-1)
 
-/* Whatever isn't here changes nothing, is told nobody and has no answer. */
+/* All other messages change nothing, are reported to no consumer and get no answer. */
 static const struct {
     const char *state;
     bool active;

@@ -41,7 +41,7 @@ START_TEST(cm_15_an_id_that_is_taken)
 }
 END_TEST
 
-/* CM-18: the next deadline is the earliest there is, whoever comes and goes. */
+/* CM-18: the next deadline is always the earliest, as entries come and go. */
 START_TEST(cm_18_the_earliest_of_many)
 {
     struct cm_conn *c[200] = {0};

@@ -93,7 +93,7 @@ START_TEST(device_flags)
 }
 END_TEST
 
-/* Who writes a key that there isn't is told all that there are. */
+/* An unknown key is answered with the list of all keys. */
 START_TEST(unknown_keys)
 {
     struct config_device d;

@@ -25,7 +25,7 @@ struct end {
     struct engine_frame frames[BURST];
     struct engine_copy copies[BURST * 4];
     unsigned ncopies;
-    struct engine_result late[LATE]; /* copies that nobody has reported yet */
+    struct engine_result late[LATE]; /* copies not reported yet */
     unsigned late_of[LATE];          /* ... of which frame of all bursts */
     unsigned nlate;
 };
@@ -572,7 +572,7 @@ START_TEST(uc_04_each_holds_its_region)
     struct engine_result first = {w.all.copies[0].token, 0, 0};
     struct engine_result second = {w.all.copies[1].token, 0, 0};
     engine_copied(r->e, &first, 1, r->now);
-    ck_assert_int_eq(mem_mr_dereg(m, r->lkey), 0); /* nobody uses that one */
+    ck_assert_int_eq(mem_mr_dereg(m, r->lkey), 0); /* unused */
     engine_copied(r->e, &second, 1, r->now);
     rig_free(r);
 }

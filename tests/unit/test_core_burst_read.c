@@ -212,7 +212,7 @@ static bool spoil(struct world *w, struct wire_pkt *p)
     case 3:
         p->opcode = (uint8_t)(WIRE_READ_RESP_FIRST + below(w, 6));
         break;
-    case 4: /* somebody's answer to what comes later, or now */
+    case 4: /* an answer to a later request, or a present one */
         p->opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE);
         p->psn = rig_psn(p->psn, below(w, 3));
         p->syndrome = syndromes[below(w, sizeof(syndromes))];

@@ -242,7 +242,7 @@ START_TEST(val_01_burst_for_several)
         .arg = r, .type = QP_RC, .pd = r->pd, .send_cq = r->cq, .recv_cq = r->cq};
     ck_assert_int_eq(engine_qp_create(r->e, &params, &qp[1]), 0);
     rig_connect(r, qp[1], &(struct rig_opts){0}, QPS_RTS);
-    static const int to[] = {0, 0, 1, -1, 1, 0, -1, -1}; /* -1 = nobody */
+    static const int to[] = {0, 0, 1, -1, 1, 0, -1, -1}; /* -1 = none */
     static uint8_t frame[8][WIRE_FRAME_MAX];
     struct engine_frame f[8] = {0};
     uint32_t count[2] = {0};
@@ -272,7 +272,7 @@ START_TEST(val_01_burst_for_several)
         }
     }
     ck_assert_uint_eq(nc, at);
-    /* Whoever wants to copy at once has been told of each, as it is in the end. */
+    /* A caller that copies at once is given each copy in its final form. */
     ck_assert_uint_eq(r->nlisted, nc);
     ck_assert_mem_eq(r->listed, r->copies, nc * sizeof(*r->listed));
     rig_free(r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who sends when: queue pairs by turns, and answers among the requests.
+ * The order of sending: queue pairs by turns, and answers among the requests.
  */
 #include <errno.h>
 

@@ -84,7 +84,7 @@ START_TEST(rd_14_answer_behind_the_longest_read)
 }
 END_TEST
 
-/* Fill slots, and forget them: nobody looks at millions of answers. */
+/* Fill slots and drop them: millions of answers are not checked. */
 static void answer_all(struct rig *r)
 {
     static struct engine_slot slots[ENGINE_BURST];

@@ -104,7 +104,7 @@ START_TEST(sec_09_limits)
 }
 END_TEST
 
-/* SEC-09: who goes on sending to a queue pair that has been destroyed isn't guessing. */
+/* SEC-09: a peer that goes on sending to a destroyed queue pair isn't guessing. */
 START_TEST(sec_09_not_the_bereaved)
 {
     struct rig *r = rig_new(NULL);
@@ -198,8 +198,8 @@ static enum engine_counter datagram(struct rig *r, uint32_t sqpn, uint32_t qkey)
     return r->last.drop;
 }
 
-/* SEC-09: a host has many users: one whose Q_Keys are wrong costs the others nothing, be he as
- * busy as he likes, and a forger who names many senders none that had their key right before. */
+/* SEC-09: a host has many users. A user with wrong Q_Keys, however busy, costs the others nothing,
+ * and a forger that names many senders costs none that had its key right before. */
 START_TEST(sec_09_other_senders_of_a_host)
 {
     struct rig *r = rig_new(&(struct rig_opts){.type = QP_UD});
@@ -229,8 +229,8 @@ START_TEST(sec_09_other_senders_of_a_host)
 }
 END_TEST
 
-/* SEC-09, SEC-06: while somebody guesses the PSNs of a queue pair's responses, a fatal NAK that
- * hits doesn't end it. */
+/* SEC-09, SEC-06: while a peer guesses the PSNs of a queue pair's responses, a fatal NAK that hits
+ * doesn't end it. */
 START_TEST(sec_09_fatal_naks)
 {
     struct rig *r = rig_new(NULL);

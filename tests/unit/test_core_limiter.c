@@ -76,8 +76,8 @@ static void send_for(struct rig *r, uint64_t ns, uint64_t step, struct meter *m)
     }
 }
 
-/* CC-19: the rate within 1 % over 10 ms, at 1, 10 and 40 Gb/s, and never more than 16 packets or
- * 64 KiB ahead of it, whoever comes late. */
+/* CC-19: the rate within 1 % over 10 ms, at 1, 10 and 40 Gb/s, and never more than 16 packets or 64
+ * KiB ahead of it, however late the caller. */
 START_TEST(cc_19_rate_and_burst)
 {
     static const struct {
@@ -112,8 +112,8 @@ START_TEST(cc_19_rate_and_burst)
 }
 END_TEST
 
-/* CC-19: who looks late catches up on no more than the burst. 64 KiB last 13 us at 40 Gb/s: looking
- * each 12 us costs nothing, looking each 26 us half of the rate. */
+/* CC-19: a late caller catches up on no more than the burst. 64 KiB last 13 us at 40 Gb/s: calls
+ * each 12 us cost nothing, calls each 26 us half of the rate. */
 START_TEST(cc_19_late)
 {
     static const struct {
@@ -377,8 +377,8 @@ START_TEST(cc_21_who_passes)
 }
 END_TEST
 
-/* CC-08, CC-09: handled when somebody reacts, ignored with none; the first one at 100 Gb/s line
- * rate halves it. */
+/* CC-08, CC-09: handled by an algorithm that reacts, ignored with none; the first one at 100 Gb/s
+ * line rate halves it. */
 START_TEST(cc_08_handled_or_ignored)
 {
     struct rig *r = rig_new(NULL);
@@ -429,8 +429,7 @@ START_TEST(sec_17_alert)
 }
 END_TEST
 
-/* What was sent is remembered, but not for ever: who has sent much is not free to be slowed down.
- */
+/* Sent packets are remembered, but not for ever: a heavy sender can't be slowed down freely. */
 START_TEST(sec_17_earned)
 {
     struct rig *r = rig_new(NULL);
@@ -504,8 +503,8 @@ static uint64_t traced(const struct rig *r, const char *what)
     return 0;
 }
 
-/* CC-10, CC-20: flight recorder and trace say at each cut what the rate, the target and alpha are
- * from then on; a CNP that nobody reacts to changes nothing. */
+/* CC-10, CC-20: flight recorder and trace record the rate, the target and alpha after each cut; a
+ * CNP without a reaction changes nothing. */
 START_TEST(cc_10_recorded)
 {
     struct rig *r = rig_new(NULL);
@@ -609,8 +608,8 @@ START_TEST(cc_24_window_shrinks)
 }
 END_TEST
 
-/* CC-01, WIRE-14: requests, responses and ACKs are ECN-capable while somebody would react to a
- * mark, and as the traffic class says otherwise. */
+/* CC-01, WIRE-14: requests, responses and ACKs are ECN-capable while the algorithm would react to a
+ * mark, and follow the traffic class otherwise. */
 START_TEST(cc_01_ect)
 {
     struct rig *r = rig_new(NULL);

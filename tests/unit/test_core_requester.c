@@ -399,7 +399,7 @@ START_TEST(ack_15_credits)
     ck_assert_uint_eq(rig_state(r), QPS_RTS);
     rig_free(r);
 
-    r = rig_new(NULL); /* ACK-13: code 0 stalls nobody */
+    r = rig_new(NULL); /* ACK-13: code 0 stalls no sender */
     rig_post(r, WR_SEND, 1, 8, 0);
     rig_tx(r, 0);
     rig_aeth(r, RIG_PSN, 0, 1);
@@ -423,8 +423,8 @@ START_TEST(ack_15_write_needs_none)
 }
 END_TEST
 
-/* MW-01: a window whose new key the engine would have to choose is refused: nobody could learn it,
- * nor let go of the window by the key that it had. */
+/* MW-01: a bind that would have the engine choose the window's new key is refused: the program
+ * could neither learn the key, nor release the window by its old one. */
 START_TEST(mw_01_who_chooses_the_key)
 {
     for (unsigned type = 1; type <= 2; type++) {
@@ -606,7 +606,7 @@ END_TEST
 START_TEST(psn_03_at_most_half)
 {
     struct rig *r = rig_new(&(struct rig_opts){.mtu = 1, .max_rd_atomic = 16});
-    struct mem_seg seg = {r->mem, 0, 1 << 30}; /* nobody touches it */
+    struct mem_seg seg = {r->mem, 0, 1 << 30}; /* never touched */
     struct engine_send_wr wr = rig_wr(r, WR_RDMA_READ, 1, 0, 0);
     struct engine_sge s = {1ull << 32, 1 << 30, 0};
     uint32_t rkey;

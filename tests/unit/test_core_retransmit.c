@@ -331,7 +331,7 @@ START_TEST(qp_07_drains)
     rig_post(r, WR_SEND, 1, 8, 0);
     rig_post(r, WR_SEND, 2, 3000, WR_F_SIGNALED);
     rig_post(r, WR_SEND, 3, 8, WR_F_SIGNALED);
-    rig_tx(r, 2); /* the second is under way, nobody has been asked to answer */
+    rig_tx(r, 2); /* the second is in flight, and asks for no ACK */
     struct engine_qp_attr a = {.state = QPS_SQD, .en_sqd_async_notify = true};
     ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE | QPA_EN_SQD_ASYNC_NOTIFY, r->now),
                      0);
@@ -364,7 +364,8 @@ static void change(struct rig *r, enum qp_state to, struct engine_qp_attr a, uns
     ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE | mask, r->now), 0);
 }
 
-/* QP-07: who was told once that the queue is drained isn't told the next time, unless asked. */
+/* QP-07: a program that was told once that the queue is drained isn't told the next time, unless it
+ * asks. */
 START_TEST(qp_07_told_when_asked)
 {
     struct rig *r = rig_new(NULL);

@@ -126,7 +126,8 @@ START_TEST(lr_01_plain_peer)
 }
 END_TEST
 
-/* LR-01, LR-02: whoever wasn't asked to drops packets of selective repeat as reserved opcodes. */
+/* LR-01, LR-02: a queue pair without the option drops packets of selective repeat as reserved
+ * opcodes. */
 START_TEST(lr_01_not_asked)
 {
     struct rig *r = rig_new(NULL);

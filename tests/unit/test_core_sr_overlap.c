@@ -29,9 +29,9 @@ static bool octets(const struct rig *r, uint32_t off, uint32_t len, int value)
     return true;
 }
 
-/* LR-06: what comes late leaves alone what later messages have in memory already: its end, its
- * begin, its middle, all of it; also when it comes early itself. Nobody else's octets are touched.
- */
+/* LR-06: a late packet leaves out octets that later messages have placed already: at its end,
+ * its beginning, its middle, or all of it; also if it comes early itself. Other octets aren't
+ * touched. */
 START_TEST(lr_06_overlaps)
 {
     struct rig *r = agreed(NULL);

@@ -187,8 +187,8 @@ START_TEST(lr_04_sooner)
 }
 END_TEST
 
-/* LR-04: a selective NAK measures a round trip as well as an acknowledgement: when the first
- * packets are lost, and lost again, nobody waits for T. */
+/* LR-04: a selective NAK measures a round trip as well as an ACK: when the first packets are lost,
+ * and lost again, the sender doesn't wait for T. */
 START_TEST(lr_04_measured_by_naks)
 {
     struct rig *r = agreed(NULL);
@@ -586,7 +586,7 @@ START_TEST(lr_15_doubts)
 }
 END_TEST
 
-/* LR-15: ... and if it was sent again twice, nobody knows. */
+/* LR-15: ... and if it was retransmitted twice, the measurement is ambiguous. */
 START_TEST(lr_15_sent_again_twice)
 {
     struct rig *r = after_write("none,recovery=sr", 64);

@@ -113,8 +113,8 @@ START_TEST(reset_keeps_doorbell)
 }
 END_TEST
 
-/* SHM-06, SHM-08: a number that may still be in the doorbell ring is given to nobody, and nobody
- * empties the ring for its sake. */
+/* SHM-06, SHM-08: a number that may still be in the doorbell ring is not given out, and the ring is
+ * not emptied for it. */
 START_TEST(numbers_come_back)
 {
     static _Alignas(IPC_LINE) uint8_t at[4][sizeof(struct ipc_queue) + 4 * IPC_UNIT];
@@ -156,7 +156,7 @@ END_TEST
 
 /* ---- handles ---- */
 
-/* SHM-09: a stale handle, or one of another kind, is nobody. */
+/* SHM-09: a stale handle, or one of another kind, names no object. */
 START_TEST(handle_reuse)
 {
     struct handle_table t;
@@ -373,7 +373,8 @@ END_TEST
 
 /* ---- memory ---- */
 
-/* MR-12: pages that vanish: every access fails, nobody dies, other mappings are untouched. */
+/* MR-12: pages that vanish: every access fails, the process survives, other mappings are
+ * untouched. */
 START_TEST(memory_survives_truncation)
 {
     struct memory *m, *other;
@@ -473,8 +474,8 @@ START_TEST(memory_bounds)
 }
 END_TEST
 
-/* SHM-10: what a client has mapped before a slab is sealed stays writable; nobody maps it for
- * writing or punches holes into it afterwards, and no seal can be added. */
+/* SHM-10: a client's mappings from before the sealing stay writable; afterwards the slab can't be
+ * mapped for writing, punched or sealed further. */
 START_TEST(memory_sealed)
 {
     for (unsigned keeps = 0; keeps < 2; keeps++) {
@@ -693,7 +694,8 @@ START_TEST(qslab_alone)
 }
 END_TEST
 
-/* MR-12: of a client's object only what is there, and what it may not write nobody writes. */
+/* MR-12: a client's object is accessible only as far as it exists, and never written if the client
+ * may not write it. */
 START_TEST(memory_of_clients)
 {
     static const struct {
@@ -733,8 +735,8 @@ END_TEST
 
 /* ---- log ---- */
 
-/* What a client says, such as the name of a congestion control that there isn't, makes no line of
- * its own, and does nothing to the terminal of who reads it. */
+/* A client's text, such as an unknown name of a congestion control, makes no line of its own in the
+ * log, and does nothing to the reader's terminal. */
 START_TEST(log_of_what_clients_say)
 {
     char line[256] = "";
@@ -778,7 +780,7 @@ static int syslog_listen(const char *path)
     return fd;
 }
 
-/* Lines to syslog; its end and its return; and a syslog that does not read stops nobody. */
+/* Lines to syslog; its end and its return; and a syslog that does not read blocks no thread. */
 START_TEST(log_goes_to_syslog)
 {
     char dir[] = "/tmp/test_daemon_parts.XXXXXX", path[64];

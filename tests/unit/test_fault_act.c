@@ -471,7 +471,7 @@ START_TEST(inject_pause)
     ck_assert_uint_eq(s.out.inject[0].data[17], 1 << 3);
     ck_assert_uint_eq(wire_get16(s.out.inject[0].data + 24), 65535);
     ck_assert_uint_eq(s.out.inject[0].data[11], 1);
-    /* Nobody is called like a group. */
+    /* A group address is never a sender. */
     struct fault *f = parse("inject pause");
     struct fault_out out;
     uint8_t frame[64];
@@ -507,7 +507,7 @@ START_TEST(ack_11_a_nak_counts_messages)
 }
 END_TEST
 
-/* What isn't RoCE has no iCRC, no ECN that we know of, nobody to answer to. */
+/* A frame that isn't RoCE has no iCRC, no ECN that we know of, and no sender to answer. */
 START_TEST(other_frames_have_only_octets)
 {
     static const char *const rules[] = {"corrupt icrc",    "corrupt payload 0", "mark",
@@ -535,7 +535,7 @@ START_TEST(other_frames_have_only_octets)
 }
 END_TEST
 
-/* Nobody has shown yet where the sender's queue pair is; only so many at a time. */
+/* The sender's queue pair hasn't been seen yet; only so many are waited for at a time. */
 START_TEST(what_cannot_be_injected_is_counted)
 {
     struct shot s;
@@ -550,7 +550,7 @@ START_TEST(what_cannot_be_injected_is_counted)
           "inject pause",
           FRAME_V4, RC(SEND_ONLY), 0);
     ck_assert_uint_eq(s.out.ninject, FAULT_INJECTS);
-    /* A datagram says itself who has sent it. */
+    /* A datagram names its sender. */
     shoot(&s, "inject cnp", FRAME_V4, WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY), 0);
     ck_assert_uint_eq(s.bits, FAULT_INJECT);
 }

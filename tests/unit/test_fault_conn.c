@@ -281,7 +281,7 @@ START_TEST(both_ends_in_one_host)
 }
 END_TEST
 
-/* Connections are told apart where a rule needs it; without one nobody claims to know of any. */
+/* Connections are told apart if a rule needs it; without such a rule none is counted. */
 START_TEST(what_nobody_needs_is_not_known)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The waiting room: by time, by who has gone by, and in order.
+ * The waiting room: by time, by frames that have passed, and in order.
  */
 #include <string.h>
 
@@ -58,7 +58,7 @@ START_TEST(a_frame_waits_for_so_many_others_of_its_flow)
     ck_assert_uint_eq(fault_hold_deadline(h), 130);
     ck_assert_ptr_eq(fault_hold_take(h, 130, NULL), &frames[0]);
 
-    /* Nobody comes: its time does. */
+    /* No frame passes: its time does. */
     ck_assert(fault_hold_add(h, &frames[1], FAULT_AB, &out, 200));
     ck_assert_uint_eq(fault_hold_deadline(h), 1200);
     ck_assert_ptr_null(fault_hold_take(h, 1199, NULL));

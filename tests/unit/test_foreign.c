@@ -40,7 +40,7 @@ static void until_closed(int fd)
     }
 }
 
-/* Who passes one that waits keeps nobody waiting but himself. */
+/* A user that passes a descriptor whose close blocks delays no other user. */
 START_TEST(others_are_closed)
 {
     struct lingering l = lingering_new(LONG);
@@ -131,7 +131,7 @@ START_TEST(who_is_there)
 }
 END_TEST
 
-/* More users than threads: those who are left have their turn later. */
+/* More users than threads: the others have their turn later. */
 START_TEST(many_users)
 {
     struct lingering l[70];

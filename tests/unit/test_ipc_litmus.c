@@ -83,7 +83,7 @@ static uint64_t now_ms(void)
     return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Since when somebody waits. */
+/* The time since which a thread waits. */
 struct waiting {
     uint64_t since; /* ms, 0 = it is beginning */
     uint32_t turns; /* of the other side, then */

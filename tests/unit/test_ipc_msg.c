@@ -230,7 +230,7 @@ START_TEST(shm_07_socket_path)
 }
 END_TEST
 
-/* In a process of somebody's own: 1 his path is this one, 0 it is not, 100 failure. */
+/* In a process of another user: 1 this path is the user's, 0 it is not, 100 failure. */
 static int path_of(uid_t somebody, const char *path)
 {
     char buf[108];
@@ -241,8 +241,9 @@ static int path_of(uid_t somebody, const char *path)
 
 START_TEST(shm_07_socket_of_others)
 {
-    /* SHM-07, SEC-34 in /tmp, where everybody makes names, only what is the user's own, in a folder
-     * of his own, is taken for the user's daemon. As root only: it takes two users. */
+    /* SHM-07, SEC-34 in /tmp, where every user makes names, only a socket of the user's own, in
+     * a folder of the user's own, is taken for the user's daemon. As root only: it takes two
+     * users. */
     char path[64], dir[64];
     const uid_t somebody = 100000u + (uid_t)getpid(); /* other runs have others */
     if (geteuid() != 0)

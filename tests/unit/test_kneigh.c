@@ -92,7 +92,8 @@ START_TEST(wire_07_the_kernels_table)
 }
 END_TEST
 
-/* The kernel is made to ask; when nobody answers it says so, before our own patience ends. */
+/* The kernel is made to resolve a neighbour; without an answer it reports a failure, before our own
+ * time-out. */
 START_TEST(wire_07_nobody_there)
 {
     const struct wire_addr dst = v4(9);

@@ -104,8 +104,8 @@ END_TEST
 #ifndef __SANITIZE_ADDRESS__ /* it has a malloc of its own, which doesn't tell */
 #define MANY_FLOWS 3000u
 
-/* What lint remembers of requests has a limit, however many queue pairs have sent far apart PSNs
- * that nobody acknowledges. Reserved memory is what counts here, not what has been touched. */
+/* lint's memory of requests has a limit, however many queue pairs have sent far apart PSNs without
+ * an ACK. Reserved memory counts here, not only touched memory. */
 START_TEST(memory_of_many)
 {
     uint8_t frame[128];

@@ -1027,7 +1027,7 @@ START_TEST(begun_amid_another_protocol)
         END};
     static struct run run;
     for (enum net net = 0; net < NETS; net++)
-        for (int own = 0; own < 3; own++) { /* nobody's, the responder's, the requester's */
+        for (int own = 0; own < 3; own++) { /* none, the responder's, the requester's */
             struct found found = {0};
             struct lint_totals t;
             build(&run, &(struct row){.name = "", .steps = pieces}, net);
@@ -1248,7 +1248,7 @@ START_TEST(mirrored_twice)
 }
 END_TEST
 
-/* WIRE-10: only the first fragment of a datagram has its port: the others may be anybody's. */
+/* WIRE-10: only the first fragment of a datagram has its port: the others may have any port. */
 START_TEST(fragments_of_others)
 {
     static struct run run;

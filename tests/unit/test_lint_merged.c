@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames in which the host that captured has merged packets (GRO, LRO, GSO): they are named as what
- * they are, taken apart where the capture has them whole, and nobody is accused of what the host
- * did.
+ * Frames in which the capturing host has merged packets (GRO, LRO, GSO): they are reported as such,
+ * taken apart if the capture has them whole, and no device is blamed for the merging.
  */
 #include <stdio.h>
 #include <string.h>
@@ -171,7 +170,7 @@ START_TEST(taken_apart)
 }
 END_TEST
 
-/* Who doesn't take them apart, or can't, accuses nobody. */
+/* A check that doesn't take them apart, or can't, blames no device. */
 START_TEST(left_as_they_are)
 {
     static struct run run;

@@ -772,7 +772,7 @@ START_TEST(ack_10_to_nobody)
         run.packet[i] = other[i];
         run.packet[i].f[other[i].p.bth_off + 7] ^= 0x40;
     }
-    run.packet[run.n - 3].f[run.packet[run.n - 3].p.bth_off + 5] ^= 0x90; /* to nobody */
+    run.packet[run.n - 3].f[run.packet[run.n - 3].p.bth_off + 5] ^= 0x90; /* to no queue pair */
     for (int i = 0; i < run.n; i++) {
         struct packet *k = &run.packet[i];
         wire_put16(k->f + k->p.udp_off, _i ? 0xC123 : wire_udp_sport(0, A_QPN, B_QPN));

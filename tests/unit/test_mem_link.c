@@ -36,7 +36,7 @@ static void link_close(unsigned ports)
     ck_assert_ptr_null(mem_link_get("test"));
 }
 
-/* An ECN-capable IPv4 frame with a number in it, from port `from` to port `to` (or everybody). */
+/* An ECN-capable IPv4 frame with a number in it, from port `from` to port `to` (or broadcast). */
 static void fill(uint8_t *f, uint32_t len, unsigned from, unsigned to, uint32_t number)
 {
     memset(f, 0, len);
@@ -282,7 +282,7 @@ START_TEST(log_is_bounded)
     link_close(2);
 
     next = 0;
-    link_open(2, ",loss=1"); /* nobody asked for a log */
+    link_open(2, ",loss=1"); /* no log was asked for */
     send_n(0, 40, 0);
     ck_assert_uint_eq(mem_link_drops(the_link, &next, drop, 32, &missed), 0);
     ck_assert_uint_eq(missed, 0);
@@ -461,8 +461,8 @@ START_TEST(unplugging_loses_what_is_under_way)
 }
 END_TEST
 
-/* A port that is alone on its link from the start has it, and what it sends to others is lost; who
- * has lost the other end of a wire has no link, as on any port. */
+/* A port that is alone on its link from the start has a link, and its frames to others are lost; a
+ * port that has lost the other end of a wire has no link, as on any port. */
 START_TEST(a_lone_port_is_up)
 {
     struct io_link st;
@@ -603,14 +603,14 @@ START_TEST(switch_learns)
         ck_assert_uint_eq(receive(i, 0), 1);
     ck_assert_uint_eq(stats(0).flooded, 1);
     ck_assert_uint_eq(stats(3).flooded, 1);
-    send_to(3, 3, 500, 1, LEN, 0); /* who is asked for is on the sender's own side */
+    send_to(3, 3, 500, 1, LEN, 0); /* the receiver is on the sender's own side */
     for (unsigned i = 0; i < 4; i++)
         ck_assert_uint_eq(receive(i, 0), 0);
     link_close(4);
 }
 END_TEST
 
-/* What is for a port that has gone goes to all others, as if nobody had known it. */
+/* A frame for a port that has closed goes to all others, as to an unknown address. */
 START_TEST(switch_forgets_who_is_gone)
 {
     struct io_port gone;

@@ -208,7 +208,7 @@ START_TEST(a_ring_is_told_once)
 }
 END_TEST
 
-/* Descriptors that nobody asked for, and events that are none, are closed. */
+/* Unrequested descriptors, and invalid events, are closed. */
 START_TEST(descriptors_do_not_pile_up)
 {
     struct io_port *io = peer_port("role=server", 1514);
@@ -412,7 +412,7 @@ START_TEST(a_peer_leaves_its_own_socket)
 }
 END_TEST
 
-/* Who has left too many of them is not heard before they are closed. */
+/* A peer that has left too many of them is not read until they are closed. */
 START_TEST(no_more_descriptors_that_close_slowly)
 {
     struct io_port *io = peer_port("role=server", 1514);

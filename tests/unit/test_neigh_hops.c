@@ -156,9 +156,8 @@ static struct wire_addr made_up(unsigned user, unsigned i)
         .b = {0xfe, 0x80, [8] = 0, (uint8_t)user, [14] = (uint8_t)(i >> 8), (uint8_t)i}};
 }
 
-/* SEC-22: a user who sends to as many neighbours as he can, or waits for them, leaves some to
- * others and more to administrators; it costs nothing to have more queue pairs to one that he has.
- */
+/* SEC-22: a user that sends to as many neighbours as it can, or waits for them, leaves some to
+ * others and more to administrators; more queue pairs to one of its neighbours cost nothing. */
 START_TEST(neighbours_are_shared)
 {
     struct share *hog = share_join(&dev->team->share, 1000, false),

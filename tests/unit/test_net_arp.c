@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ARP: whom a port answers, and what it learns.
+ * ARP: the requests that a port answers, and the MACs that it learns.
  */
 #include <errno.h>
 
 #include "net_rig.h"
 
-/* WIRE-07 who has our address gets our MAC. */
+/* WIRE-07 a host that asks for our address gets our MAC. */
 START_TEST(wire_07_arp_reply)
 {
     static const struct {
@@ -70,7 +70,7 @@ START_TEST(wire_07_arp_sender)
     ck_assert_mem_eq(r + 32, peer_mac, 6);
     ck_assert_int_eq(net_resolve(p, &from, 0, mac), 0);
     ck_assert_mem_eq(mac, peer_mac, 6);
-    /* A neighbour's own request for somebody else tells its MAC, but answers nothing. */
+    /* A neighbour's own request for another host tells its MAC, but is not answered. */
     ck_assert_int_eq(net_resolve(p, &probed, 0, mac), -EINPROGRESS);
     n = make_arp(f, all_mac, -1, 1, "10.0.0.3", peer_mac, "10.0.0.9");
     memcpy(f + 6, relay, 6);

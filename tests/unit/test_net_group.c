@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Multicast membership: what is said when, and to whom.
+ * Multicast membership: the reports sent, their times and destinations.
  */
 #include <errno.h>
 #include <string.h>
@@ -165,7 +165,7 @@ START_TEST(ud_11_ipv6)
     struct wire_addr g = addr("ff15::77"), here = addr("ff02::1");
     uint64_t now = 1;
     ck_assert_int_eq(net_group_join(p, &here, now), 0);
-    ck_assert_uint_eq(next(p, now), 0); /* nobody's to report */
+    ck_assert_uint_eq(next(p, now), 0); /* none to report */
     ck_assert_int_eq(net_group_join(p, &g, now), 0);
     ck_assert_uint_gt(next(p, now), 0);
     is_mld("ff02::16", 143, 4, "ff15::77");

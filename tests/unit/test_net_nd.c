@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Neighbour discovery: whom a port answers, and what it learns.
+ * Neighbour discovery: the requests that a port answers, and the MACs that it learns.
  */
 #include "net_rig.h"
 
@@ -37,7 +37,7 @@ START_TEST(wire_07_nd_reply)
 }
 END_TEST
 
-/* WIRE-07 duplicate address detection by another host is answered to everybody. */
+/* WIRE-07 duplicate address detection by another host is answered to all nodes. */
 START_TEST(wire_07_dad_answered)
 {
     static const uint8_t snm[6] = {0x33, 0x33, 0xFF, 0, 0, 1};
@@ -171,7 +171,7 @@ START_TEST(sec_02_bad_nd)
 }
 END_TEST
 
-/* SEC-02 advertisements that can't be: from nobody, or an answer to everybody. */
+/* SEC-02 impossible advertisements: without a source, or a solicited one to all nodes. */
 START_TEST(sec_02_bad_advertisement)
 {
     struct net_port *p = rig_port(0);

@@ -44,7 +44,7 @@ START_TEST(wire_07_resolve)
 }
 END_TEST
 
-/* WIRE-07 requests go to everybody: broadcast for ARP, the solicited-node group for ND. */
+/* WIRE-07 requests are sent to all: broadcast for ARP, the solicited-node group for ND. */
 START_TEST(wire_07_request_frames)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
@@ -73,7 +73,7 @@ START_TEST(wire_07_request_frames)
 }
 END_TEST
 
-/* WIRE-07 nobody answers: four requests with growing pauses, then EHOSTUNREACH for a while. */
+/* WIRE-07 without an answer: four requests with growing pauses, then EHOSTUNREACH for a while. */
 START_TEST(wire_07_unreachable)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
@@ -107,7 +107,7 @@ START_TEST(wire_07_unreachable)
 }
 END_TEST
 
-/* WIRE-07 a failed neighbour that nobody asks for again is forgotten. */
+/* WIRE-07 a failed neighbour that is not asked for again is forgotten. */
 START_TEST(wire_07_failed_forgotten)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
@@ -122,7 +122,8 @@ START_TEST(wire_07_failed_forgotten)
 }
 END_TEST
 
-/* WIRE-07 a confirmation lasts 30 s; then the MAC is used on and confirmed when somebody sends. */
+/* WIRE-07 a confirmation lasts 30 s; then the MAC stays in use and is confirmed at the next
+ * packet. */
 START_TEST(wire_07_refresh_on_use)
 {
     for (size_t i = 0; i < 3; i++) {

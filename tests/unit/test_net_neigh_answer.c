@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whom the neighbour table believes: the first answer or another one, forged and damaged ones, and
+ * Answers that the neighbour table believes: the first or a later one, forged and damaged ones, and
  * announcements.
  */
 #include <errno.h>
@@ -29,7 +29,7 @@ START_TEST(wire_07_new_mac)
     ck_assert_mem_eq(mac, mac_c, 6);
     gratuitous(a, "10.0.0.2", mac_c, 6); /* the same again is no news */
     ck_assert(!net_next_change(a, &c));
-    gratuitous(a, "10.0.0.77", mac_c, 6); /* nor is somebody we don't know */
+    gratuitous(a, "10.0.0.77", mac_c, 6); /* nor an unknown host */
     struct wire_addr other = addr("10.0.0.77");
     ck_assert_int_eq(net_neigh_state(a, &other), NET_NONE);
     net_port_free(a);
@@ -189,7 +189,7 @@ START_TEST(wire_07_damaged_answer)
         while (net_neigh_state(a, &dst) != NET_REACHABLE) {
             now = net_deadline(a);
             net_expire(a, now);
-            /* Nobody has the wrong MAC; questions to everybody, and to the right one, arrive. */
+            /* No entry has a wrong MAC; questions to all, and to the right host, arrive. */
             if (net_neigh_state(a, &dst) == NET_INCOMPLETE || is_at(a, mac_b, now))
                 carry(a, b, now);
             else
@@ -271,8 +271,8 @@ START_TEST(wire_07_advertisement_flags)
 }
 END_TEST
 
-/* WIRE-07 who is watched is asked whether it is still there when somebody else claims its address,
- * and goes on being asked. */
+/* WIRE-07 a watched neighbour is asked whether it still exists when another host claims its
+ * address, and goes on being asked. */
 START_TEST(wire_07_watched_in_doubt)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The neighbour table has an end: who asks, or is asked for, takes a place, and who loses his.
+ * The neighbour table is bounded: which hosts get a place, and which lose theirs.
  */
 #include <errno.h>
 #include <string.h>
@@ -135,7 +135,7 @@ START_TEST(sec_03_full_table)
     ck_assert_int_eq(net_resolve(a, &n[8], 0, mac), -EINPROGRESS);
     ck_assert_int_eq(net_neigh_state(a, &n[0]), NET_INCOMPLETE);
     ck_assert_int_eq(net_neigh_state(a, &n[1]), NET_NONE);
-    /* Watch all: no room for anybody else. */
+    /* Watch all: no room for others. */
     static const unsigned kept[8] = {0, 2, 3, 4, 5, 6, 7, 8};
     for (unsigned i = 0; i < 8; i++)
         ck_assert_int_eq(net_watch(a, &n[kept[i]], 0), -EINPROGRESS);

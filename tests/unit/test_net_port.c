@@ -61,7 +61,7 @@ START_TEST(wire_06_not_for_us)
 }
 END_TEST
 
-/* SEC-02 somebody else with our address: counted, not believed, not answered. */
+/* SEC-02 another host with our address: counted, not believed, not answered. */
 START_TEST(sec_02_address_conflict)
 {
     struct net_port *p = rig_port(0);
@@ -81,7 +81,7 @@ START_TEST(sec_02_address_conflict)
 }
 END_TEST
 
-/* WIRE-07 who has no room for a reply still hears the answer that he waits for. */
+/* WIRE-07 a caller without room for a reply still gets the answer that it waits for. */
 START_TEST(wire_07_no_room_for_replies)
 {
     struct net_port *p = rig_port(0);

@@ -66,8 +66,8 @@ START_TEST(due_soon_is_looked_for)
 }
 END_TEST
 
-/* After another program has had a turn it looks for 8 us before the next yield; after a yield that
- * nobody used it yields at once. */
+/* After another program has had a turn the loop polls for 8 us before the next yield; after a yield
+ * that no program used it yields at once. */
 START_TEST(looks_after_a_turn)
 {
     yields(US - 1);
@@ -79,7 +79,7 @@ START_TEST(looks_after_a_turn)
     now += 1;
     ck_assert_int_eq(idle(), PACE_YIELD);
     yields(US);
-    pace_heard(&p, false); /* who it is for gets a turn */
+    pace_heard(&p, false); /* the receiver gets a turn */
     ck_assert_int_eq(idle(), PACE_YIELD);
 }
 END_TEST

@@ -149,7 +149,7 @@ START_TEST(without_output_sending_is_a_drop)
 }
 END_TEST
 
-/* A capture isn't emptied by who was to read it. */
+/* A capture isn't truncated by its reader. */
 START_TEST(not_both_from_and_to_one_file)
 {
     static const uint32_t len[] = {60};

@@ -156,7 +156,8 @@ START_TEST(limit_is_kept_and_counted)
 }
 END_TEST
 
-/* A reader that doesn't read: packets are dropped, nobody blocks, and what it reads is whole. */
+/* A reader that doesn't read: packets are dropped, no writer blocks, and the octets it reads later
+ * are whole. */
 START_TEST(full_pipe_does_not_block)
 {
     int fd[2];
@@ -197,7 +198,8 @@ START_TEST(full_pipe_does_not_block)
 }
 END_TEST
 
-/* Who has time waits for a slow reader, also where somebody else made the pipe not to block. */
+/* A caller that may wait does so for a slow reader, even if another program made the pipe
+ * non-blocking. */
 START_TEST(slow_reader_gets_everything)
 {
     int fd[2], status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a server of `urnic perf` lets a client ask for: anybody can connect to it, so an ask must
- * not lead it out of its buffer.
+ * Requests to a server of `urnic perf`: any host can connect to it, so a request must not lead it
+ * out of its buffer.
  */
 
 #include "perf_ask.h"

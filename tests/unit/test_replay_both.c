@@ -102,8 +102,8 @@ static void check_merged(enum ids kind, int32_t offset_us, bool guilty, enum sig
                   t.n ? t.first.rule : "", (unsigned long long)t.first.number);
 }
 
-/* ACK-07, ACK-08, RD-10: what was lost between the ends, and clocks that differ, accuse nobody; and
- * what the responder did is found though only its own end shows it. */
+/* ACK-07, ACK-08, RD-10: losses between the ends, and different clocks, blame no device; and the
+ * responder's fault is found though only its own end shows it. */
 START_TEST(at_both_ends)
 {
     static const int32_t offsets[] = {0, 3, 7, 12, 30, 100, 1000};
@@ -133,8 +133,8 @@ END_TEST
 
 #define UNDER_WAY 1024u
 
-/* ACK-06: what has been sent before a NAK comes, and is seen behind it, is no refusal to send again
- * what is missing. Who never does is found all the same. */
+/* ACK-06: a packet that was sent before a NAK arrived, and recorded after it, is no refusal to
+ * retransmit. A requester that never retransmits is still found. */
 START_TEST(a_large_window)
 {
     for (int guilty = 0; guilty < 2; guilty++) {

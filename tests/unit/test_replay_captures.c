@@ -2,7 +2,7 @@
  *
  * `urnic replay` tells a device that breaks a rule from one that doesn't: one field of one packet
  * of a good capture is changed, and just that packet differs, by the rule's name. A capture that
- * begins in the middle or has missed packets accuses nobody.
+ * begins in the middle or has missed packets blames no device.
  */
 #include <stdio.h>
 #include <string.h>
@@ -492,7 +492,7 @@ START_TEST(half_a_capture_accuses_nobody)
                       from + 1, t.first.rule, (unsigned long long)t.first.number, t.first.ours,
                       t.first.capture);
     }
-    /* Where much was lost as well, nobody can tell which NAK was due. */
+    /* Where much was lost as well, it is unknown which NAK was due. */
     unsigned most = strcmp(innocent[_i], "fault-lose-requests") && _i < FEW_FAULTS ? 120 : 0;
     for (unsigned miss = 5; miss < most; miss += 19) {
         replay(0, miss, REPLAY_BOTH, &t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rounds of a worker that has no thread: whoever calls worker_round is the worker. Two devices on
- * one emulated link, whose QP1 no part of the program serves.
+ * Rounds of a worker without a thread: the caller of worker_round is the worker. Two devices on one
+ * emulated link, without a part that serves QP1.
  */
 #include "round.h"
 

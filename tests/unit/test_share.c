@@ -27,7 +27,8 @@ static void leave_all(struct share_pool *pool)
         share_leave(pool->first);
 }
 
-/* SEC-22: one alone gets seven eighths; whoever comes after him gets some, too, and he no more. */
+/* SEC-22: a single user gets seven eighths; each later user gets some, too, and the first one no
+ * more. */
 START_TEST(share_leaves_some)
 {
     struct share_pool pool = {.limit = {[SHARE_QP] = LIMIT_QP}};
@@ -165,7 +166,7 @@ START_TEST(share_by_handles)
             ck_assert_int_eq(handle_add(&t, kinds[i].kind, &x, &h[n]), 0);
         ck_assert_int_eq(handle_add(&t, kinds[i].kind, &x, &h[14]), -EDQUOT);
         ck_assert_uint_eq(t.count[kinds[i].kind], 14);
-        ck_assert_int_eq(handle_add(&t, HANDLE_SLAB, &x, &h[14]), 0); /* counts for nobody */
+        ck_assert_int_eq(handle_add(&t, HANDLE_SLAB, &x, &h[14]), 0); /* counts for no user */
         for (unsigned n = 0; n < 14; n++)
             handle_del(&t, h[n]);
         ck_assert_uint_eq(pool[kinds[i].of_daemon].used[kinds[i].share], 0);

@@ -424,7 +424,7 @@ static const struct {
     {"fat-tree k=4 rate=10G", 16, 20},
 };
 
-/* Everybody reaches everybody, by ECMP and by spraying. */
+/* Every host reaches every other, by ECMP and by spraying. */
 START_TEST(all_pairs_are_connected)
 {
     char text[400];

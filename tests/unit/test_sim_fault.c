@@ -27,8 +27,8 @@ static const struct {
     {SR "fault drop conn 2 psn +4 first-tx\n", .again1 = 1, .faults = 1, .faulted = 1},
     {SR "fault drop conn 1 psn +4 first-tx\n", .again0 = 1, .faults = 1, .faulted = 1},
     {GBN "fault drop conn 2 psn +4 first-tx\n", .again1 = 12, .naks = 1, .faults = 1, .faulted = 1},
-    /* The last packet: nobody misses it, so that only the timer helps, and nothing of the message
-     * was acknowledged. */
+    /* The last packet: no later packet shows its loss, so that only the timer helps, and nothing of
+     * the message was acknowledged. */
     {GBN "fault drop conn 2 psn +15 first-tx\n", .again1 = 16, .faults = 1, .faulted = 1,
      .timeouts = 1},
     {GBN "fault drop conn 2 psn +15 count 3\n", .again1 = 48, .faults = 3, .faulted = 3,
@@ -41,7 +41,7 @@ static const struct {
     {SR "payload carry\nfault corrupt icrc conn 2 psn +4 first-tx\n", .again1 = 1, .faulted = 1},
     {SR "fault trim 100 conn 2 psn +4 first-tx\n", .again1 = 1, .faulted = 1},
     {SR "payload carry\nfault trim 100 conn 2 psn +4 first-tx\n", .again1 = 1, .faulted = 1},
-    /* What goes to an address that nobody has is lost on the wire. */
+    /* A frame to an unknown address is lost on the wire. */
     {SR "fault corrupt byte 33 xor 0x80 conn 2 psn +4 first-tx\n", .again1 = 1, .faults = 1,
      .faulted = 1},
     {GBN "fault duplicate 3 conn 2 psn +4\n", .faulted = 1},
@@ -84,7 +84,7 @@ START_TEST(a_rule_makes_this_of_two_flows)
 }
 END_TEST
 
-/* What nobody but the application notices is counted octet by octet. */
+/* Damage that only the application notices is counted octet by octet. */
 START_TEST(bad_octets_are_counted)
 {
     static const struct {
@@ -161,7 +161,7 @@ START_TEST(rules_of_several_places)
 }
 END_TEST
 
-/* Nobody is missing anything, but the sender is told so, and believes it. */
+/* No packet is missing, but the sender is told so, and believes it. */
 START_TEST(an_injected_nak_sends_the_sender_back)
 {
     struct sim *sim = make("duration 5ms\ntopology dumbbell hosts=1 rate=40G delay=1us\n"

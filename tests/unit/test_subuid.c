@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Subordinate users count as the user who has them (SEC-22), and nobody takes all connections.
+ * Subordinate users count as their owner (SEC-22), and no user takes all connections.
  */
 #include <check.h>
 #include <string.h>
@@ -38,8 +38,8 @@ START_TEST(sec_22_subordinates)
 }
 END_TEST
 
-/* SEC-22: users who take all that they get, one after the other: fourteen leave a fifteenth three
- * connections, and many more leave somebody two. */
+/* SEC-22: users that take all that they get, one after the other: fourteen leave a fifteenth three
+ * connections, and many more leave one user two. */
 START_TEST(sec_22_connections)
 {
     unsigned taken = 0;

@@ -371,7 +371,7 @@ START_TEST(frames_go_round_inside)
     ck_assert(send_pkt(prog[0].io, &p)); /* to the daemon's engine */
     p.dqpn = 0x800000 | (prog[1].qpn ^ 0x2000);
     if (!blocks_owner(&sw->blocks, p.dqpn))
-        ck_assert(send_pkt(prog[0].io, &p)); /* to nobody: the engine counts it */
+        ck_assert(send_pkt(prog[0].io, &p)); /* without an owner: the engine counts it */
     ck_assert_uint_eq(run_tx(8, S), 2);
     ck_assert_int_eq(memcmp(slots[0].data, mac, 6), 0);
     ck_assert_int_eq(memcmp(slots[1].data, mac, 6), 0);
@@ -443,7 +443,7 @@ START_TEST(a_full_ring_loses_and_counts)
     ck_assert_uint_eq(prog[0].c->drops, 7);
     ck_assert_uint_eq(sw->counters[SWITCH_C_channel_drops], 7);
     ck_assert_uint_eq(sw->counters[SWITCH_C_channel_rx_frames], 64);
-    ck_assert_uint_eq(prog[1].c->drops, 0); /* nobody else loses any */
+    ck_assert_uint_eq(prog[1].c->drops, 0); /* no other program loses any */
     /* A frame from inside likewise. */
     p = packet(FRAME_V4, WIRE_SEND_ONLY, 20);
     memcpy(p.dmac, mac, 6);
@@ -617,7 +617,7 @@ START_TEST(ud_10_groups_are_copied)
         struct io_frame f[4];
         unsigned n = prog[i].io->ops->rx_peek(prog[i].io, f, 4, 0);
         prog[i].io->ops->rx_release(prog[i].io, n);
-        ck_assert_uint_eq(n > 0, i < 90); /* those who were left out came first */
+        ck_assert_uint_eq(n > 0, i < 90); /* the members left out came first */
         got += n;
         twice += n == 2;
     }

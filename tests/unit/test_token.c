@@ -87,8 +87,8 @@ static void *poll_it(void *arg)
     return NULL;
 }
 
-/* Four threads, of which none waits, and afterwards everything has been seen: the last one to leave
- * something either had the token or was seen by who had it. */
+/* Four threads, of which none waits, and afterwards no work is left: the last thread to leave some
+ * either had the token or was seen by its holder. */
 START_TEST(nothing_lost)
 {
     pthread_t thread[THREADS], poller;

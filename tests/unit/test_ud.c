@@ -485,7 +485,7 @@ START_TEST(ud_11_several_groups)
 }
 END_TEST
 
-/* UD-09: a source that can't be is refused before anybody gets a copy. */
+/* UD-09: an impossible source is refused before any member gets a copy. */
 START_TEST(ud_09_source_of_a_group)
 {
     struct many m;

@@ -124,7 +124,7 @@ START_TEST(hdr_01_what_stands_out)
 }
 END_TEST
 
-/* LR-02 LR-06 OPC-06 packets of selective repeat: bad ones for all who don't ask for them. */
+/* LR-02 LR-06 OPC-06 packets of selective repeat: bad opcodes unless the caller asks for them. */
 START_TEST(lr_02_selective)
 {
     static const struct {

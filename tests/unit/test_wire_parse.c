@@ -653,7 +653,7 @@ START_TEST(lr_02_beside_the_others)
 }
 END_TEST
 
-/* HDR-01 reserved bits, all of them set, aren't anybody's flags. */
+/* HDR-01 reserved bits, all of them set, change no flag. */
 START_TEST(hdr_01_reserved_bits)
 {
     uint8_t f[256];

@@ -184,8 +184,8 @@ static void on_difference(void *ctx, const struct replay_difference *d)
     ck_abort_msg("%s: %s", d->rule, d->capture);
 }
 
-/* XRC-01: a capture of somebody's XRC is followed by lint; replay, whose engine has none, judges
- * nothing of it and says so. */
+/* XRC-01: lint follows a capture of XRC between other devices; replay, whose engine has none,
+ * judges nothing of it and says so. */
 START_TEST(xrc_01_captures)
 {
     uint8_t buf[WIRE_FRAME_MAX];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The negative vectors against an engine with a live queue pair: each is dropped, counted once by
- * the counter that the vector names, answered by nothing, and hurts nobody (VAL-01, VAL-06, SEC-02,
- * SEC-32).
+ * the counter that the vector names, not answered, and harmless (VAL-01, VAL-06, SEC-02, SEC-32).
  */
 #include <string.h>
 

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     cm_ack(four.ch, RDMA_CM_EVENT_DISCONNECTED, "server");
     cm_free(&c, true);
     cm_free(&s, false);
-    /* without the IPv4 listener nobody takes such a request */
+    /* without the IPv4 listener such a request is refused */
     gone(&four);
     cm_resolve(&c, vt.ip[0], port, RDMA_PS_TCP);
     cm_qp(&c, IBV_QPT_RC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * resolve_l2: ibv_resolve_eth_l2_from_gid tells the MAC address of a neighbour, which its own
- * link-local GID is made of (RFC 4291, appendix A), and none of an address that nobody has.
+ * link-local GID is made of (RFC 4291, appendix A), and none for an unused address.
  */
 #include "vt.h"
 

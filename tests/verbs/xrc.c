@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     WANT(*(uint64_t *)(void *)(buf[1] + 32768) == 41, "XRC FETCH_ADD");
     WANT(ibv_close_xrcd(xrcd) == EBUSY, "a domain in use is closed");
     WANT(ibv_destroy_cq(cq[0]) == EBUSY, "the CQ of a shared queue is destroyed");
-    /* a number that nobody has */
+    /* an unused number */
     struct ibv_sge s = {(uintptr_t)buf[0], 8, mr[0]->lkey};
     struct ibv_send_wr sw = {.wr_id = 99, .sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
     sw.qp_type.xrc.remote_srqn = 0x7ABCDE;

@@ -302,7 +302,7 @@ int record_cm_reject(struct record *r)
     return connect_with(r, false);
 }
 
-/* Who serves datagrams at this port? */
+/* The server of datagrams at this port. */
 int record_cm_udp(struct record *r)
 {
     struct side side[2] = {0};
