@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What completion channels and connection channels have in common: a handle at the daemon, and a
- * socket on which messages of a fixed size arrive; and what becomes of messages about objects that
- * are gone.
+ * The common part of completion channels and connection channels: a handle at the daemon, and a
+ * socket on which messages of a fixed size arrive. Also the handling of messages about destroyed
+ * objects.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +69,7 @@ int client_channel_next(const struct client_channel *ch, struct client_look *loo
 
 int client_inbox_fd(const struct client_inbox *in)
 {
-    /* No application's object is const: only what it sees of one here is. */
+    /* The application's object isn't const; only its view here is. */
     struct client_inbox *own = (struct client_inbox *)(uintptr_t)in;
     atomic_store_explicit(&own->polled, true, memory_order_relaxed);
     return in->fd;
@@ -88,7 +88,7 @@ struct client_look client_inbox_enter(struct urnic_context *ctx, struct client_i
     return look;
 }
 
-/* Does a port of the program's own stand still unless we poll? */
+/* Does a port of the program's own make progress only if we poll? */
 static bool needs_polls(const struct urnic_context *ctx)
 {
     return ctx->conn.engine != NULL && ctx->conn.engine->needs_polls(ctx->conn.program);
@@ -133,7 +133,7 @@ ssize_t client_inbox_recv(struct urnic_context *ctx, const struct client_inbox *
     ssize_t n = recv(in->fd, msg, size, look->flags);
     if (n >= 0 || errno != EAGAIN || look->gone)
         return n;
-    look->flags = 0; /* nothing was there: this caller has not been told that there is */
+    look->flags = 0; /* there was no message: this caller has not been told of one */
     return recv_waiting(ctx, in, msg, size);
 }
 
@@ -150,7 +150,7 @@ bool client_inbox_drop(struct urnic_context *ctx, struct client_inbox *in, void 
                        client_stale stale)
 {
     bool dropped = false;
-    if (client_forked(ctx)) /* what the child doesn't know of, its parent may have made since */
+    if (client_forked(ctx)) /* the parent may have made it after the fork */
         return false;
     pthread_mutex_lock(&ctx->lock);
     in->suspect = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events of connections: whose they are, what they say to the application, and what they say of its
- * queue pair. An id may go, in another thread, while its events are under way.
+ * Events of connections: finding their ids, telling the application, and moving the queue pair. An
+ * id may be destroyed, in another thread, while its events are on their way.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 _Static_assert((int)URNIC_CM_TIMEWAIT_EXIT == (int)IPC_CM_TIMEWAIT_EXIT, "the same numbers");
 
-/* Whom an event is about, or the listener that it came to; NULL = gone. With ctx->lock held. */
+/* The id of an event, or the listener that it came to; NULL = gone. With ctx->lock held. */
 static struct urnic_cm_id *event_id(struct urnic_context *ctx, const struct ipc_cm_event *m)
 {
     struct urnic_cm_id *id = NULL;
@@ -37,7 +37,7 @@ static bool stale(struct urnic_context *ctx, const void *msg)
     return event_id(ctx, msg) == NULL;
 }
 
-/* A request that nobody will hear of. */
+/* A request that no event will report. */
 static void turn_down(struct urnic_context *ctx, const struct ipc_cm_event *m)
 {
     if (m->event == IPC_CM_CONNECT_REQUEST)
@@ -51,7 +51,7 @@ void client_cm_drop_stale(struct urnic_cm_channel *ch)
         turn_down(ch->base.ctx, &m);
 }
 
-/* The daemon has moved the queue pair before it told. */
+/* The daemon moved the queue pair before it sent the event. */
 static void follow(struct urnic_qp *qp, enum urnic_cm_event_type event)
 {
     uint32_t init = URNIC_QPS_INIT;
@@ -63,8 +63,8 @@ static void follow(struct urnic_qp *qp, enum urnic_cm_event_type event)
         client_qp_failed(qp);
 }
 
-/* Whose event it is, and what the application knows of him; its queue pair follows. 0, -ENOENT
- * gone. When the lock is let go another thread may destroy him. */
+/* Find the event's id and its state for the application; its queue pair follows. 0, -ENOENT gone.
+ * Once the lock is released another thread may destroy the id. */
 static int translate_id(struct urnic_context *ctx, const struct ipc_cm_event *m,
                         struct urnic_cm_event *ev, uint32_t *ps, void **user)
 {
@@ -120,7 +120,7 @@ static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
     client_ah_attr(&ev->ah, &m->av);
     int err = translate_id(ch->base.ctx, m, ev, &ps, &user);
     if (err < 0)
-        turn_down(ch->base.ctx, m); /* nobody listens any more */
+        turn_down(ch->base.ctx, m); /* the listener is gone */
     else if (m->event == IPC_CM_CONNECT_REQUEST)
         err = translate_request(ch, m, ev, ps, user);
     else if (ev->id->qp != NULL && client_cm_moves(ch->base.ctx))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ids of connections, and the channels that their events come on: what the library remembers of
- * each, and how it finds its other half in the daemon.
+ * The ids of connections, and their event channels: the library's state of each, and its link to
+ * the daemon's half.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -147,7 +147,7 @@ int client_id_ensure(struct urnic_cm_id *id)
 
 int urnic_destroy_id(struct urnic_cm_id *id)
 {
-    if (client_forked(id->ctx)) /* also if the daemon doesn't know of it */
+    if (client_forked(id->ctx)) /* even if the daemon doesn't know the id */
         return client_conn_fork_error(&id->ctx->conn);
     int err = id->handle != 0 ? client_destroy(id->ctx, IPC_CM_ID_DESTROY, id->handle) : 0;
     if (err < 0)
@@ -195,11 +195,11 @@ struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id)
     return id->qp;
 }
 
-/* The state in which the daemon leaves a queue pair that it was given. */
+/* The state in which the daemon leaves a queue pair when it takes it over. */
 static void id_adopt(struct urnic_cm_id *id, struct urnic_qp *qp)
 {
     pthread_mutex_lock(&id->ctx->lock);
-    if (qp->id != NULL) /* it went with another one before */
+    if (qp->id != NULL) /* it belonged to another id before */
         qp->id->qp = NULL;
     id->qp = qp;
     qp->id = id;

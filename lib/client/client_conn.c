@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The control socket, seen from an application. Requests of several threads are under way at the
- * same time, and some are answered later than others that came after them: one of the threads that
- * wait receives for all, and gives that to the next one when it has its own reply.
+ * The control socket, on the application's side. Requests of several threads are in flight at the
+ * same time, and their answers come in any order. One of the waiting threads receives for all, and
+ * passes this task on when it has its own reply.
  *
- * A daemon that dies shows as end of file, which ends the connection; one that says nothing for a
- * minute to somebody who waits counts as dead.
+ * A daemon that dies shows as end of file, which ends the connection. A daemon that is silent for a
+ * minute while a thread waits counts as dead.
  */
 #include "client_engine.h"
 
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Fixed in each thread's memory: looking for it must not allocate any. */
+/* Static in each thread's memory: finding it must not allocate. */
 static _Thread_local volatile bool inside __attribute__((tls_model("initial-exec")));
 
 #define SILENCE_S 60
@@ -28,14 +28,14 @@ static _Thread_local volatile bool inside __attribute__((tls_model("initial-exec
 struct client_call {
     struct client_call *next;
     uint32_t id;
-    pthread_cond_t wake; /* answered, or nobody receives any more */
+    pthread_cond_t wake; /* answered, or no thread receives any more */
     bool waiting;        /* for `wake` */
     bool answered;
-    ssize_t result; /* octets of the reply, or -errno */
+    ssize_t result; /* result: octets of the reply, or -errno */
     void *reply;
     size_t cap;
     int *fds;
-    unsigned room, nfds; /* descriptors that fit; that came */
+    unsigned room, nfds; /* descriptors that fit; that arrived */
 };
 
 static int64_t now_us(void)
@@ -45,8 +45,8 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* Where many wait to be accepted a signal would end the wait, and time does: what begins again has
- * what is left of the socket's time-out, not all of it. 0 or an errno. */
+/* A connect to a full backlog blocks. A signal would end the wait early, so a restarted connect
+ * gets only the rest of the socket's time-out. 0 or an errno. */
 static int connect_in_time(int sock, const struct sockaddr_un *sa)
 {
     struct timeval all = {0};
@@ -97,7 +97,7 @@ static int say_hello(struct client_conn *c)
     int err = ipc_send(c->sock, &ours, sizeof(ours), NULL, 0, 0);
     if (err < 0 && err != -EPIPE)
         return err;
-    /* Who turns us away has closed the socket already; what he says comes behind the error. */
+    /* A daemon that refuses us has closed the socket already; its answer follows the error. */
     ssize_t n = ipc_recv(c->sock, &theirs, sizeof(theirs), NULL, NULL, 0);
     if (n == -ECONNRESET)
         n = ipc_recv(c->sock, &theirs, sizeof(theirs), NULL, NULL, 0);
@@ -113,8 +113,8 @@ static int say_hello(struct client_conn *c)
     return ipc_hello_check(&theirs);
 }
 
-/* A page that children find cleared: whether we are one is asked at each call, and where system
- * calls are slow getpid is most of some. NULL = it can't be had. */
+/* A page that fork clears in the child: each call checks for a fork, and where system calls are
+ * slow getpid would be most of its time. NULL = not available. */
 static const uint8_t *make_home(void)
 {
     uint8_t *page =
@@ -238,14 +238,14 @@ static void fail_all(struct client_conn *c, int err)
         call_answer(call_take(c, c->calls->id), err);
 }
 
-/* Whom the message in c->msg answers; NULL = nobody. */
+/* The call that the message in c->msg answers; NULL = none. */
 static struct client_call *call_of_msg(struct client_conn *c, struct ipc_hdr *hdr)
 {
     memcpy(hdr, c->msg, sizeof(*hdr));
     return hdr->flags & IPC_F_REPLY ? call_take(c, hdr->id) : NULL;
 }
 
-/* The message in c->msg, to whom it answers. */
+/* Deliver the message in c->msg to the call that it answers. */
 static void deliver(struct client_conn *c, size_t len, const int *fds, unsigned nfds)
 {
     struct ipc_hdr hdr;
@@ -264,8 +264,9 @@ static void deliver(struct client_conn *c, size_t len, const int *fds, unsigned 
     call_answer(call, (ssize_t)len);
 }
 
-/* The daemon has been silent for so long that nobody can say what becomes of the requests: it may
- * do them yet, and what it makes then nobody could free. Hanging up makes it forget all. */
+/* The daemon has been silent for so long that the fate of the requests is unknown. It may still
+ * carry them out, and the resulting objects could not be freed. Hanging up makes it discard all of
+ * them. */
 static void give_up(struct client_conn *c)
 {
     atomic_store_explicit(&c->dead, true, memory_order_relaxed);
@@ -273,7 +274,7 @@ static void give_up(struct client_conn *c)
     fail_all(c, -ENODEV);
 }
 
-/* Receive one message, for whoever it is; the lock is free meanwhile. */
+/* Receive one message, for any of the calls; the lock is free meanwhile. */
 static void receive(struct client_conn *c)
 {
     int fds[IPC_FD_MAX];
@@ -288,7 +289,7 @@ static void receive(struct client_conn *c)
         fail_all(c, -ENODEV);
     } else if (n >= (ssize_t)sizeof(struct ipc_hdr)) {
         deliver(c, (size_t)n, fds, nfds);
-    } else if (n == -EMFILE) { /* its descriptors found no room here: that request fails */
+    } else if (n == -EMFILE) { /* no room for its descriptors here: that request fails */
         struct ipc_hdr hdr;
         struct client_call *call = call_of_msg(c, &hdr);
         if (call != NULL && call->cap >= sizeof(struct ipc_handle))
@@ -303,8 +304,8 @@ static void receive(struct client_conn *c)
     }
 }
 
-/* Until the call is answered. Only who receives measures time: an application that was stopped
- * finds its answers when it goes on. */
+/* Wait until the call is answered. Only the receiving thread measures time: an application that was
+ * stopped finds its answers when it continues. */
 static void await_reply(struct client_conn *c, struct client_call *call)
 {
     while (!call->answered) {
@@ -318,8 +319,8 @@ static void await_reply(struct client_conn *c, struct client_call *call)
     }
 }
 
-/* Who has received leaves: somebody who waits does it from now on. Others are still sending, and
- * will see for themselves. */
+/* The receiving thread leaves: a waiting thread takes over. Threads that are still sending check
+ * for themselves. */
 static void pass_on(struct client_conn *c)
 {
     struct client_call *call = c->receiving ? NULL : c->calls;
@@ -367,7 +368,8 @@ ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const 
         await_reply(c, &call);
         pass_on(c);
     } else if (!call.answered) {
-        bool gone = err == -EPIPE || err == -ECONNRESET || err == -EAGAIN; /* reads nothing */
+        bool gone =
+            err == -EPIPE || err == -ECONNRESET || err == -EAGAIN; /* the peer reads nothing */
         if (gone)
             atomic_store_explicit(&c->dead, true, memory_order_relaxed);
         call_take(c, call.id);

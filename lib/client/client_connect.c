@@ -68,7 +68,7 @@ static int event_error(const struct urnic_cm_event *ev)
                : -EHOSTUNREACH;
 }
 
-/* Wait for one kind of event; any other ends the attempt. */
+/* Wait for one kind of event; any other event ends the attempt. */
 static int expect(struct urnic_cm_channel *ch, int64_t deadline, enum urnic_cm_event_type want,
                   struct urnic_cm_event *ev)
 {
@@ -112,7 +112,7 @@ static int make_qp(struct urnic_conn *conn, const struct urnic_conn_attr *attr,
     int err = urnic_create_id_qp(conn->id, attr->pd, &init, &conn->qp);
     if (err == 0 && prepare != NULL)
         err = prepare(arg, conn->qp);
-    return err > 0 ? -err : err; /* as the functions of libibverbs say it */
+    return err > 0 ? -err : err; /* libibverbs' functions return errno values */
 }
 
 static void keep_private_data(struct urnic_conn *conn, const struct urnic_cm_event *ev)
@@ -276,7 +276,7 @@ static int accept_request(struct urnic_context *ctx, const struct urnic_cm_event
     }
     if (err != 0) {
         urnic_close_conn(conn);
-        client_cm_drop_stale(request->listen->channel); /* where news of it may wait */
+        client_cm_drop_stale(request->listen->channel); /* its events may wait there */
         return err;
     }
     *out = conn;

@@ -9,7 +9,7 @@
 
 #include "client.h"
 
-/* Empty polls between two looks whether the daemon lives: some 50 us of spinning. */
+/* Empty polls between two checks that the daemon lives: some 50 us of spinning. */
 #define QUIET_POLLS 16384u
 
 int urnic_create_channel(struct urnic_context *ctx, struct urnic_channel **out)
@@ -109,7 +109,8 @@ int urnic_destroy_cq(struct urnic_cq *cq)
     if (err < 0)
         return err;
     client_obj_retire(cq->ctx, &cq->obj);
-    if (cq->channel != NULL && !client_dead(cq->ctx)) /* which keeps the channel that long */
+    if (cq->channel != NULL &&
+        !client_dead(cq->ctx)) /* the completion queue keeps the channel until then */
         drop_stale(cq->channel);
     client_count(cq->ctx, -1);
     client_unmap(cq->ctx, cq->view.ring);
@@ -163,7 +164,7 @@ int urnic_resize_cq(struct urnic_cq *cq, int cqe)
         client_close_fds(fds, used, nfds);
         err = at == NULL ? -ENOMEM : move_ring(cq, &req, at, reply.ring.entries);
     }
-    if (err == -EMFILE || err == -ENOMEM) /* the ring's slab may not have come */
+    if (err == -EMFILE || err == -ENOMEM) /* the ring's slab may not have arrived */
         client_unmake(ctx, IPC_CQ_RESIZE, 0);
     pthread_mutex_unlock(&ctx->making);
     return err;
@@ -179,7 +180,7 @@ void *urnic_cq_context(const struct urnic_cq *cq)
     return cq->user;
 }
 
-/* The shared queue that a receive of XRC is of, NULL = it is gone, or this is none of XRC. */
+/* The shared queue of an XRC receive; NULL = it is gone, or the receive is not of XRC. */
 static struct urnic_srq *srq_of(struct urnic_cq *cq, const struct ipc_cqe *e)
 {
     if (__builtin_expect(e->srq_ref == 0, 1) || e->kind != IPC_CQE_RECV)
@@ -188,7 +189,8 @@ static struct urnic_srq *srq_of(struct urnic_cq *cq, const struct ipc_cqe *e)
     return obj != NULL && obj->kind == CLIENT_SRQ ? (struct urnic_srq *)obj : NULL;
 }
 
-/* What a completion frees: the request itself, and all before it that asked for none. */
+/* The entries that a completion frees: its own, and all earlier ones that asked for no
+ * completion. */
 static void retire_entry(struct urnic_qp *qp, const struct ipc_cqe *e)
 {
     if (e->kind == IPC_CQE_SEND)
@@ -255,7 +257,7 @@ static int poll_locked(struct urnic_cq *cq, int n, struct urnic_wc *wc)
     return got;
 }
 
-/* An older daemon is asked every so often. */
+/* An older daemon is asked at intervals. */
 static bool older_gone(struct urnic_cq *cq)
 {
     uint32_t left = __atomic_load_n(&cq->quiet, __ATOMIC_RELAXED) - 1;
@@ -267,7 +269,7 @@ static bool older_gone(struct urnic_cq *cq)
     return client_gone(cq->ctx);
 }
 
-/* Nothing there: will there ever be? */
+/* The queue is empty: can a completion still come? */
 static bool poll_gone(struct urnic_cq *cq)
 {
     if (cq->ctx->conn.engine != NULL)
@@ -279,7 +281,7 @@ static bool poll_gone(struct urnic_cq *cq)
                                                               : client_dead(cq->ctx);
 }
 
-/* Without the lock, which makes it a guess. */
+/* Without the lock, so a guess. */
 static bool is_empty(const struct urnic_cq *cq)
 {
     uint32_t index = __atomic_load_n(&cq->view.index, __ATOMIC_RELAXED);
@@ -290,7 +292,7 @@ static bool is_empty(const struct urnic_cq *cq)
            ipc_cq_phase(&v, index);
 }
 
-/* Has a completion found no room? All before it can be seen then. */
+/* Did a completion find no room? All earlier ones are visible then. */
 static bool has_overrun(const struct urnic_cq *cq)
 {
     const struct ipc_cq_ring *ring = __atomic_load_n(&cq->view.ring, __ATOMIC_RELAXED);
@@ -303,7 +305,7 @@ static int poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
         bool gone = poll_gone(cq);
         if (__builtin_expect(!gone, 1) && !has_overrun(cq))
             return 0;
-        if (is_empty(cq)) /* also of what it did last */
+        if (is_empty(cq)) /* after its last completions, too */
             return gone ? -ENODEV : -EOVERFLOW;
     }
     client_lock(&cq->lock);
@@ -333,14 +335,14 @@ int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
                                                              : poll_port(cq, n, wc);
 }
 
-/* The entry at an index, all but its phase, goes to a later one. */
+/* Move the entry at an index, except its phase, to a later index. */
 static void move_entry(const struct ipc_cq_view *v, uint32_t to, uint32_t from)
 {
     memcpy((void *)&v->base[to & (v->entries - 1)], (const void *)&v->base[from & (v->entries - 1)],
            offsetof(struct ipc_cqe, phase));
 }
 
-/* The others' close up to the youngest, so that what is dropped takes no room. */
+/* Other queue pairs' entries move up to the youngest, so that dropped ones take no room. */
 void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp)
 {
     client_lock(&cq->lock);
@@ -407,7 +409,7 @@ static int next_event(struct urnic_channel *ch, struct client_look *look, struct
         pthread_mutex_unlock(&ctx->lock);
         if (obj != NULL)
             return 0;
-        client_inbox_skip(look); /* it is of a CQ that was destroyed meanwhile */
+        client_inbox_skip(look); /* its CQ was destroyed meanwhile */
     }
 }
 

@@ -35,7 +35,7 @@ static bool is_there(const char *dir, const char *sub, char *path, size_t size)
     return n > 0 && (size_t)n < size && access(path, R_OK) == 0;
 }
 
-/* The folder of what holds this code: liburnic itself, or a program that it is linked into. */
+/* The folder of the file with this code: liburnic itself, or a program that it is linked into. */
 static bool own_dir(char *dir, size_t size)
 {
     Dl_info info;
@@ -50,8 +50,8 @@ static bool own_dir(char *dir, size_t size)
     return true;
 }
 
-/* The user's word first, and alone; then what was built or installed together with us, which alone
- * fits; then where it was told to be installed. */
+/* The user's setting first, and only it; then the library built or installed with us, which alone
+ * fits; then the configured place. */
 static bool find_engine(char *path, size_t size)
 {
     static const char *const from_here[] = {

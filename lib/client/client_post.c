@@ -128,7 +128,7 @@ _Static_assert(offsetof(struct urnic_wr_xrc, srqn) >=
                        offsetof(struct urnic_wr_flush, level) + sizeof(uint8_t),
                "it is said beside the others");
 
-/* Does it go to no peer? */
+/* Is it a local operation? */
 static bool is_local(enum urnic_wr_opcode op)
 {
     return op == URNIC_WR_LOCAL_INV || op == URNIC_WR_BIND_MW || op == URNIC_WR_REG_MR;
@@ -140,7 +140,7 @@ static bool has_remote(enum urnic_wr_opcode op)
            op == URNIC_WR_RDMA_READ || op == URNIC_WR_ATOMIC_WRITE;
 }
 
-/* The FETH of a FLUSH, 0 if there is none such. */
+/* The FETH of a FLUSH, 0 if its arguments are invalid. */
 static uint32_t flush_feth(const struct urnic_send_wr *wr)
 {
     if (wr->flush.type == 0 || wr->flush.type > (URNIC_FLUSH_GLOBAL | URNIC_FLUSH_PERSISTENT) ||
@@ -261,9 +261,9 @@ static int append_send(struct urnic_qp *qp, const struct urnic_send_wr *wr)
     return 0;
 }
 
-/* Is it as far as posting needs (QP-05)? The daemon moves a queue pair that goes with a connection,
- * and the peer's first message may be there before the thread that waits for the event, or for
- * urnic_accept, has been told: then the daemon is asked. */
+/* Is the queue pair in a state for posting (QP-05)? The daemon moves a queue pair that follows a
+ * connection, and the peer's first message may arrive before the thread that waits for the event,
+ * or for urnic_accept, has been told: then the daemon is asked. */
 static bool may_send(struct urnic_qp *qp)
 {
     struct urnic_qp_attr attr;
@@ -311,7 +311,7 @@ int urnic_post_send_all(struct urnic_qp *qp, const struct urnic_send_wr *wr)
         err = -ENODEV;
     for (; wr != NULL && err == 0; wr = wr->next)
         err = append_send(qp, wr);
-    if (err < 0) { /* what was written lies where nothing has been shown */
+    if (err < 0) { /* the written entries were never published */
         qp->sq.index = first;
         qp->sq_posted = posted;
     } else if (qp->sq.index != first && ipc_ring_publish(&qp->sq)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared receive queues that grow: the daemon makes a second ring, goes over to it at a moment when
- * this side doesn't post, and gives up the first one when its entries have been moved
+ * Growing shared receive queues: the daemon makes a second ring, switches to it at a moment when
+ * this side doesn't post, and drops the first one when its entries have been moved
  * (ipc_srq_resize).
  */
 #include <errno.h>
@@ -15,7 +15,7 @@ static int srq_step(struct urnic_srq *srq, enum ipc_resize_step step)
     return client_tell(srq->ctx, &req, sizeof(req));
 }
 
-/* Have a second ring made, and map it: *at is where it lies. */
+/* Ask for a second ring, and map it at *at. */
 static int srq_prepare(struct urnic_srq *srq, uint32_t max_wr, struct ipc_srq *reply, void **at)
 {
     struct urnic_context *ctx = srq->ctx;
@@ -40,7 +40,7 @@ static int srq_prepare(struct urnic_srq *srq, uint32_t max_wr, struct ipc_srq *r
     return err;
 }
 
-/* What the daemon has not taken yet. */
+/* The entries that the daemon has not taken yet. */
 static void move_receives(const struct ipc_ring *from, const struct ipc_ring *to)
 {
     uint32_t i = atomic_load_explicit(&to->q->cons, memory_order_acquire);
@@ -67,7 +67,7 @@ static int srq_commit(struct urnic_srq *srq, const struct ipc_where *w, void *at
     return 0;
 }
 
-/* Is there room for max_wr already? 1; 0 no; -EINVAL more than that are posted. */
+/* Is there room for max_wr already? 1; 0 no; -EINVAL more are posted. */
 static int srq_fits(struct client_rq *rq, uint32_t max_wr)
 {
     client_lock(&rq->lock);

@@ -171,8 +171,8 @@ void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
  * lives. */
 void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now);
 
-/* The network reports that there is no RoCE at this address (an ICMP error, which any host can
- * forge, CM-39). Our requests to it without an answer so far end with CM_EV_UNREACHABLE.
+/* The network says that there is no RoCE at this address (an ICMP error, which anybody can forge,
+ * CM-39): requests of ours to it that no answer has come to yet end with CM_EV_UNREACHABLE.
  * Connections are left alone. Returns how many have ended. */
 unsigned cm_refused(struct cm *cm, const struct wire_addr *addr);
 

@@ -122,9 +122,9 @@ int cm_msg_pack(uint8_t mad[CM_MAD_LEN], const struct cm_msg *msg);
  * a REQ, so that it can be rejected); -ENOMSG unknown attribute. */
 int cm_msg_unpack(struct cm_msg *msg, const uint8_t *mad, size_t len);
 
-/* The addressee of an unchecked MAD: a connection, by the receiver's id; the server of a service; a
- * connection that is known by the sender's numbers alone (a REJ in place of a REQ's answer, CM-28);
- * or unknown. */
+/* Whom a MAD that nobody has judged yet is for: a connection, by the receiver's id; the server of a
+ * service; a connection that is known by the sender's numbers alone (a REJ in place of a REQ's
+ * answer, CM-28); or that can't be told. */
 enum cm_for { CM_FOR_NONE, CM_FOR_ID, CM_FOR_SERVICE, CM_FOR_PEER };
 struct cm_whom {
     enum cm_for what;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A number of a queue pair is used again: does a request belong to the queue pair that the capture
- * knows, or to one that has taken its number and perhaps its first PSN? Where no CM message tells,
- * what goes on as before is the old one's.
+ * A reused queue pair number: does a request belong to the known queue pair, or to a new one that
+ * has taken its number and perhaps its first PSN? Without a CM message, requests that continue the
+ * old sequence belong to the old one.
  */
 #include "lint_priv.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the message number of a response may be (ACK-11). A capture seldom has the connection's
- * beginning, so where the count began isn't known: every answer narrows where that can have been.
+ * Checks of the message number of a response (ACK-11). A capture seldom has the connection's
+ * beginning, so the start of the count is unknown: every response narrows it down.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -26,7 +26,8 @@ struct packet {
     uint8_t opcode, syndrome;
     bool ipv4 : 1;
     bool good : 1;      /* as in its frame */
-    bool selective : 1; /* a selective-repeat packet, if both ends use it: else not usable */
+    bool selective : 1; /* of selective repeat, if that is what both ends mean by it: else not
+                         * usable */
     bool usable : 1;    /* good, and from where the capture sees most of this role */
     bool duplicate : 1; /* the network's copy of an earlier packet */
     /* evidence, for one direction at a time */

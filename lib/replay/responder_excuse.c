@@ -210,8 +210,9 @@ static bool first_missing(const struct responder *r, const struct packet *p)
     return behind || (!r->d->own_port && (!last || gap_missed(r, p, last)));
 }
 
-/* A second NAK for one gap, by a responder that says it again once in a while in case the first was
- * lost: two round trips after that, and what it asks for has been sent since. */
+/* Is it a second NAK for one gap, from a responder that repeats its NAK now and then in case the
+ * first was lost? Then it comes two round trips after the first, and the packet it asks for has
+ * been retransmitted since. */
 static bool said_again(const struct responder *r, const struct packet *p)
 {
     uint64_t rtt = r->d->answers.rtt_samples ? r->d->answers.rtt_min : 0;

@@ -46,9 +46,9 @@ static struct vnet *net;
 static struct vnet_host *a, *b;
 static struct qp *qa, *qb;
 static uint64_t dice, seed;
-static bool fenced;      /* all of them */
-static unsigned noticed; /* receives that were looked at */
-static unsigned teller;  /* the message of the next one */
+static bool fenced;      /* every WRITE has a fence */
+static unsigned noticed; /* receives checked */
+static unsigned teller;  /* the message of the next receive */
 
 /* ---- what is to happen ---- */
 

@@ -269,9 +269,10 @@ START_TEST(equal_lines_are_seen)
                            .line = line,
                            .nlines = 4};
     draw_panel(&p);
-    ck_assert_uint_eq(count("<polyline stroke=\"#0072b2\" points"), 1); /* the lowest is whole */
+    ck_assert_uint_eq(count("<polyline stroke=\"#0072b2\" points"),
+                      1); /* the lowest line is not dashed */
     ck_assert_uint_eq(count("<polyline stroke=\"#d55e00\" points"),
-                      1); /* nothing is over this one */
+                      1); /* no line covers this one */
     ck_assert_uint_eq(count("<polyline stroke=\"#009e73\" stroke-dasharray=\"10 20\" "
                             "stroke-dashoffset=\"-10\" points"),
                       1);

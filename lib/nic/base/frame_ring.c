@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two counters on cache lines of their own. Each side keeps what it has last seen of the other's,
- * and looks again only when that isn't enough.
+ * Two counters on cache lines of their own. Each side caches the other's counter, and reads it
+ * again only when the cached value isn't enough.
  */
 #include "frame_ring.h"
 
@@ -56,7 +56,7 @@ static uint8_t *ring_at(const struct frame_ring *r, uint32_t place)
     return r->data + (size_t)(place & r->mask) * r->stride;
 }
 
-/* For how many more frames there is room, as far as `max` matters. */
+/* The number of further frames that fit, `max` at most. */
 static uint32_t ring_room(struct frame_ring *r, uint32_t max)
 {
     uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -87,7 +87,7 @@ unsigned frame_ring_commit(struct frame_ring *r, const struct io_slot *slots, un
         r->info[(head + i) & r->mask] = (struct ring_frame){good ? slots[i].len : 0, flags};
         frames += good;
     }
-    if (frames > 0) /* else all places are given back */
+    if (frames > 0) /* without a frame, the reserved places are free again */
         atomic_store_explicit(&r->head, head + n, memory_order_release);
     return frames;
 }

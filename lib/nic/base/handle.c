@@ -22,7 +22,7 @@ void handle_fini(struct handle_table *t)
     memset(t, 0, sizeof(*t));
 }
 
-/* Fewer than the device has, so that one client leaves some for the others. */
+/* Fewer than the device's limit, so that one client leaves some for the others. */
 static const uint32_t handle_quota[HANDLE_KINDS] = {
     [HANDLE_PD] = QUOTA_PD,
     [HANDLE_SLAB] = QUOTA_MAPPINGS,

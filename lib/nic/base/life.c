@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A list of one entry takes the place of the C library's, which has robust mutexes in it: the
- * daemon has none.
+ * A list of one entry replaces the C library's list of robust mutexes: the daemon has none.
  */
 #include "life.h"
 

@@ -7,14 +7,14 @@
 #define US 1000ull
 #define MS 1000000ull
 
-#define PACE_LINGER_NS (60 * US)    /* look on for so long after the last work, then block */
+#define PACE_LINGER_NS (60 * US)    /* poll for so long after the last work, then block */
 #define PACE_TURN_NS   (1 * US)     /* a yield this long: another program has had a turn */
 #define PACE_CROWDED   (1 * MS)     /* ... and this long: it spins */
 #define PACE_CROWD_MIN (8 * MS)     /* then block instead of yielding, for a while ... */
 #define PACE_CROWD_MAX (250 * MS)   /* ... that doubles as long as it happens again */
-#define PACE_PAUSE_NS  (3 * US / 2) /* nothing for so long: what comes is no stream */
-#define PACE_SPIN_NS   (5 * US)     /* what is due sooner isn't worth blocking for */
-#define PACE_NAP_NS    (50 * US)    /* where what comes doesn't wake us */
+#define PACE_PAUSE_NS  (3 * US / 2) /* no work for so long: the next is no stream */
+#define PACE_SPIN_NS   (5 * US)     /* work due sooner isn't worth blocking for */
+#define PACE_NAP_NS    (50 * US)    /* when some events don't wake us */
 
 /* A turn of another program is two switches, each of them as long as four or five system calls; and
  * these take a tenth of a microsecond on one machine, more than a whole one on a virtual one of
@@ -72,9 +72,9 @@ void pace_posted(struct pace *p, uint64_t now, unsigned times)
     p->awaits = true;
 }
 
-/* A program that had a turn and brought nothing waits, like us, for what comes from outside. We see
- * that as soon as it comes, unless we have just yielded again, which takes longer than all our work
- * on a small message: so we look for a while before others get another turn. */
+/* A program that had a turn and posted nothing waits, like us, for an event from outside. We see
+ * that event at once, unless we have just yielded again, which takes longer than all our work on a
+ * small message. So we poll for a while before others get another turn. */
 void pace_yielded(struct pace *p, uint64_t before, uint64_t after)
 {
     p->awaits = false;

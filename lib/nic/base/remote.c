@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define REMOTE_PAGE  4096u
-#define REMOTE_SMALL 256u /* octets that are copied twice rather than asked for alone */
+#define REMOTE_SMALL 256u /* octets that are copied twice rather than read alone */
 
 typedef ssize_t (*remote_call)(pid_t pid, const struct iovec *local, unsigned long nlocal,
                                const struct iovec *far, unsigned long nfar, unsigned long flags);
@@ -29,7 +29,7 @@ int remote_open(pid_t pid, int pidfd, struct remote **out)
     int rc = r->space < 0 ? -errno : 0;
     snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
     r->sign = open(path, O_RDONLY | O_CLOEXEC); /* not every kernel has it */
-    /* It still runs: so the number was its own when the file was opened. */
+    /* It still runs, so the process id was its own when the file was opened. */
     if (rc == 0 && poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, 0) != 0)
         rc = -ESRCH;
     if (rc < 0) {
@@ -65,7 +65,7 @@ static bool remote_lives(const struct remote *r)
 }
 
 /* A few octets that are read alone, as each message of a ping-pong is: one system call is shorter
- * than two. It reads also what the process itself may not, as devices do. */
+ * than two. The kernel also reads memory that the process itself may not read, as devices do. */
 static bool remote_peek(struct remote_move *m)
 {
     if (m->len == 0 || m->len > REMOTE_PEEK)
@@ -94,7 +94,7 @@ static unsigned remote_ranges(const struct remote_move *m, unsigned n, struct io
 }
 
 /* Up to REMOTE_BATCH moves of one process. The kernel stops at the first octet that it can't reach,
- * and says how many it has moved: that move has failed, and those behind it get their turn. */
+ * and returns how many it has moved: that move has failed, and later ones get their turn. */
 static void remote_run(struct remote_move *m, unsigned n, remote_call call)
 {
     struct iovec local[REMOTE_BATCH], far[REMOTE_BATCH];
@@ -130,11 +130,11 @@ void remote_put(struct remote_move *m, unsigned n)
     remote_all(m, n, process_vm_writev);
 }
 
-/* Reads of a few octets each from one page, as of many small messages, are one read of what lies
- * between them, too: the kernel takes a hundred times as long to find a page as to copy from it. */
+/* Small reads from one page, as of many small messages, become one read, with the octets between
+ * them: the kernel takes a hundred times as long to find a page as to copy from it. */
 struct remote_reads {
-    struct remote_move made[REMOTE_BATCH]; /* what the kernel is asked for */
-    uint8_t of[REMOTE_BATCH];              /* which of these a read is a part of */
+    struct remote_move made[REMOTE_BATCH]; /* the merged moves */
+    uint8_t of[REMOTE_BATCH];              /* the merged move of each read */
     uint8_t parts[REMOTE_BATCH];
     uint8_t page[REMOTE_BATCH / 2][REMOTE_PAGE];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See unread.h. The kernel tells how much of what was sent waits in a socket, in octets of its own
- * memory: that says how many messages at most.
+ * See unread.h. The kernel tells how many octets of its own memory are waiting in a socket, which
+ * bounds the number of messages.
  */
 #include "unread.h"
 
@@ -95,7 +95,7 @@ bool unread_close(struct unread_list *l, struct unread *u, uid_t uid)
         foreign_hang_up(uid, u->fd);
         return false;
     }
-    shutdown(u->fd, SHUT_RDWR); /* for the client it is as good as closed */
+    shutdown(u->fd, SHUT_RDWR); /* to the client it is closed */
     *later = (struct unread){
         .next = l->closing, .share = share_hold(u->share), .fd = u->fd, .fds = u->fds};
     l->closing = later;
@@ -107,7 +107,7 @@ void unread_service(struct unread_list *l)
     struct unread *u = l->closing, **last;
     if (!u || unread_visit(&l->closing) == &l->closing || !u->next)
         return;
-    l->closing = u->next; /* to the end: the next one has its turn */
+    l->closing = u->next; /* move it to the end: the next one has its turn */
     for (last = &l->closing; *last; last = &(*last)->next)
         ;
     u->next = NULL;

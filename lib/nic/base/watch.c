@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What wakes a worker up, by epoll.
+ * Waking a worker, by epoll.
  */
 #include "watch.h"
 
@@ -17,14 +17,14 @@
 
 #define GROW 64u /* descriptors */
 
-/* What epoll gives back: descriptor, whether to drain it, and which watch this was. */
+/* The data that epoll returns: descriptor, whether to drain it, and the number of its watch. */
 static uint64_t event_data(int fd, bool drain, uint32_t number)
 {
     return (uint64_t)number << 32 | (uint64_t)drain << 31 | (uint32_t)fd;
 }
 
-/* Numbers of 32 bits come again after 4 billion clients: the same descriptor must then be waiting
- * in a fetched event, which lives microseconds. */
+/* 32-bit numbers repeat after 4 billion clients: the same descriptor must then be in a fetched
+ * event, which lives microseconds. */
 static bool is_current(const struct watch *w, uint64_t data)
 {
     uint32_t fd = (uint32_t)data & 0x7FFFFFFF;
@@ -78,8 +78,8 @@ int watch_sleep(const struct watch *w, struct epoll_event *ev, uint64_t ns)
     return epoll_pwait2(w->epfd, ev, WATCH_EVENTS, &ts, NULL);
 }
 
-/* Read and drop what has come. Descriptors among it (foreign.h) stay where they are: closing them
- * may take for ever. False: nothing more is to be heard from there. */
+/* Read and drop pending octets. Descriptors among them (foreign.h) stay where they are: closing
+ * them may take for ever. False: stop watching, after end of file, an error, or descriptors. */
 static bool hear(int fd)
 {
     uint8_t sink[256];
@@ -100,10 +100,10 @@ unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n)
     for (int i = 0; i < n; i++) {
         int fd = (int)(ev[i].data.u64 & 0x7FFFFFFF);
         if (!is_current(w, ev[i].data.u64))
-            continue; /* the control thread has taken it back meanwhile */
+            continue; /* the control thread has removed it meanwhile */
         if ((ev[i].data.u64 >> 31 & 1) == 0) {
             if (ev[i].events & (EPOLLHUP | EPOLLERR))
-                watch_del(w, fd); /* or it would wake us for ever; service sees the link */
+                watch_del(w, fd); /* or it would wake us for ever; `service` sees the link state */
             else
                 w->woke[w->nwoke++] = fd;
             continue;
@@ -141,7 +141,7 @@ int watch_judge(struct watch *w, bool work, uint64_t now)
         return -1;
     w->vain = 0;
     if (!is_readable(w->vain_fd))
-        return -1; /* what came was for others, and is gone */
+        return -1; /* no longer readable */
     watch_del(w, w->vain_fd);
     return w->vain_fd;
 }

@@ -14,9 +14,9 @@
 #include "context.h"
 #include "device.h"
 
-#define ASYNC_KEPT_MAX 4096u /* then they are lost */
+#define ASYNC_KEPT_MAX 4096u /* more are lost */
 
-/* False: the socket is full. One that is closed takes all. */
+/* False: the socket is full. A closed socket takes all. */
 static bool async_send(const struct context *c, const struct ipc_async *ev)
 {
     return send(c->async_fd, ev, sizeof(*ev), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Life and death of a client. Death comes as end of file, as the end of its process (a forked child
- * may still hold the socket), or as our own decision; in any case everything it had is torn down on
- * its worker, a bounded part at a time, so that other clients don't feel it.
+ * Life and death of a client. It ends by end of file, by the end of its process (a forked child may
+ * still hold the socket), or by our own decision. Then all its objects are freed on its worker, a
+ * bounded part at a time, so that other clients don't feel it.
  */
 #include "client.h"
 
@@ -52,7 +52,7 @@ bool client_is_admin(const struct client *c)
     return c->uid == 0 || c->uid == geteuid();
 }
 
-/* One whose process is known, with its part of the descriptors. */
+/* A client with a known process, and its part of the descriptors. */
 static struct client *client_make(struct clients *all, pid_t pid, uid_t uid)
 {
     struct client *c = calloc(1, sizeof(*c));
@@ -117,7 +117,7 @@ static void client_attach(void *arg, uint64_t now)
     struct worker *w = c->ctx.worker;
     (void)now;
     int rc = watch_add(&w->watch, c->ctx.kick_fd, true);
-    if (rc < 0) /* it has been answered: its doorbells are seen, but late */
+    if (rc < 0) /* it has been answered: its doorbells are read late */
         log_warn("client", "%s[%d] can't wake worker %u: %s", c->comm, (int)c->pid, w->index,
                  strerror(-rc));
     c->ctx.next = w->contexts;
@@ -136,7 +136,7 @@ struct client_join {
     struct device *device;
 };
 
-/* Connections that outlive their ids leave the share, too: on the worker. */
+/* Connections that outlive their ids return their share, too: on the worker. */
 static void client_join_device(void *arg, uint64_t now)
 {
     const struct client_join *j = arg;
@@ -234,7 +234,7 @@ int client_srq_destroy(struct client *c, struct client_srq *srq)
 
 int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap)
 {
-    /* Copies run within a burst, between which this is called: none is under way. */
+    /* Copies run only within a burst, and this is called between bursts. */
     int rc = mem_mr_dereg(engine_mem(c->ctx.device->engine), mr->lkey);
 
     *unmap = NULL;
@@ -268,7 +268,7 @@ struct client_death {
     struct memory *unmap[CLIENT_TEARDOWN]; /* for the control thread */
     uint64_t *octets[CLIENT_TEARDOWN];     /* ... the client's count that each is part of */
     unsigned nunmap;
-    uint32_t at[HANDLE_KINDS]; /* the last one that went */
+    uint32_t at[HANDLE_KINDS]; /* the last handle freed */
     bool more;
 };
 

@@ -104,7 +104,7 @@ int client_capture_stop(struct client *c, uint32_t handle, const struct ipc_hdr 
         client_capture_started(cc, -ECANCELED);
     cc->request = *request;
     client_capture_end(cc);
-    client_capture_service(c->all); /* it may have been done before */
+    client_capture_service(c->all); /* it may have been finished before */
     return 0;
 }
 
@@ -125,7 +125,7 @@ static void client_capture_close(struct client_capture *cc)
     struct ipc_captured out = {0};
     struct capture_result res;
     if (cc->state != CAPTURE_ENDS)
-        client_capture_end(cc); /* it couldn't begin: that is what its start hears */
+        client_capture_end(cc); /* it could not start: its start gets the error */
     int status = capture_close(cc->capture, &res);
 
     out.packets = res.packets;

@@ -10,13 +10,13 @@
 #include "quota.h"
 #include "reclaim.h"
 
-/* A mapping, its memory, which may come to count as the daemon's, and for a slab a descriptor until
- * it is sealed, or longer. */
+/* The costs of a mapping: the mapping, its memory, which may come to count as the daemon's, and for
+ * a slab a descriptor until it is sealed, or longer. */
 #define QUOTA_PARTS(len, fd)                                                                       \
     (const struct share_part[]){{SHARE_MAPPINGS, 1}, {SHARE_OCTETS, len}, {SHARE_FDS, 1}},         \
         (fd) ? 3 : 2
 
-/* Objects of administrators' own may be larger than the memory there is: they know what they do. */
+/* Administrators' own objects may be larger than the machine's memory. */
 static uint64_t quota_octets(const struct client *c, const uint64_t *octets, uint64_t len)
 {
     return octets == &c->foreign_octets && c->share->all ? 0 : len;

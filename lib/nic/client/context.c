@@ -81,7 +81,7 @@ static unsigned context_doorbells(struct context *c, unsigned max)
             continue;
         }
         struct queue *q = c->queue[number];
-        if (!q) /* it has gone meanwhile */
+        if (!q) /* destroyed meanwhile */
             continue;
         ipc_ring_attend(&q->ring);
         if (!q->starved)
@@ -118,7 +118,7 @@ int context_queue_add(struct context *c, struct queue *q)
 
 void context_queue_del(struct context *c, struct queue *q)
 {
-    uint32_t rung = 0; /* what is in the ring: whatever the client says, no more than it holds */
+    uint32_t rung = 0; /* numbers in the ring, never more than it holds */
     if (q->ctx != c || c->queue[q->number] != q)
         return;
     if (!c->detached)

@@ -21,7 +21,7 @@
         }                                                                                          \
     } while (0)
 
-/* What the engine has room for of this queue; 0 if it is of no use any more. */
+/* The engine's room for this queue; 0 if the queue is dead. */
 static uint32_t room(const struct queue *q)
 {
     struct engine_qp_attr attr;
@@ -42,7 +42,7 @@ static bool queue_ok(const struct context *c, uint32_t number, char *text, size_
           q->number);
     HOLDS(ipc_ring_ok(&q->ring), "ring-view", "queue %u: %u entries of %u octets", number,
           q->ring.entries, q->ring.stride);
-    /* What waits for room comes back when there is some. */
+    /* Queues that wait for room are resumed when there is some. */
     HOLDS(!q->starved || q->active || q->dead || room(q) == 0, "queue-forgotten",
           "queue %u of kind %d waits, and %u entries fit", number, (int)q->kind, room(q));
     return true;

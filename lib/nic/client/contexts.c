@@ -54,7 +54,8 @@ static void contexts_notify(struct worker *w, uint64_t now)
     for (struct context *c = w->contexts; c; c = c->next) {
         if (LIST_EMPTY(&c->dirty))
             continue;
-        /* A program that polls and exits takes its engine with it: what it sees is acknowledged. */
+        /* A program that polls and exits takes its engine with it: completions that it sees are
+         * acknowledged already. */
         if (c->late && !w->settled)
             continue;
         if (c->late)

@@ -44,7 +44,7 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     struct client_srq *srq = (struct client_srq *)(uintptr_t)wc->srq_arg; /* of XRC */
     if (__builtin_expect(wc->status == WC_WR_FLUSH_ERR, 0) && qp && qp->going &&
         !((qp->srq || srq) && wc->opcode >= WC_RECV))
-        return true; /* but for those that give the shared queue its places back */
+        return true; /* except completions that return a place to the shared queue */
     struct ipc_cqe cqe = {
         .cookie = wc->wr_id,
         .qp_ref = qp ? qp->ref : 0,
@@ -66,7 +66,7 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     (void)arg;
     if (!(cq->ctx->late ? ipc_cq_stage(&cq->view, &cqe) : ipc_cq_push(&cq->view, &cqe))) {
         if (cq->ctx->late)
-            show(cq); /* a poller that sees the error takes these for the last ones */
+            show(cq); /* a poller that sees the error takes the shown ones for the last */
         atomic_store_explicit(&cq->view.ring->error, 1, memory_order_release);
         cqring_mark(cq, true); /* or a waiting client waits for ever */
         return false;
@@ -170,7 +170,7 @@ uint64_t cqring_deadline(const struct context *c)
 
 void cqring_owed(struct context *c)
 {
-    const struct client_cq *failed = NULL; /* the first one, which stands behind all others now */
+    const struct client_cq *failed = NULL; /* the first failed one, which is last in the list now */
     struct client_cq *cq;
     for (unsigned i = 0; i < ROUND_OWED && (cq = TAILQ_FIRST(&c->owed)) && cq != failed; i++) {
         TAILQ_REMOVE(&c->owed, cq, next_owed);

@@ -47,7 +47,7 @@ int deferred_start(struct client *c, const void *msg, size_t len, const struct w
                    uint64_t now)
 {
     if (c->ndeferred >= QUOTA_DEFERRED)
-        return -EDQUOT; /* each is looked at when any neighbour answers */
+        return -EDQUOT; /* each is checked when any neighbour answers */
     struct deferred *d = calloc(1, sizeof(*d));
     int rc;
     if (!d)

@@ -18,7 +18,7 @@
 #define QSLAB_SIZE  IPC_SLAB_SHARED
 #define QSLAB_ALIGN 128u /* two lines: the neighbour-line prefetcher */
 #define QSLAB_PAGE  4096u
-#define QSLAB_LOOK  256u /* pages: as many are looked at in one call */
+#define QSLAB_LOOK  256u /* pages checked in one call */
 
 struct range {
     uint64_t off, len;
@@ -107,7 +107,8 @@ static bool slab_take(struct queue_slab *s, uint64_t size, struct slab_place *ou
     return false;
 }
 
-/* It goes with its queue. So does one whose client never named that: its holes could stall us. */
+/* A slab of one queue is freed with it. So is a slab that its client never named, and that is thus
+ * unsealed: holes in it could stall us. */
 static bool slab_is_alone(const struct queue_slab *s)
 {
     return s->size > QSLAB_SIZE && (s->list->unmaps || !s->mem->sealed);
@@ -126,7 +127,7 @@ int qslab_alloc(struct qslab_list *l, uint64_t size, struct slab_place *out)
     return slab_take(l->first, size, out) ? 0 : -ENOMEM;
 }
 
-/* What was never touched is zero, and stays without memory. */
+/* Untouched pages are zero, and stay without memory. */
 static void slab_clear(struct queue_slab *s, uint64_t off, uint64_t len)
 {
     uint8_t *at = s->mem->base + off, *end = at + len;
@@ -167,7 +168,7 @@ static void slab_drop(struct qslab_list *l, struct queue_slab *s)
     free(s);
 }
 
-/* Where there is no memory for 16 octets, a place is lost until the context goes. */
+/* Without memory for 16 octets, a place is lost until the context ends. */
 static void slab_give(struct queue_slab *s, struct range r)
 {
     unsigned i = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Entries of a client's queue become work requests: each is copied once into private memory,
- * checked there and posted (SHM-01, SHM-03). What the engine has no room for stays in the ring: its
- * index is put back, and the queue waits for room.
+ * Turning entries of a client's queue into work requests. Each is copied once into private memory,
+ * checked there and posted (SHM-01, SHM-03). An entry for which the engine has no room stays in the
+ * ring: its index is put back, and the queue waits for room.
  */
 #include "queue.h"
 
@@ -21,7 +21,7 @@
 
 #define QUEUE_WAIT_NS (10 * CLOCK_SEC) /* longer than a neighbour is asked for */
 
-/* The client's index or an entry's size is a lie: that queue pair is done (SHM-02). */
+/* The client's index or an entry's size is wrong: that queue pair ends (SHM-02). */
 static void queue_kill(struct queue *q, uint64_t now)
 {
     struct context *c = q->ctx;
@@ -70,9 +70,10 @@ void queue_unwait(struct queue *q)
 
 /* ---- send ---- */
 
-/* A client's address vector: it names a local address by index, so it can't lie about it (SEC-26).
- * -EINVAL no such address; -EAGAIN the neighbour is being asked for. One that doesn't answer, or
- * can't be reached at all, has no MAC: the datagram is lost, as any other may be. */
+/* A client's address vector. It names a local address by index, so only valid ones can be named
+ * (SEC-26). -EINVAL no such address; -EAGAIN the neighbour is being resolved. A neighbour that
+ * doesn't answer, or can't be reached at all, has no MAC: the datagram is lost, as any other may
+ * be. */
 static int queue_av(const struct context *c, const struct ipc_av *in, struct engine_av *out,
                     uint64_t now)
 {
@@ -88,8 +89,8 @@ static int queue_av(const struct context *c, const struct ipc_av *in, struct eng
     return rc == -EAGAIN ? rc : 0;
 }
 
-/* The segments of REG_MR are places in what its region was made for: which object that is, and
- * whether they lie in it, lib/mem knows. */
+/* The segments of REG_MR are places in the memory of its region. lib/mem finds the object and
+ * checks that they lie in it. */
 static void queue_segs(const struct ipc_send *s, struct engine_send_wr *wr,
                        struct mem_seg segs[IPC_SGE_MAX])
 {
@@ -154,7 +155,7 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
 _Static_assert(sizeof(struct ipc_sge) == sizeof(struct engine_sge), "SGEs are passed on in place");
 _Static_assert(offsetof(struct ipc_sge, lkey) == offsetof(struct engine_sge, lkey), "same layout");
 
-/* 1 posted, 0 nothing there, -EAGAIN no room (entry put back), -EPROTO a lie. */
+/* 1 posted, 0 empty, -EAGAIN no room (entry put back), -EPROTO a wrong index or size. */
 static int queue_send_one(struct queue *q, uint64_t now)
 {
     struct ipc_send s;
@@ -234,7 +235,8 @@ bool queue_recv_wanted(struct queue *q)
     if (n > 0)
         ipc_ring_release(&q->ring);
     if (rc == -EPROTO)
-        context_activate(q->ctx, q); /* whose turn ends it: not in the middle of a packet */
+        context_activate(q->ctx,
+                         q); /* the queue's next turn ends it: not in the middle of a packet */
     return n > 0;
 }
 

@@ -41,8 +41,8 @@ static void cmgr_conn_left(void *account)
     share_leave(account);
 }
 
-/* A REQ had our side ask for the neighbour CM_LOOK_NS ago (cmid_on_request): a host that is there
- * has answered by now. */
+/* A REQ made our side ask for the neighbour CM_LOOK_NS ago (cmid_on_request): an existing host has
+ * answered by now. */
 static bool cmgr_silent(void *arg, const struct wire_addr *addr)
 {
     const struct cmgr *m = arg;
@@ -90,7 +90,7 @@ static bool cmgr_address(struct cmgr *m, struct mad_out *o, uint64_t now, bool *
     return rc == 0;
 }
 
-/* Those whose neighbour has answered meanwhile move on. */
+/* Datagrams whose neighbour has answered meanwhile move on. */
 static void cmgr_retry(struct cmgr *m, uint64_t now)
 {
     unsigned kept = 0;
@@ -182,7 +182,7 @@ static unsigned cmgr_run(struct gsi *g, uint64_t now)
         n++;
     }
     cmgr_drain(m, now);
-    m->dirty = m->nready == CMGR_READY; /* perhaps not all came out */
+    m->dirty = m->nready == CMGR_READY; /* perhaps more are left */
     return n;
 }
 

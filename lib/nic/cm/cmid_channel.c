@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Channels, on which clients hear of their connection ids: what a socket has no room for is kept.
+ * Channels that carry the events of clients' connection ids. Events for which a socket has no room
+ * are kept.
  */
 #include "cmid_channel.h"
 
@@ -16,7 +17,7 @@
 #include "device.h"
 #include "log.h"
 
-#define CMID_OWED_MAX 4096u /* events that a client may leave unread; then they are lost */
+#define CMID_OWED_MAX 4096u /* events that a client may leave unread; more are lost */
 
 struct cm_owed {
     struct cm_owed *next;

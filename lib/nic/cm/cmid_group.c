@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Multicast by connection ids: an id's datagram queue pair joins a group. There is no subnet
- * manager to ask on Ethernet: a group is its IP address, and membership is between us and the
- * switches.
+ * Multicast by connection ids: an id's datagram queue pair joins a group. Ethernet has no subnet
+ * manager: a group is its IP address, and only the switches learn of a member.
  */
 #include "cmid_group.h"
 

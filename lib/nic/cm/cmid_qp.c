@@ -25,8 +25,8 @@ uint32_t cmid_psn(uint32_t wanted)
     return psn;
 }
 
-/* What points at the other, and back: an id may be given another queue pair, and a queue pair
- * another id. */
+/* The pointers of an id and its queue pair to each other: an id may be given another queue pair,
+ * and a queue pair another id. */
 struct client_qp *cmid_qp(const struct cm_id *id)
 {
     struct client_qp *qp = client_qp_of_process(id->client, id->qpn);
@@ -59,7 +59,7 @@ void cmid_attach(struct cm_id *id, uint32_t qpn)
     }
 }
 
-/* -EADDRNOTAVAIL: our address has gone meanwhile. */
+/* -EADDRNOTAVAIL: our address was removed meanwhile. */
 static int cmid_av(const struct cm_id *id, const struct cm_qp_attr *cm, struct ipc_av *av)
 {
     int index = gid_find(&id->device->gids, &cm->sgid);
@@ -75,11 +75,11 @@ static int cmid_av(const struct cm_id *id, const struct cm_qp_attr *cm, struct i
     return 0;
 }
 
-/* Unreliable ones have no responses, and no attributes of such. */
+/* Unreliable queue pairs have no responses, and no attributes of them. */
 #define OF_RESPONSES                                                                               \
     (QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY |    \
      QPA_MAX_QP_RD_ATOMIC)
-/* XRC-01: those that receive send no requests, and those that send answer none. */
+/* XRC-01: receiving queue pairs send no requests, and sending ones answer none. */
 #define OF_REQUESTS   (QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC)
 #define OF_RESPONDING (QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER)
 

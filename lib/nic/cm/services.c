@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define SERVICE_BUCKETS 1024u
-#define SERVICE_ENDED   1024u /* that are remembered */
+#define SERVICE_ENDED   1024u /* ended services remembered */
 
 struct entry {
     struct entry *next;
@@ -74,7 +74,7 @@ static bool clash(const struct service *a, const struct service *b)
     return fa == 0 || fb == 0 || fa == fb;
 }
 
-/* Those of this service that have ended. */
+/* The ended listeners of this service. */
 static void forget(struct services *s, uint64_t id)
 {
     for (struct entry **p = bucket_of(s, id); *p;) {

@@ -194,7 +194,7 @@ struct ucma_event *ucma_file_take(struct ucma_file *f, int fd)
     struct ucma_event *ev = TAILQ_FIRST(&f->events);
     if (ev != NULL)
         TAILQ_REMOVE(&f->events, ev, next);
-    if (TAILQ_EMPTY(&f->events)) /* also what a parent has left */
+    if (TAILQ_EMPTY(&f->events)) /* also if a parent process left the descriptor readable */
         hide(f, fd);
     return ev;
 }
