@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -36,6 +37,7 @@ struct port_where {
 struct port_end {
     struct urnic_context *ctx;
     struct urnic_pd *pd;
+    struct urnic_channel *channel; /* of cq */
     struct urnic_cq *cq;
     struct urnic_mr *mr;
     struct urnic_listener *listener;
@@ -66,7 +68,8 @@ static inline void port_open(struct port_end *e, const char *spec, size_t size)
     int err = urnic_open_port(spec, &e->ctx, why, sizeof(why));
     ck_assert_msg(err == 0, "%s: %d, %s", spec, err, why);
     OK(urnic_alloc_pd(e->ctx, &e->pd));
-    OK(urnic_create_cq(e->ctx, 64, NULL, NULL, &e->cq));
+    OK(urnic_create_channel(e->ctx, &e->channel));
+    OK(urnic_create_cq(e->ctx, 64, NULL, e->channel, &e->cq));
     e->mem = calloc(1, size);
     OK(urnic_reg_mr(e->pd, e->mem, size, PORT_ALL, &e->mr));
 }
@@ -130,9 +133,39 @@ static inline void port_close(struct port_end *e)
         OK(urnic_close_listener(e->listener));
     OK(urnic_dereg_mr(e->mr));
     OK(urnic_destroy_cq(e->cq));
+    OK(urnic_destroy_channel(e->channel));
     OK(urnic_dealloc_pd(e->pd));
     OK(urnic_close(e->ctx));
     free(e->mem);
+}
+
+/* Two ports of this process, joined by an emulated link with these keys; more: keys of both
+ * devices. */
+static inline void port_pair(struct port_end *a, struct port_end *b, const char *link,
+                             const char *more, size_t size)
+{
+    char spec[256];
+    snprintf(spec, sizeof(spec), "mem:%s,addr=10.0.0.1/24%s", link, more);
+    port_open(a, spec, size);
+    snprintf(spec, sizeof(spec), "mem:%.*s,addr=10.0.0.2/24%s", (int)strcspn(link, ","), link,
+             more);
+    port_open(b, spec, size);
+}
+
+static inline void *port_accept_thread(void *e)
+{
+    port_accept(e);
+    return NULL;
+}
+
+/* Connect the two. */
+static inline void port_join(struct port_end *a, struct port_end *b)
+{
+    pthread_t thread;
+    port_listen(a);
+    OK(pthread_create(&thread, NULL, port_accept_thread, a));
+    port_connect(b, "10.0.0.1");
+    OK(pthread_join(thread, NULL));
 }
 
 /* The next completion, within 20 s. */
@@ -195,6 +228,25 @@ static inline void port_await_child(pid_t pid)
     int status;
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
+}
+
+struct port_test {
+    const char *name;
+    const TTest *test;
+    int n; /* times: _i counts them */
+};
+
+/* Run them; what main() returns. */
+static inline int port_run(const char *name, const struct port_test *tests, size_t n)
+{
+    Suite *suite = suite_create(name);
+    for (size_t i = 0; i < n; i++) {
+        TCase *tc = tcase_create(tests[i].name);
+        tcase_set_timeout(tc, 120);
+        tcase_add_loop_test(tc, tests[i].test, 0, tests[i].n);
+        suite_add_tcase(suite, tc);
+    }
+    return unit_run(suite);
 }
 
 #endif

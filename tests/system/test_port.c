@@ -5,40 +5,9 @@
 #include "port_rig.h"
 
 #include <dirent.h>
-#include <pthread.h>
 
 #define SIZE ((size_t)256 << 10)
 #define LATE ((size_t)512 << 20) /* octets; freed by a thread of its own */
-
-/* Two ports of this process, joined by an emulated link; more: for both of them. */
-static void pair_with(struct port_end *a, struct port_end *b, const char *link, const char *more)
-{
-    char spec[128];
-    snprintf(spec, sizeof(spec), "mem:%s,addr=10.0.0.1/24%s", link, more);
-    port_open(a, spec, SIZE);
-    snprintf(spec, sizeof(spec), "mem:%s,addr=10.0.0.2/24%s", link, more);
-    port_open(b, spec, SIZE);
-}
-
-static void pair(struct port_end *a, struct port_end *b, const char *link)
-{
-    pair_with(a, b, link, "");
-}
-
-static void *accept_thread(void *e)
-{
-    port_accept(e);
-    return NULL;
-}
-
-static void join(struct port_end *a, struct port_end *b)
-{
-    pthread_t thread;
-    port_listen(a);
-    OK(pthread_create(&thread, NULL, accept_thread, a));
-    port_connect(b, "10.0.0.1");
-    OK(pthread_join(thread, NULL));
-}
 
 static void fill(struct port_end *e)
 {
@@ -66,8 +35,8 @@ static void use(struct port_end *b)
 START_TEST(test_one_process)
 {
     struct port_end a, b;
-    pair(&a, &b, "one");
-    join(&a, &b);
+    port_pair(&a, &b, "one", "", SIZE);
+    port_join(&a, &b);
     use(&b);
     for (size_t i = 8; i < SIZE / 2; i++)
         ck_assert_uint_eq(a.mem[i], b.mem[i]);
@@ -197,8 +166,8 @@ static void be_child(void *arg)
 START_TEST(test_fork)
 {
     struct port_end a, b;
-    pair(&a, &b, "fork");
-    join(&a, &b);
+    port_pair(&a, &b, "fork", "", SIZE);
+    port_join(&a, &b);
     for (unsigned i = 0; i < 3; i++) {
         pid_t child = port_child(be_child, &b);
         use(&b);
@@ -233,8 +202,8 @@ START_TEST(test_threads)
     struct port_end a, b;
     char name[32];
     unsigned workers = 0;
-    pair_with(&a, &b, "threads", ",progress=thread");
-    join(&a, &b); /* they run: a thread that begins has all signals blocked */
+    port_pair(&a, &b, "threads", ",progress=thread", SIZE);
+    port_join(&a, &b); /* they run: a thread that begins has all signals blocked */
     DIR *dir = opendir("/proc/self/task");
     for (struct dirent *d; (d = readdir(dir));) {
         if (d->d_name[0] == '.')
@@ -287,8 +256,8 @@ START_TEST(test_many_threads)
     struct port_end a, b;
     struct maker m[4];
     pthread_t thread[4];
-    pair(&a, &b, "many");
-    join(&a, &b);
+    port_pair(&a, &b, "many", "", SIZE);
+    port_join(&a, &b);
     for (unsigned i = 0; i < 4; i++) {
         m[i] = (struct maker){.e = i % 2 == 0 ? &a : &b};
         OK(pthread_create(&thread[i], NULL, make, &m[i]));
@@ -333,8 +302,8 @@ START_TEST(test_ends)
 {
     struct port_end a, b;
     struct urnic_cm_event ev;
-    pair(&a, &b, "ends");
-    join(&a, &b);
+    port_pair(&a, &b, "ends", "", SIZE);
+    port_join(&a, &b);
     if (_i == 0)
         urnic_hang_up(b.ctx);
     else
@@ -436,9 +405,9 @@ START_TEST(test_again)
     struct port_end a, b;
     unsigned before = 0;
     for (unsigned i = 0; i < 20; i++) {
-        pair(&a, &b, "again");
+        port_pair(&a, &b, "again", "", SIZE);
         if (i % 4 == 0) {
-            join(&a, &b);
+            port_join(&a, &b);
             use(&b);
         } else if (i % 4 == 1) {
             free_late(&a);
@@ -452,28 +421,21 @@ START_TEST(test_again)
 }
 END_TEST
 
-static void add(Suite *s, const char *name, const TTest *test, int n)
-{
-    TCase *tc = tcase_create(name);
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, test, 0, n);
-    suite_add_tcase(s, tc);
-}
-
 int main(void)
 {
-    Suite *s = suite_create("port");
-    add(s, "no_library", test_no_library, 1);
-    add(s, "one_process", test_one_process, 1);
-    add(s, "two_processes", test_two_processes, (int)(sizeof(twos) / sizeof(twos[0])) * 3);
-    add(s, "stopped", test_stopped, 1);
-    add(s, "poll_and_exit", test_poll_and_exit, 20);
-    add(s, "fork", test_fork, 1);
-    add(s, "threads", test_threads, 1);
-    add(s, "many_threads", test_many_threads, 1);
-    add(s, "memory", test_memory, 1);
-    add(s, "ends", test_ends, 2);
-    add(s, "errors", test_errors, 1);
-    add(s, "again", test_again, 1);
-    return unit_run(s);
+    const struct port_test tests[] = {
+        {"no_library", test_no_library, 1},
+        {"one_process", test_one_process, 1},
+        {"two_processes", test_two_processes, (int)(sizeof(twos) / sizeof(twos[0])) * 3},
+        {"stopped", test_stopped, 1},
+        {"poll_and_exit", test_poll_and_exit, 20},
+        {"fork", test_fork, 1},
+        {"threads", test_threads, 1},
+        {"many_threads", test_many_threads, 1},
+        {"memory", test_memory, 1},
+        {"ends", test_ends, 2},
+        {"errors", test_errors, 1},
+        {"again", test_again, 1},
+    };
+    return port_run("port", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -22,6 +22,7 @@
 #include "clock.h"
 
 #define LOG_LINE_MAX   1024u
+#define LOG_LINES      32u /* that are kept */
 #define LOG_PER_SECOND 10u
 #define LOG_HEAD_MAX   64u       /* octets of a line before its level */
 #define LOG_FACILITY   (3u << 3) /* of syslog: a daemon without one of its own */
@@ -37,6 +38,18 @@ static int log_fd = STDERR_FILENO; /* a file, or the socket to syslog; -1 = no c
 static const char *log_path;       /* of the file, or of syslog's socket; NULL = stderr */
 static bool log_syslog;
 static _Atomic bool log_echoes;
+
+/* Lines that wait for log_flush, in a ring: who logs takes a place by log_put_next, fills it, and
+ * says that it is whole. Only who has log_lock takes lines out. */
+static struct log_line {
+    _Atomic bool whole;
+    enum log_level level;
+    struct timespec time;
+    size_t len;
+    char text[LOG_LINE_MAX];
+} log_ring[LOG_LINES];
+static _Atomic uint32_t log_put_next, log_get_next, log_full;
+static _Atomic bool log_keeps;
 
 void log_set_level(enum log_level level)
 {
@@ -117,13 +130,11 @@ static bool log_send(const char *line, size_t len)
 }
 
 /* What stands before the level: the time; to syslog the level, the time as it wants it, and we. */
-static size_t log_head(char *out, enum log_level level)
+static size_t log_head(char *out, enum log_level level, struct timespec now)
 {
     static const unsigned severity[LOG_LEVELS] = {3, 4, 6, 7};
-    struct timespec now;
     struct tm tm;
     size_t len;
-    clock_gettime(CLOCK_REALTIME, &now);
     if (log_syslog) {
         localtime_r(&now.tv_sec, &tm);
         len = (size_t)snprintf(out, LOG_HEAD_MAX, "<%u>", LOG_FACILITY | severity[level]);
@@ -136,29 +147,111 @@ static size_t log_head(char *out, enum log_level level)
     return len + (size_t)snprintf(out + len, LOG_HEAD_MAX - len, ".%03ldZ ", now.tv_nsec / 1000000);
 }
 
-static bool log_put(enum log_level level, const char *text, size_t len)
+static struct timespec log_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now;
+}
+
+static bool log_put(enum log_level level, struct timespec at, const char *text, size_t len)
 {
     char line[LOG_HEAD_MAX + LOG_LINE_MAX];
-    size_t head = log_head(line, level);
+    size_t head = log_head(line, level, at);
     memcpy(line + head, text, len);
     return log_syslog ? log_send(line, head + len - 1) : log_write_all(log_fd, line, head + len);
 }
 
-/* A line without its time, with its newline. */
-static void log_emit(enum log_level level, const char *line, size_t len)
+/* Under log_lock. */
+static void log_tell_lost(void)
 {
     char text[64];
-    pthread_mutex_lock(&log_lock);
-    if (log_unread > 0) {
-        int n = snprintf(text, sizeof(text), "warn log: nobody read: %u lines lost\n", log_unread);
-        if (log_put(LOG_WARN, text, (size_t)n))
-            log_unread = 0;
-    }
-    if (!log_put(level, line, len))
+    unsigned lost = log_unread + atomic_load_explicit(&log_full, memory_order_relaxed);
+    if (lost == 0)
+        return;
+    int n = snprintf(text, sizeof(text), "warn log: nobody read: %u lines lost\n", lost);
+    if (!log_put(LOG_WARN, log_now(), text, (size_t)n))
+        return;
+    atomic_fetch_sub_explicit(&log_full, lost - log_unread, memory_order_relaxed);
+    log_unread = 0;
+}
+
+/* A line without its time, with its newline. Under log_lock. */
+static void log_out(enum log_level level, struct timespec at, const char *line, size_t len)
+{
+    log_tell_lost();
+    if (!log_put(level, at, line, len))
         log_unread++;
     if (log_path && level <= LOG_WARN && atomic_load_explicit(&log_echoes, memory_order_relaxed) &&
         log_write_all(STDERR_FILENO, "urnicd: ", 8))
         log_write_all(STDERR_FILENO, line, len);
+}
+
+/* Keep it for log_flush; waits for nobody. */
+static void log_add(enum log_level level, const char *line, size_t len)
+{
+    uint32_t at = atomic_load_explicit(&log_put_next, memory_order_relaxed);
+    do {
+        if (at - atomic_load_explicit(&log_get_next, memory_order_acquire) == LOG_LINES) {
+            atomic_fetch_add_explicit(&log_full, 1, memory_order_relaxed);
+            return;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&log_put_next, &at, at + 1,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    struct log_line *l = &log_ring[at % LOG_LINES];
+    l->level = level;
+    l->time = log_now();
+    l->len = len;
+    memcpy(l->text, line, len);
+    atomic_store_explicit(&l->whole, true, memory_order_release);
+}
+
+static void log_emit(enum log_level level, const char *line, size_t len)
+{
+    if (atomic_load_explicit(&log_keeps, memory_order_relaxed)) {
+        log_add(level, line, len);
+        return;
+    }
+    pthread_mutex_lock(&log_lock);
+    log_out(level, log_now(), line, len);
+    pthread_mutex_unlock(&log_lock);
+}
+
+static void log_hold(void)
+{
+    pthread_mutex_lock(&log_lock);
+}
+
+static void log_let_go(void)
+{
+    pthread_mutex_unlock(&log_lock);
+}
+
+void log_keep(void)
+{
+    if (!atomic_exchange_explicit(&log_keeps, true, memory_order_relaxed))
+        pthread_atfork(log_hold, log_let_go, log_let_go); /* a child may open a port of its own */
+}
+
+bool log_kept(void)
+{
+    return atomic_load_explicit(&log_put_next, memory_order_relaxed) !=
+           atomic_load_explicit(&log_get_next, memory_order_relaxed);
+}
+
+void log_flush(void)
+{
+    if (pthread_mutex_trylock(&log_lock) != 0)
+        return;
+    uint32_t at = atomic_load_explicit(&log_get_next, memory_order_relaxed);
+    for (unsigned n = 0; n < LOG_LINES; n++, at++) {
+        struct log_line *l = &log_ring[at % LOG_LINES];
+        if (!atomic_load_explicit(&l->whole, memory_order_acquire))
+            break;
+        log_out(l->level, l->time, l->text, l->len);
+        atomic_store_explicit(&l->whole, false, memory_order_relaxed);
+        atomic_store_explicit(&log_get_next, at + 1, memory_order_release);
+    }
     pthread_mutex_unlock(&log_lock);
 }
 

@@ -42,6 +42,16 @@ void log_echo(bool on);
  * one open, and is logged. */
 void log_reopen(void);
 
+/* In a program: lines are kept from now on, as a thread that logs may hold what others wait for.
+ * log_flush writes them; those that there is no room for are counted. Before there is a second
+ * thread that logs. */
+void log_keep(void);
+/* Is there something to flush? */
+bool log_kept(void);
+/* Write what was kept, unless another thread is doing it. May wait for the file. Any thread that
+ * holds nothing. */
+void log_flush(void);
+
 /* What the macros below expand to, once the level has been looked at; the text without newline.
  * Control characters in it are shown as '?'. site NULL: no budget, the caller has its own. */
 void log_write(struct log_site *site, enum log_level level, const char *subsystem, const char *fmt,

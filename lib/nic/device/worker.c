@@ -253,12 +253,22 @@ void worker_posted(struct worker *w)
 
 /* ---- the thread ---- */
 
+/* What was logged under the token is written without it. */
+static void worker_log(struct worker *w)
+{
+    if (__builtin_expect(!log_kept(), 1) || !token_release(&w->token))
+        return;
+    log_flush();
+    worker_take(w);
+}
+
 /* Others poll: look on, until they don't. */
 static void worker_look(struct worker *w)
 {
     uint32_t seen;
     do {
         seen = atomic_load_explicit(&w->inlined, memory_order_relaxed);
+        log_flush();
         worker_nap(WORKER_LOOK_NS);
     } while (atomic_load_explicit(&w->inlined, memory_order_relaxed) != seen &&
              !atomic_load_explicit(&w->stop, memory_order_relaxed));
@@ -399,6 +409,7 @@ static void *worker_main(void *arg)
             worker_idle(w, now);
         }
         worker_let_poll(w, &knocks);
+        worker_log(w);
     }
     while (!token_release(&w->token))
         ; /* who wants it sees what was left when the worker has ended */

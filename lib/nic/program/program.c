@@ -68,6 +68,14 @@ static void leave(int state)
     pthread_setcancelstate(state, NULL);
 }
 
+/* Lines of the log are written where nothing is held: by the port's thread, and where there is none
+ * by those that poll. */
+static void flush(const struct program *p)
+{
+    if (p->progress == SPEC_POLL && log_kept())
+        log_flush();
+}
+
 /* ---- answers that come later ---- */
 
 static void wait_add(struct program *p, struct program_wait *w)
@@ -214,6 +222,7 @@ ssize_t program_call(struct program *p, const void *req, size_t len, const int *
     pthread_mutex_unlock(&p->lock);
     if (n == 0)
         n = wait_for(p, &w);
+    log_flush();
     leave(state);
     return n;
 }
@@ -227,6 +236,7 @@ void program_poll(struct program *p)
         return;
     enter(&state);
     (void)worker_poll(&p->nic.worker[0]);
+    flush(p);
     leave(state);
 }
 
@@ -307,6 +317,7 @@ static int open_with(struct program *p, const struct spec *s, struct program **o
     pthread_mutex_init(&p->lock, NULL);
     pthread_mutex_init(&p->waiting, NULL);
     log_set_level(s->log);
+    log_keep();
     p->progress = s->progress;
     p->nic.clients.answer = program_answer;
     p->nic.clients.captures_fd = p->nic.seals_fd = -1;
@@ -424,6 +435,7 @@ void program_close(struct program *p)
     program_channel_close(&p->channel);
     reclaim_finish(&nic->clients.share);
     share_fini(&nic->clients.share);
+    log_flush();
     pthread_mutex_destroy(&p->lock);
     pthread_mutex_destroy(&p->waiting);
     free(p);
