@@ -6,8 +6,10 @@
 #include "round.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "contexts.h"
@@ -93,6 +95,44 @@ START_TEST(deadline_is_soon)
 }
 END_TEST
 
+static bool kicked(void)
+{
+    uint64_t count;
+    struct pollfd pfd = {.fd = w.eventfd, .events = POLLIN};
+    return poll(&pfd, 1, 0) == 1 && read(w.eventfd, &count, sizeof(count)) == sizeof(count);
+}
+
+/* While a thread stands in for the worker, another one leaves something for it. */
+static void leaves_something(void *arg, uint64_t now)
+{
+    (void)arg;
+    (void)now;
+    ck_assert(!token_want(&w.token));
+}
+
+/* A thread that has done a job in the place of a blocked worker gives the token back. If another
+ * one has left something meanwhile, it does a round for that; what the round leaves, frames and
+ * timers, only the worker can do in time: it is woken. */
+START_TEST(what_a_round_in_its_place_leaves)
+{
+    bool done = false;
+    uint64_t end = clock_now() + 10 * CLOCK_SEC;
+    while (worker_round(&w, clock_now()) > 0) /* what the devices send at first */
+        ck_assert_uint_lt(clock_now(), end);
+    w.inline_only = true; /* no thread of its own, but for its being blocked */
+    atomic_store(&w.shared->sleeping, 1);
+    w.sleep_until = 0; /* nothing is due sooner */
+    worker_call(&w, set, &done);
+    ck_assert(done);
+    ck_assert(!kicked());
+    worker_call(&w, leaves_something, NULL);
+    ck_assert(kicked());
+    ck_assert(token_try(&w.token));
+    ck_assert(token_release(&w.token));
+    atomic_store(&w.shared->sleeping, 0);
+}
+END_TEST
+
 /* Without the connection manager's table there are no counters of it, and nothing to do for it. */
 START_TEST(nothing_serves_qp1)
 {
@@ -116,6 +156,7 @@ int main(void)
     tcase_add_test(t, any_caller_runs_rounds);
     tcase_add_test(t, a_round_does_jobs);
     tcase_add_test(t, deadline_is_soon);
+    tcase_add_test(t, what_a_round_in_its_place_leaves);
     tcase_add_test(t, nothing_serves_qp1);
     suite_add_tcase(s, t);
     return unit_run(s);
