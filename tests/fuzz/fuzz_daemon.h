@@ -16,10 +16,35 @@
 #include "memory.h"
 #include "request.h"
 #include "stats.h"
+#include "team.h"
 
 static struct urnicd fuzz_daemon;
 
-/* One worker, and a device for each of these, as --device has them. */
+/* Worker k, which is there already or the next one. */
+static inline struct worker *fuzz_worker(unsigned k)
+{
+    struct nic *nic = &fuzz_daemon.nic;
+    if (k == nic->nworker) {
+        FUZZ_CHECK(worker_init(&nic->worker[k], k, -1, IDLE_AUTO, &context_ops) == 0);
+        nic->nworker++;
+    }
+    return &nic->worker[k];
+}
+
+static inline void fuzz_open_device(unsigned i)
+{
+    struct urnicd *d = &fuzz_daemon;
+    char err[CONFIG_ERR];
+    FUZZ_CHECK(device_open(&d->nic.device[i], &d->conf.dev[i], i, fuzz_worker(0), i, err) == 0);
+    struct team *t = d->nic.device[i]->team;
+    for (unsigned k = 1; k < t->n; k++)
+        FUZZ_CHECK(device_open_member(d->nic.device[i], fuzz_worker(k), err) == 0);
+    for (unsigned k = 0; k < t->n; k++)
+        FUZZ_CHECK(cmgr_create(t->member[k]));
+    d->nic.ndevice++;
+}
+
+/* As many workers as a device asks for, and a device for each of these, as --device has them. */
 static inline void fuzz_daemon_start(const char *const *devices, unsigned n)
 {
     struct urnicd *d = &fuzz_daemon;
@@ -28,20 +53,14 @@ static inline void fuzz_daemon_start(const char *const *devices, unsigned n)
     d->nic.clients.answer = request_answer;
     d->nic.more = request_admin;
     FUZZ_CHECK(memory_init() == 0);
-    FUZZ_CHECK(worker_init(&d->nic.worker[0], 0, -1, IDLE_AUTO, &context_ops) == 0);
-    d->nic.nworker = 1;
     for (unsigned i = 0; i < n; i++) {
         config_device_init(&d->conf.dev[i]);
         FUZZ_CHECK(config_device_parse(&d->conf.dev[i], devices[i], err) == 0);
         d->conf.ndev++;
     }
     FUZZ_CHECK(config_check(&d->conf, err) == 0);
-    for (unsigned i = 0; i < n; i++) {
-        FUZZ_CHECK(device_open(&d->nic.device[i], &d->conf.dev[i], i, &d->nic.worker[0], i, err) ==
-                   0);
-        FUZZ_CHECK(cmgr_create(d->nic.device[i]));
-        d->nic.ndevice++;
-    }
+    for (unsigned i = 0; i < n; i++)
+        fuzz_open_device(i);
 }
 
 /* A client that has said hello; *sock is its end. */
@@ -100,11 +119,14 @@ static inline uint64_t fuzz_live(void)
     static struct stats_entry e[STATS_MAX];
     uint64_t sum = 0;
     for (unsigned i = 0; i < fuzz_daemon.nic.ndevice; i++) {
-        unsigned n = stats_collect(fuzz_daemon.nic.device[i], e);
-        for (unsigned k = 0; k < n; k++)
-            for (unsigned m = 0; m < sizeof(names) / sizeof(names[0]); m++)
-                if (!strcmp(e[k].name, names[m]))
-                    sum += e[k].value;
+        const struct team *t = fuzz_daemon.nic.device[i]->team;
+        for (unsigned j = 0; j < t->n; j++) {
+            unsigned n = stats_collect(t->member[j], e);
+            for (unsigned k = 0; k < n; k++)
+                for (unsigned m = 0; m < sizeof(names) / sizeof(names[0]); m++)
+                    if (!strcmp(e[k].name, names[m]))
+                        sum += e[k].value;
+        }
     }
     return sum;
 }

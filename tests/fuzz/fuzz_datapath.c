@@ -7,6 +7,10 @@
  *
  * The input is a list of steps: the low half of an octet says what (enum step), the high half is an
  * argument; further octets follow as each step needs them. What is missing at the end reads as 0.
+ *
+ * The device has two workers. The other application is on the first one, which has the port; with
+ * an odd number of octets the first application is on the second worker, to which frames come over
+ * a ring, and which sends by a lane.
  */
 #include "clock.h"
 #include "cm_msg.h"
@@ -89,9 +93,10 @@ static uint32_t make(struct client *c, unsigned type)
 }
 
 /* A device, a protection domain, a slab with a region over all of it. */
-static void open_client(struct client *c, uint32_t *pd, uint32_t *slab, struct ipc_mr *mr)
+static void open_client(struct client *c, int worker, uint32_t *pd, uint32_t *slab,
+                        struct ipc_mr *mr)
 {
-    const struct ipc_ctx_open open = {.device = "urn0", .worker = -1};
+    const struct ipc_ctx_open open = {.device = "urn0", .worker = worker};
     const struct ipc_slab_alloc alloc = {.size = SLAB};
     ask_well(c, IPC_CTX_OPEN, &open, sizeof(open));
     *pd = make(c, IPC_PD_ALLOC);
@@ -166,7 +171,7 @@ static void make_objects(void)
 {
     struct ipc_mr mr;
     w.c = fuzz_client(&w.sock);
-    open_client(w.c, &w.pd, &w.slab, &mr);
+    open_client(w.c, (int)w.d->member, &w.pd, &w.slab, &mr);
     w.key[0] = mr.lkey;
     const struct ipc_mw_alloc window = {.pd = w.pd, .mw_type = 2};
     memcpy(&mr, ask_well(w.c, IPC_MW_ALLOC, &window, sizeof(window)), sizeof(mr));
@@ -197,7 +202,7 @@ static void make_other(void)
     struct ipc_mr mr;
     uint32_t pd;
     w.other = fuzz_client(&w.other_sock);
-    open_client(w.other, &pd, &w.other_slab, &mr);
+    open_client(w.other, 0, &pd, &w.other_slab, &mr);
     fuzz_drain(w.other_sock);
     memset(slab_of(w.other, w.other_slab), 0xA5, SLAB);
     w.key[7] = mr.lkey; /* known to the first one, of whatever use that is to it */
@@ -496,25 +501,34 @@ static void request(void)
     fuzz_drain(w.sock);
 }
 
-static void one_round(void)
+static void worker_turn(unsigned k, uint64_t now)
 {
-    uint64_t now = clock_now();
-    struct worker *worker = &fuzz_daemon.nic.worker[0];
+    struct worker *worker = &fuzz_daemon.nic.worker[k];
+    struct device *d = fuzz_daemon.nic.device[0]->team->member[k];
     worker->now = now;
-    if (device_peek(w.d, now) > 0) {
+    if (device_peek(d, now) > 0) {
         context_ops.doorbells(worker, now);
-        device_take(w.d, now);
+        device_take(d, now);
     }
     for (struct context *c = worker->contexts; c; c = c->next)
         context_round(c, now);
-    device_tx_first(w.d, now);
-    device_timers(w.d, now);
-    device_tx(w.d, now);
+    device_tx_first(d, now);
+    device_timers(d, now);
+    device_tx(d, now);
     for (struct context *c = worker->contexts; c; c = c->next) {
         cqring_notify(c, now);
         cqring_owed(c);
     }
-    device_service(w.d, now);
+    device_service(d, now);
+}
+
+/* The first worker once more: it sends what the second one has for it. */
+static void one_round(void)
+{
+    uint64_t now = clock_now();
+    worker_turn(0, now);
+    worker_turn(1, now);
+    worker_turn(0, now);
     listen_to_wire(now);
 }
 
@@ -558,7 +572,7 @@ static void step(void)
 static void start(void)
 {
     static const char *const devices[] = {
-        "name=urn0,port=mem:fuzz_datapath,addr=10.0.0.1/24,addr=fd00::1/64"};
+        "name=urn0,port=mem:fuzz_datapath,addr=10.0.0.1/24,addr=fd00::1/64,workers=2"};
     const struct io_open_params params = {.frame_max = FRAME};
     fuzz_daemon_start(devices, 1);
     w.d = fuzz_daemon.nic.device[0];
@@ -575,6 +589,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t at_rest = fuzz_live();
     w.in = data;
     w.left = size;
+    w.d = fuzz_daemon.nic.device[0]->team->member[size % 2];
     memset(&w.said, 0, sizeof(w.said));
     make_objects();
     for (unsigned i = 0; w.left && i < 200 && !w.c->gone; i++)
