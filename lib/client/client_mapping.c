@@ -29,6 +29,7 @@
 
 #define PAGE      ((uintptr_t)4096)
 #define NAME_SIZE 4096u
+#define FEW_PAGES ((size_t)1 << 20) /* octets */
 
 /* The kernel's numbers, which headers older than Linux 6.11 lack. */
 struct map_query {
@@ -155,30 +156,46 @@ static bool map_open(struct map_reader *r)
 }
 
 /* Does every page have a mapping with these rights? */
-static bool rights_hold(uintptr_t begin, uintptr_t end, bool write)
+static bool rights_hold(struct map_reader *r, uintptr_t begin, uintptr_t end, bool write)
 {
-    struct map_reader r;
     struct mapping m;
-    bool holds = map_open(&r);
-    if (!holds)
-        return false;
+    bool holds = true;
     while (holds && begin < end) {
-        holds = map_find(&r, begin, &m) && m.readable && (m.writable || !write);
+        holds = map_find(r, begin, &m) && m.readable && (m.writable || !write);
         begin = m.end;
     }
+    return holds;
+}
+
+static bool rights_are_told(uintptr_t begin, uintptr_t end, bool write)
+{
+    struct map_reader r;
+    if (!map_open(&r))
+        return false;
+    bool holds = rights_hold(&r, begin, end, write);
     close(r.fd);
     return holds;
 }
 
+/* Whole pages. False: the range wraps. */
+static bool pages_of(const void *addr, size_t len, uintptr_t *begin, uintptr_t *end)
+{
+    uintptr_t at = (uintptr_t)addr;
+    if (len > UINTPTR_MAX - PAGE - at)
+        return false;
+    *begin = at & ~(PAGE - 1);
+    *end = (at + len + PAGE - 1) & ~(PAGE - 1);
+    return true;
+}
+
 int client_mapping_check(const void *addr, size_t len, bool write)
 {
-    uintptr_t at = (uintptr_t)addr, begin = at & ~(PAGE - 1);
+    uintptr_t begin, end;
     long rc;
     if (len == 0)
         return 0;
-    if (len > UINTPTR_MAX - PAGE - at)
+    if (!pages_of(addr, len, &begin, &end))
         return -EINVAL;
-    uintptr_t end = (at + len + PAGE - 1) & ~(PAGE - 1);
     do {
         rc = syscall(SYS_madvise, begin, end - begin,
                      write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
@@ -188,9 +205,30 @@ int client_mapping_check(const void *addr, size_t len, bool write)
     /* EINVAL: pages without these rights, or of a device, or a kernel that can't. ENOMEM: a hole,
      * or no memory. */
     int err = errno;
-    if ((err != EINVAL && err != ENOMEM) || !rights_hold(begin, end, write))
+    if ((err != EINVAL && err != ENOMEM) || !rights_are_told(begin, end, write))
         return -EFAULT;
     return err == ENOMEM ? -ENOMEM : 0;
+}
+
+/* A kernel without queries is asked for the pages themselves, if they are few: its list may have
+ * thousands of lines in front of the one that matters. */
+int client_mapping_rights(const void *addr, size_t len, bool write)
+{
+    uintptr_t begin, end;
+    struct map_reader r;
+    struct mapping m;
+    if (len == 0)
+        return 0;
+    if (!pages_of(addr, len, &begin, &end))
+        return -EINVAL;
+    if (!map_open(&r))
+        return client_mapping_check(addr, len, write);
+    r.lines = !map_query(&r, begin, &m) && errno != ENOENT;
+    int rc = r.lines && len <= FEW_PAGES          ? client_mapping_check(addr, len, write)
+             : rights_hold(&r, begin, end, write) ? 0
+                                                  : -EFAULT;
+    close(r.fd);
+    return rc;
 }
 
 /* Is it the object of the mapping, and one that the daemon maps? */

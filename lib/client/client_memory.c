@@ -276,6 +276,15 @@ static int mr_of_process(struct urnic_pd *pd, void *addr, size_t length, uint64_
     return err;
 }
 
+/* May a region with these rights lie there? */
+static int mr_check(const struct urnic_context *ctx, const void *addr, size_t length,
+                    unsigned access)
+{
+    bool write = (access & URNIC_ACCESS_LOCAL_WRITE) != 0;
+    return ctx->conn.engine != NULL ? client_mapping_rights(addr, length, write)
+                                    : client_mapping_check(addr, length, write);
+}
+
 int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, uint64_t iova,
                       unsigned access, struct urnic_mr **mr)
 {
@@ -291,7 +300,7 @@ int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, uint64_t i
         };
         return mr_register(pd, &req, NULL, addr, mr);
     }
-    int err = client_mapping_check(addr, length, (access & URNIC_ACCESS_LOCAL_WRITE) != 0);
+    int err = mr_check(pd->ctx, addr, length, access);
     if (err < 0)
         return err;
     if (pd->ctx->conn.engine != NULL)
@@ -318,7 +327,7 @@ int urnic_rereg_mr(struct urnic_mr *mr, struct urnic_pd *pd, unsigned access)
     struct client_slab *s = slab_find(ctx, true, 0, mr->addr, mr->length);
     int err = 0;
     if (s == NULL && mr->addr != NULL)
-        err = client_mapping_check(mr->addr, mr->length, (access & URNIC_ACCESS_LOCAL_WRITE) != 0);
+        err = mr_check(ctx, mr->addr, mr->length, access);
     if (err < 0)
         return err;
     struct ipc_mr_rereg req = {
