@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "crc_gone.h"
 #include "crc_impl.h"
+#include "guard.h"
 
 enum { CRC_HAS_NOTHING, CRC_HAS_AVX, CRC_HAS_AVX2, CRC_HAS_AVX512 };
 
@@ -115,11 +117,39 @@ uint32_t crc_copy(uint32_t crc, void *dst, const void *src, size_t n)
     return crc_in_use()->copy(crc, dst, src, n);
 }
 
-uint32_t crc_gather(uint32_t crc, void *dst, const struct crc_piece *pieces, unsigned npieces)
+/* Those whose copy is of GUARD_CODE: all that don't call a library for it. */
+static bool crc_is_guarded(const struct crc_impl *impl)
+{
+    return impl->copy != crc_isal_copy;
+}
+
+static int64_t crc_take_piece(const struct crc_impl *impl, struct guard_frame *frame, uint32_t crc,
+                              void *dst, const struct crc_piece *piece)
+{
+    if (!frame)
+        return impl->copy(crc, dst, piece->p, piece->len);
+    if (crc_is_guarded(impl))
+        return guard_call(frame, crc, dst, piece->p, piece->len, impl->copy);
+    return guard_copy(dst, piece->p, piece->len) < 0 ? GUARD_FAULT
+                                                     : impl->update(crc, dst, piece->len);
+}
+
+int crc_gather_gone(struct guard_frame *frame, uint32_t *crc, void *dst,
+                    const struct crc_piece *pieces, unsigned npieces)
 {
     const struct crc_impl *impl = crc_in_use();
     uint8_t *at = dst;
-    for (unsigned i = 0; i < npieces; at += pieces[i++].len)
-        crc = impl->copy(crc, at, pieces[i].p, pieces[i].len);
+    for (unsigned i = 0; i < npieces; at += pieces[i++].len) {
+        int64_t next = crc_take_piece(impl, frame, *crc, at, &pieces[i]);
+        if (next == GUARD_FAULT)
+            return -EFAULT;
+        *crc = (uint32_t)next;
+    }
+    return 0;
+}
+
+uint32_t crc_gather(uint32_t crc, void *dst, const struct crc_piece *pieces, unsigned npieces)
+{
+    (void)crc_gather_gone(NULL, &crc, dst, pieces, npieces);
     return crc;
 }

@@ -5,6 +5,7 @@
  */
 #include "crc_fold.h"
 #include "crc_impl.h"
+#include "guard.h"
 
 #define V 16u
 
@@ -42,8 +43,8 @@ __attribute__((target(CRC_AVX))) uint32_t crc_avx_update(uint32_t crc, const voi
     return run(crc, NULL, p, n);
 }
 
-__attribute__((target(CRC_AVX))) uint32_t crc_avx_copy(uint32_t crc, void *dst, const void *src,
-                                                       size_t n)
+__attribute__((target(CRC_AVX))) GUARD_CODE uint32_t crc_avx_copy(uint32_t crc, void *dst,
+                                                                  const void *src, size_t n)
 {
     return run(crc, dst, src, n);
 }

@@ -5,6 +5,7 @@
  */
 #include "crc_fold.h"
 #include "crc_impl.h"
+#include "guard.h"
 
 #define TARGET "avx2,vpclmulqdq,pclmul"
 #define V      32u
@@ -72,8 +73,8 @@ __attribute__((target(TARGET))) uint32_t crc_avx2_update(uint32_t crc, const voi
     return run(crc, NULL, p, n);
 }
 
-__attribute__((target(TARGET))) uint32_t crc_avx2_copy(uint32_t crc, void *dst, const void *src,
-                                                       size_t n)
+__attribute__((target(TARGET))) GUARD_CODE uint32_t crc_avx2_copy(uint32_t crc, void *dst,
+                                                                  const void *src, size_t n)
 {
     return run(crc, dst, src, n);
 }

@@ -5,6 +5,7 @@
  */
 #include "crc_fold.h"
 #include "crc_impl.h"
+#include "guard.h"
 
 #define TARGET "avx512f,avx512bw,avx512vl,avx512vbmi,vpclmulqdq,pclmul"
 #define V      64u
@@ -112,8 +113,8 @@ __attribute__((target(TARGET))) uint32_t crc_avx512_update(uint32_t crc, const v
     return run(crc, NULL, p, n);
 }
 
-__attribute__((target(TARGET))) uint32_t crc_avx512_copy(uint32_t crc, void *dst, const void *src,
-                                                         size_t n)
+__attribute__((target(TARGET))) GUARD_CODE uint32_t crc_avx512_copy(uint32_t crc, void *dst,
+                                                                    const void *src, size_t n)
 {
     return run(crc, dst, src, n);
 }

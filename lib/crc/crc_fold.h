@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "crc_const.h"
 
@@ -77,6 +76,41 @@ CRC_INLINE(CRC_AVX) __m128i crc_to_begin(__m128i v, size_t n)
                             _mm_loadu_si128((const __m128i *)(const void *)(crc_slide + 16 + n)));
 }
 
+/* 8, 4, 2 or 1 octets, each by one instruction: also where nothing is optimized, memory that may be
+ * gone is never touched by a function of libc. */
+#define CRC_OCTETS(bits)                                                                           \
+    struct crc_##bits {                                                                            \
+        uint##bits##_t v;                                                                          \
+    } __attribute__((packed, may_alias))
+
+CRC_OCTETS(8);
+CRC_OCTETS(16);
+CRC_OCTETS(32);
+CRC_OCTETS(64);
+
+#define CRC_AT(bits, p)       (((struct crc_##bits *)(void *)(p))->v)
+#define CRC_AT_CONST(bits, p) (((const struct crc_##bits *)(const void *)(p))->v)
+
+__attribute__((always_inline)) static inline uint64_t crc_load(const uint8_t *p, size_t size)
+{
+    return size == 8   ? CRC_AT_CONST(64, p)
+           : size == 4 ? CRC_AT_CONST(32, p)
+           : size == 2 ? CRC_AT_CONST(16, p)
+                       : CRC_AT_CONST(8, p);
+}
+
+__attribute__((always_inline)) static inline void crc_store(uint8_t *p, uint64_t v, size_t size)
+{
+    if (size == 8)
+        CRC_AT(64, p) = v;
+    else if (size == 4)
+        CRC_AT(32, p) = (uint32_t)v;
+    else if (size == 2)
+        CRC_AT(16, p) = (uint16_t)v;
+    else
+        CRC_AT(8, p) = (uint8_t)v;
+}
+
 /* n <= 8 octets; dst NULL: nothing is copied. */
 __attribute__((always_inline)) static inline uint64_t crc_take_bits(uint8_t *dst,
                                                                     const uint8_t *src, size_t n)
@@ -86,11 +120,10 @@ __attribute__((always_inline)) static inline uint64_t crc_take_bits(uint8_t *dst
     for (size_t size = 8, at = 0; size > 0; size /= 2) {
         if (!(n & size))
             continue;
-        uint64_t v = 0;
-        memcpy(&v, src + at, size);
+        uint64_t v = crc_load(src + at, size);
         CRC_READ_ONCE_64(v);
         if (dst)
-            memcpy(dst + at, &v, size);
+            crc_store(dst + at, v, size);
         all |= v << 8 * at;
         at += size;
     }

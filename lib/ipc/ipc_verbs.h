@@ -38,7 +38,7 @@ struct ipc_device_attr {
     uint32_t max_qp_rd_atom, max_qp_init_rd_atom;
     uint32_t max_mcast_grp, max_mcast_qp_attach;
     uint32_t max_pkeys, local_ca_ack_delay;
-    uint32_t atomic_cap; /* as ibv_atomic_cap: 1 = HCA */
+    uint32_t atomic_cap; /* as ibv_atomic_cap: 1 = HCA, 2 = GLOB */
     uint32_t num_comp_vectors;
     uint64_t cap_flags; /* minor 14: verbs' numbers, of those that came after atomic_cap */
     uint32_t spare[6];

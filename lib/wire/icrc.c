@@ -8,8 +8,12 @@
  */
 #include "wire.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "crc_gone.h"
+#include "guard.h"
+#include "icrc_gone.h"
 #include "wire_bytes.h"
 
 /* ICRC-05: 8 octets of ones stand for the LRH. What a CRC makes of them. */
@@ -165,22 +169,33 @@ void wire_icrc_seal(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_of
     wire_put32le(end, wire_icrc(frame, len, ip_off, bth_off));
 }
 
-void wire_icrc_gather(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off,
-                      uint16_t payload_off, const struct crc_piece *pieces, unsigned npieces)
+int wire_icrc_gather_gone(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off,
+                          uint16_t payload_off, const struct crc_piece *pieces, unsigned npieces,
+                          struct guard_frame *guard)
 {
     static const uint8_t zeros[3];
     uint8_t *at = frame + payload_off, *end = frame + len - WIRE_ICRC_LEN;
     unsigned pad = pad_len(frame, bth_off);
     if (len - ip_off <= COPY_MAX) {
-        for (unsigned i = 0; i < npieces; at += pieces[i++].len)
-            memcpy(at, pieces[i].p, pieces[i].len);
+        for (unsigned i = 0; i < npieces; at += pieces[i++].len) {
+            if (guard_copy(at, pieces[i].p, pieces[i].len) < 0)
+                return -EFAULT;
+        }
         wire_icrc_seal(frame, len, ip_off, bth_off);
-        return;
+        return 0;
     }
     uint32_t crc =
         crc_from_ip(frame + ip_off, (size_t)payload_off - ip_off, (size_t)bth_off - ip_off);
-    crc = crc_gather(crc, at, pieces, npieces);
+    if (crc_gather_gone(guard, &crc, at, pieces, npieces) < 0)
+        return -EFAULT;
     if (pad > 0)
         crc = crc_copy(crc, end - pad, zeros, pad);
     wire_put32le(end, crc);
+    return 0;
+}
+
+void wire_icrc_gather(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off,
+                      uint16_t payload_off, const struct crc_piece *pieces, unsigned npieces)
+{
+    (void)wire_icrc_gather_gone(frame, len, ip_off, bth_off, payload_off, pieces, npieces, NULL);
 }

@@ -311,10 +311,7 @@ int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uin
     uint64_t *word = memory_word(dst);
     if (!word)
         return memory_far_atomic(dst, &compare, swap, orig);
-    __atomic_compare_exchange_n(word, &compare, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    *orig = compare;
-    atomic_signal_fence(memory_order_seq_cst);
-    return memory_is_broken(dst->obj) ? -EFAULT : 0;
+    return memory_done(dst->obj, guard_cas(word, compare, swap, orig));
 }
 
 int memory_store(const struct mem_piece *dst, uint64_t value)
@@ -323,9 +320,7 @@ int memory_store(const struct mem_piece *dst, uint64_t value)
     const struct mem_piece far = {.obj = dst->obj, .off = dst->off, .len = 8};
     if (!word)
         return dst->off % 8 == 0 ? memory_put_far(&far, &value) : -EFAULT;
-    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
-    atomic_signal_fence(memory_order_seq_cst);
-    return memory_is_broken(dst->obj) ? -EFAULT : 0;
+    return memory_done(dst->obj, guard_store(word, value));
 }
 
 int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig)
@@ -333,7 +328,5 @@ int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig)
     uint64_t *word = memory_word(dst);
     if (!word)
         return memory_far_atomic(dst, NULL, add, orig);
-    *orig = __atomic_fetch_add(word, add, __ATOMIC_SEQ_CST);
-    atomic_signal_fence(memory_order_seq_cst);
-    return memory_is_broken(dst->obj) ? -EFAULT : 0;
+    return memory_done(dst->obj, guard_fadd(word, add, orig));
 }

@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "guard.h"
 #include "mem.h"
 
 #define MEMORY_PAGE      4096u
@@ -79,8 +80,9 @@ bool memory_is_sealed(struct memory *m);
 int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, bool trusted,
                    struct memory **out);
 
-/* `len` octets of this process at `addr`, for a region of its own: nothing is mapped, and each
- * access is a plain one. Nothing guards against pages that go while the region exists. -ENOMEM. */
+/* `len` octets of this process at `addr`, for a region of its own: nothing is mapped. Pages may go
+ * or lose rights while the region exists: then the handler of guard_signal.h must be in front, and
+ * an access that needs them is -EFAULT. -ENOMEM. */
 int memory_own(void *addr, size_t len, bool writable, struct memory **out);
 /* Is it of memory_own? */
 static inline bool memory_is_own(const struct memory *m)
@@ -109,18 +111,11 @@ static inline bool memory_holds(const struct memory *m, uint64_t off, uint64_t l
     return off <= m->len && len <= m->len - off;
 }
 
-#define MEMORY_PIECE 2048u
-
-/* libc copies 4 KiB and more by `rep movsb`, beside which the CPU does nothing else; less than that
- * by vector moves, which run beside a CRC. */
-static inline void memory_move(uint8_t *dst, const uint8_t *src, size_t len)
+/* What became of an access that guard.h has made: `rc` is its result. */
+static inline int memory_done(const struct memory *m, int rc)
 {
-    for (; len > MEMORY_PIECE; len -= MEMORY_PIECE) {
-        memcpy(dst, src, MEMORY_PIECE);
-        dst += MEMORY_PIECE;
-        src += MEMORY_PIECE;
-    }
-    memcpy(dst, src, len);
+    atomic_signal_fence(memory_order_seq_cst);
+    return memory_is_broken(m) ? -EFAULT : rc;
 }
 
 /* The same for a piece that lies in no mapping: in a process, or nowhere. */
@@ -133,9 +128,7 @@ static inline int memory_put(const struct mem_piece *dst, const void *src)
     const struct memory *m = dst->obj;
     if (!memory_holds(m, dst->off, dst->len) || !m->writable)
         return memory_put_far(dst, src);
-    memory_move(m->base + dst->off, src, dst->len);
-    atomic_signal_fence(memory_order_seq_cst);
-    return memory_is_broken(m) ? -EFAULT : 0;
+    return memory_done(m, guard_copy(m->base + dst->off, src, dst->len));
 }
 
 /* Where a piece is mapped, for a caller that reads it itself and then asks memory_is_broken behind
@@ -151,9 +144,7 @@ static inline int memory_get(void *dst, const struct mem_piece *src)
     const struct memory *m = src->obj;
     if (!memory_holds(m, src->off, src->len))
         return memory_get_far(dst, src);
-    memcpy(dst, m->base + src->off, src->len);
-    atomic_signal_fence(memory_order_seq_cst);
-    return memory_is_broken(m) ? -EFAULT : 0;
+    return memory_done(m, guard_copy(dst, m->base + src->off, src->len));
 }
 
 /* Atomic on 8 aligned octets (ATM-01): in a mapping also against the client's own atomics, in a

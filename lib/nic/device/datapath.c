@@ -17,6 +17,7 @@
 #include "device_addr.h"
 #include "device_port.h"
 #include "device_switch.h"
+#include "icrc_gone.h"
 #include "lane.h"
 #include "loop.h"
 #include "memory.h"
@@ -25,6 +26,7 @@
 #include "steer.h"
 #include "switch_channel.h"
 #include "team.h"
+#include "worker.h"
 
 #define DATAPATH_COPIES    512u
 #define DATAPATH_TX_BURSTS 4u /* sent in one round: others get their turn (SHM-08) */
@@ -185,6 +187,9 @@ static void datapath_mixed_copies(struct device *d, const struct engine_copy *co
 static void datapath_copies(struct device *d, const struct engine_copy *copies, unsigned n)
 {
     struct datapath *c = d->path;
+    if (c->made == n)
+        return;
+    worker_touches(d->worker);
     if (__builtin_expect(d->remotes > 0, 0)) {
         datapath_mixed_copies(d, copies, n);
         return;
@@ -478,9 +483,9 @@ static bool datapath_gather_sealed(const struct device *d, struct engine_slot *s
             return false;
         pieces[i] = (struct crc_piece){at, s->pieces[i].len};
     }
-    wire_icrc_gather(s->buf, s->len, s->ip_off, s->bth_off, s->payload_off, pieces, s->npieces);
+    s->status = wire_icrc_gather_gone(s->buf, s->len, s->ip_off, s->bth_off, s->payload_off, pieces,
+                                      s->npieces, d->worker->frame);
     atomic_signal_fence(memory_order_seq_cst);
-    s->status = 0;
     for (unsigned i = 0; i < s->npieces; i++) {
         if (memory_is_broken(s->pieces[i].obj))
             s->status = -EFAULT;
@@ -517,6 +522,8 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
             __builtin_prefetch(s->buf + s->len - WIRE_ICRC_LEN, 1);
         }
         datapath_fetch(&later, later.len / 2, false);
+        if (es[i].npieces > 0)
+            worker_touches(d->worker);
         bool gathered = filled >> i & 1, sealed = !gathered && datapath_gather_sealed(d, &es[i]);
         if (!gathered && !sealed)
             es[i].status = datapath_gather(&es[i]);

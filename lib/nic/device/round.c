@@ -14,6 +14,7 @@
 #include "worker.h"
 
 #define ROUND_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
+#define ROUND_GUARD_NS   (100 * CLOCK_MS) /* how often the fault handler is put in front */
 #define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep, if no event is owed */
 #define ROUND_FAR        2u /* times as long as an answer takes, with memory of processes */
 #define ROUND_FEW        4u /* frames: more of them are a stream, which wants throughput */
@@ -146,10 +147,19 @@ static bool worker_is_settled(struct worker *w, uint64_t now)
     return !full || now - w->full_since >= ROUND_FULL_NS;
 }
 
+/* The program may have installed handlers of its own. */
+static void worker_guard(struct worker *w, uint64_t now)
+{
+    (void)guard_signal_on_top();
+    w->guard_at = now + ROUND_GUARD_NS;
+}
+
 unsigned worker_round(struct worker *w, uint64_t now)
 {
     w->now = now;
     atomic_store_explicit(&w->round_at, now, memory_order_relaxed);
+    if (__builtin_expect(w->frame && now >= w->guard_at, 0))
+        worker_guard(w, now);
     unsigned work = jobs_run(&w->jobs, now), frames = 0;
 
     for (unsigned i = 0; i < w->ndevice; i++)

@@ -26,6 +26,7 @@
 #define WORKER_STAND_IN 8u  /* rounds of the control thread in the place of a blocked worker */
 #define WORKER_LOOK_NS  (250 * CLOCK_US) /* do others' rounds go on? */
 #define WORKER_LONG_NS  (1 * CLOCK_MS)   /* the same holder for so long: it may need this core */
+#define WORKER_ASK_NS   (1 * CLOCK_MS)
 #define WORKER_STAY_MIN (1 * CLOCK_MS)
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
 #define WORKER_NAP_NS   (50 * CLOCK_US)
@@ -153,11 +154,38 @@ static void worker_take(struct worker *w)
 
 /* ---- from other threads ---- */
 
+/* The rounds that follow run on this thread, which is the program's. */
+static void worker_borrow(struct worker *w)
+{
+    w->borrowed = w->frame != NULL;
+}
+
+void worker_open_signals(struct worker *w)
+{
+    pthread_t self = pthread_self();
+    struct worker_asked *a = &w->asked[((uintptr_t)self >> 12) % WORKER_ASKED];
+    w->opened = true;
+    w->were = 0;
+    if (a->thread == self && w->now < a->until)
+        return;
+    w->were = guard_signal_open();
+    *a = (struct worker_asked){.thread = self, .until = w->were ? 0 : w->now + WORKER_ASK_NS};
+}
+
+/* Before the token is released. */
+static void worker_return(struct worker *w)
+{
+    if (w->opened)
+        guard_signal_close(w->were);
+    w->borrowed = w->opened = false;
+}
+
 /* The worker is blocked: do the job in its place, and what follows from it. */
 static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
 {
     uint64_t now = clock_now();
     worker_arm(w, false); /* empty looks at armed ports cost system calls */
+    worker_borrow(w);
     w->pace.keeps = true; /* this thread yields to nobody */
     w->now = now;
     fn(arg, now);
@@ -167,8 +195,11 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
     bool blocked = atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0;
     worker_arm(w, blocked);
     bool sooner = blocked && (worker_deadline(w, now) < w->sleep_until || worker_anything(w, now));
+    worker_return(w);
     while (!token_release(&w->token)) {
+        worker_borrow(w);
         (void)worker_round(w, clock_now());
+        worker_return(w);
         sooner = blocked; /* this round may have left frames or timers */
     }
     if (sooner)
@@ -184,7 +215,9 @@ static void worker_inline(struct worker *w)
     worker_arm(w, false);
     w->pace.keeps = true;
     do {
+        worker_borrow(w);
         (void)worker_round(w, clock_now());
+        worker_return(w);
         worker_stat_add(&w->stats.rounds, 1);
         w->pace.keeps = false; /* for the thread, if it is next */
     } while (!token_release(&w->token));

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "guard_signal.h"
 #include "ipc.h"
 #include "jobs.h"
 #include "life.h"
@@ -33,6 +34,8 @@ struct context_ops;
 #define WORKER_DEVICES   CONFIG_DEVICES
 #define WORKER_PAGE_SIZE 4096u /* octets of `shared`, as clients map them */
 
+#define WORKER_ASKED 16u /* threads of the program of which it is known what they block */
+
 /* Numbers for `urnic stat`; written by the worker, read by anyone. */
 struct worker_stats {
     _Atomic uint64_t rounds, busy_rounds, yields, sleeps, kicks;
@@ -44,6 +47,8 @@ struct worker {
     pthread_t thread;
     bool started;
     bool inline_only; /* no thread of its own: worker_poll makes all progress */
+    /* Regions lie in memory of this process, which may be gone (guard.h). NULL: they don't. */
+    struct guard_frame *frame;
     _Atomic bool stop;
 
     /* Who may touch what the worker owns. The thread gives it up while it blocks, and while other
@@ -60,6 +65,15 @@ struct worker {
     _Atomic uint64_t stays_until;
     uint64_t stay_ns;        /* the thread's: for so long the next time */
     _Atomic uint32_t knocks; /* polls that found the token taken */
+
+    bool borrowed; /* under the token: this round runs on a thread of the program */
+    bool opened;   /* likewise: the signals that a copy may cause are unblocked for it */
+    unsigned were; /* ... and which of them were blocked */
+    struct worker_asked {
+        pthread_t thread;
+        uint64_t until; /* no need to ask this thread again */
+    } asked[WORKER_ASKED];
+    uint64_t guard_at; /* likewise: when to have the handler in front again */
 
     struct jobs jobs; /* of other threads */
     struct pace pace; /* its idle policy */
@@ -107,6 +121,17 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
 bool worker_poll(struct worker *w);
 /* Something was posted: a round on this thread, or one more of the thread that is in one. */
 void worker_posted(struct worker *w);
+
+/* On a thread of the program, which may block the signals that a copy may cause: unblock them,
+ * until the round ends. A thread that didn't a millisecond ago isn't asked again: a system call may
+ * take as long as all the rest of a round. */
+void worker_open_signals(struct worker *w);
+/* Copies or atomics follow, in this round. */
+static inline void worker_touches(struct worker *w)
+{
+    if (w->borrowed && !w->opened)
+        worker_open_signals(w);
+}
 
 /* It may have something to do: wake it if it sleeps. Any thread; what it has to do is there. */
 void worker_kick(struct worker *w);

@@ -22,6 +22,8 @@
 #include "cmgr.h"
 #include "config_device.h"
 #include "contexts.h"
+#include "guard.h"
+#include "guard_signal.h"
 #include "ipc_engine.h"
 #include "log.h"
 #include "nic.h"
@@ -273,6 +275,19 @@ static int start_worker(struct worker *w)
     return rc;
 }
 
+/* Memory of this process may be gone when a round needs it. */
+static int guard_memory(struct worker *w, char *why)
+{
+    w->frame = guard_frame_take();
+    if (!w->frame) {
+        snprintf(why, IPC_ENGINE_WHY, "%u ports of this program are open", GUARD_FRAMES);
+        return -EMFILE;
+    }
+    if (guard_signal_on_top() < 0)
+        log_warn("memory", "no fault handler: the program has had too many of its own");
+    return 0;
+}
+
 static int open_nic(struct program *p, char *why)
 {
     struct nic *nic = &p->nic;
@@ -284,6 +299,9 @@ static int open_nic(struct program *p, char *why)
         return rc;
     }
     nic->nworker = 1;
+    rc = guard_memory(&nic->worker[0], why);
+    if (rc < 0)
+        return rc;
     if (p->channel.page) {
         p->channel.given = true;
         rc =
@@ -432,6 +450,7 @@ void program_close(struct program *p)
         device_close(nic->device[0]);
     if (nic->nworker > 0)
         worker_fini(&nic->worker[0]);
+    guard_frame_give(nic->worker[0].frame);
     program_channel_close(&p->channel);
     reclaim_finish(&nic->clients.share);
     share_fini(&nic->clients.share);

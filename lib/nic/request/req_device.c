@@ -85,8 +85,9 @@ static int req_device_query(struct request *r)
     out->max_mcast_qp_attach = LIMIT_MCAST;
     out->max_pkeys = 1;
     out->local_ca_ack_delay = 8;
-    out->atomic_cap =
-        1; /* IBV_ATOMIC_HCA: what is in a process is swapped by the worker (ATM-05) */
+    /* IBV_ATOMIC_GLOB; IBV_ATOMIC_HCA: what is in another process is swapped by the worker (ATM-05)
+     */
+    out->atomic_cap = r->client->own ? 2 : 1;
     out->num_comp_vectors = 1;
     out->cap_flags = IPC_CAP_FLUSH_GLOBAL | IPC_CAP_ATOMIC_WRITE;
     return 0;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client_mapping.h"
+#include "guard_signal.h"
 #include "log.h"
 #include "quota.h"
 #include "remote.h"
@@ -172,6 +173,8 @@ static int prep_mr_reg(struct request *r)
 {
     const struct ipc_mr_reg *in = request_in(r, struct ipc_mr_reg);
     struct memory *mem;
+    if (r->client->own)
+        (void)guard_signal_on_top();
     if (in->kind == IPC_MR_PROCESS)
         return prep_mr_process(r);
     if (in->kind != IPC_MR_FD)

@@ -44,7 +44,7 @@ static void fill_device(const struct uv_context *ctx, struct ibv_device_attr *a)
         .max_qp_rd_atom = (int)u->max_qp_rd_atom,
         .max_res_rd_atom = (int)(u->max_qp_rd_atom * u->max_qp),
         .max_qp_init_rd_atom = (int)u->max_qp_init_rd_atom,
-        .atomic_cap = u->atomic_cap != 0 ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
+        .atomic_cap = (enum ibv_atomic_cap)u->atomic_cap,
         .max_mw = (int)u->max_mw,
         .max_mcast_grp = (int)u->max_mcast_grp,
         .max_mcast_qp_attach = (int)u->max_mcast_qp_attach,

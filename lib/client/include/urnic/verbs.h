@@ -60,10 +60,10 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
  * liburnic-engine.so, or a driver is not installed. -EPROTONOSUPPORT: it is of another release.
  * -ENOMEM. Other errors are the port's, such as -EACCES, -EADDRINUSE, -ENODEV.
  *
- * Memory: any memory of the process can be registered (urnic_reg_mr). Copies are made there, and
- * atomics are atomic against the program's own instructions, too. If a request touches memory that
- * was unmapped, protected or truncated while registered, the program ends by SIGSEGV or SIGBUS:
- * deregister first.
+ * Memory: any memory of the process can be registered. Atomics are atomic against the program's own
+ * instructions, too. Memory that was unmapped, protected or truncated meanwhile costs the request
+ * that needs it. For that the library handles SIGSEGV and SIGBUS, and passes on what is not its
+ * own; doc/architecture.md, 4.2, says what a program's own handlers have to know.
  *
  * Progress: with progress=auto, threads that post and poll do the engine's work in these calls. The
  * library has one thread for each port; it looks every 250 us whether they go on, and takes over
@@ -124,8 +124,8 @@ URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
  * again. It copies all other memory through the kernel. That is slower, and atomics are atomic only
  * against other requests of the device, not against the program's own instructions.
  *
- * Missing pages are allocated now. If the program unmaps or protects pages later, requests that
- * need them fail with a protection or access error. After exec, as after exit, peers get no answer.
+ * Missing pages are allocated now, by urnic_open_port on use. If pages are unmapped or protected
+ * later, requests that need them fail by a protection or access error. exec: peers get no answer.
  *
  * -EINVAL: rights that need LOCAL_WRITE as well, or a range that wraps. -EOPNOTSUPP: unknown
  * rights, or an older daemon. -EFAULT: a hole in the range, or read-only memory with LOCAL_WRITE.

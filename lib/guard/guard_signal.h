@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The handler of SIGSEGV and SIGBUS in a process whose memory guard.h reaches.
+ *
+ * A fault of a guarded instruction ends at its fix-up. Everything else, also a SIGSEGV that a
+ * process has sent, goes on to the handler that was there before, called as the kernel would have
+ * called it: on the same stack, with the same mask and flags. Without one, the signal's default
+ * action follows: the kernel ends the process at the instruction that has faulted, so a core dump
+ * shows that, and no function of ours.
+ *
+ * A program may install a handler of its own afterwards, which then is in front of ours, and makes
+ * guarded faults its own. guard_signal_on_top puts ours in front again. The program's handler is
+ * next then; the one that it knows as its predecessor is still our old entry, which passes on as
+ * before. So each entry has one predecessor for good, and a chain of handlers is never a circle.
+ */
+#ifndef URNIC_GUARD_SIGNAL_H
+#define URNIC_GUARD_SIGNAL_H
+
+#include <stdbool.h>
+
+/* So many different handlers of the program can be put behind ours, for each signal. */
+#define GUARD_SIGNAL_ENTRIES 32
+
+/* Have our handler be in front, of both signals. 0, or -ENOSPC: the program has had too many
+ * different handlers, and what is in front stays there. Any thread; never from a signal handler.
+ * Calls sigaction, and nothing else. */
+int guard_signal_on_top(void);
+
+/* A thread that blocks a signal which a fault of its own causes dies of it, handler or not. So it
+ * must not block these two while it uses guard.h. Unblock them, one system call; the result is what
+ * guard_signal_close needs, 0 if they were not blocked. This thread. */
+unsigned guard_signal_open(void);
+/* Block them again that were blocked. */
+void guard_signal_close(unsigned were);
+
+#endif
