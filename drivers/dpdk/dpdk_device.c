@@ -11,6 +11,7 @@
 
 #include "dpdk_eal.h"
 #include "dpdk_hint.h"
+#include "dpdk_limits.h"
 #include "dpdk_log.h"
 
 #include <errno.h>
@@ -290,41 +291,20 @@ static bool set_mac(struct dpdk_port *port, const uint8_t wanted[6])
  * through; where it can't do that either, the user is told what will not work. */
 static void set_filters(struct dpdk_port *port, bool filters_vlan)
 {
-    bool unicast = set_mac(port, port->wanted_mac);
-    bool vlan = !filters_vlan || rte_eth_dev_vlan_filter(port->id, port->vlan, 1) == 0;
-    bool groups = rte_eth_allmulticast_enable(port->id) == 0 ||
-                  (port->watched && port->spec.kind != DPDK_TAP && netdev_allmulti(&port->nd) == 0);
-    bool hardware = port->spec.kind == DPDK_PCI, wanted = port->spec.promisc;
-    if (unicast && vlan && groups && !wanted)
+    struct dpdk_filters f = {
+        .wanted = port->spec.promisc,
+        .hardware = port->spec.kind == DPDK_PCI,
+        .interface = port->watched,
+        .vid = port->vlan,
+    };
+    f.unicast = set_mac(port, port->wanted_mac);
+    f.vlan = !filters_vlan || rte_eth_dev_vlan_filter(port->id, port->vlan, 1) == 0;
+    f.groups = rte_eth_allmulticast_enable(port->id) == 0 ||
+               (port->watched && port->spec.kind != DPDK_TAP && netdev_allmulti(&port->nd) == 0);
+    if (dpdk_filters_suffice(&f) && !f.wanted)
         return;
-    if (rte_eth_promiscuous_enable(port->id) == 0) {
-        if (!wanted && (hardware || !unicast || !vlan))
-            dpdk_log(IO_LOG_INFO,
-                     "%s: the NIC's filter for %s can't be set: it receives all frames "
-                     "(promiscuous mode)",
-                     port->spec.name,
-                     !unicast ? "the MAC address"
-                     : !vlan  ? "the VLAN"
-                              : "groups");
-        return;
-    }
-    if (wanted)
-        dpdk_log(IO_LOG_WARN, "%s: no promiscuous mode: frames for other addresses don't arrive",
-                 port->spec.name);
-    if (!unicast)
-        dpdk_log(IO_LOG_WARN,
-                 "%s: the NIC neither takes another MAC address nor has a promiscuous mode: frames "
-                 "for the device don't arrive; leave its mac= out",
-                 port->spec.name);
-    if (!vlan)
-        dpdk_log(IO_LOG_WARN,
-                 "%s: the NIC's filter doesn't take VLAN %u, whose frames don't arrive",
-                 port->spec.name, port->vlan);
-    if (!groups && (hardware || port->watched))
-        dpdk_log(IO_LOG_WARN,
-                 "%s: no all-multicast and no promiscuous mode: IPv6 neighbours may not find this "
-                 "host, and multicast groups receive nothing; IPv4 works",
-                 port->spec.name);
+    f.all = rte_eth_promiscuous_enable(port->id) == 0;
+    dpdk_filters_tell(&f, port->spec.name);
 }
 
 /* DPDK's number of the port. Drivers whose device has several ports call them otherwise than the
@@ -350,15 +330,6 @@ static int find_port(struct dpdk_port *port, struct rte_eth_dev_info *info)
         dpdk_log(IO_LOG_INFO, "%s: the NIC has %u ports, this is the first", port->spec.name,
                  found);
     return found ? 0 : rc;
-}
-
-/* The opener wants longer frames than the NIC has. */
-static void tell_short(const struct dpdk_port *port)
-{
-    if (port->wanted > port->frame_max)
-        dpdk_log(IO_LOG_WARN,
-                 "%s: an MTU of %u is wanted, and the NIC has %u: the path MTU follows it",
-                 port->spec.name, port->wanted - ETH_HDR, port->frame_max - ETH_HDR);
 }
 
 /* The device is to be let go of: by vfio's request (its hypervisor, or the kernel, wants it), or by
@@ -432,7 +403,7 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
     if (rc)
         return rc;
     if (!kernel_iface(port->spec.kind))
-        tell_short(port);
+        dpdk_frame_tell(port->spec.name, port->wanted, port->frame_max);
     port->next.frame_max = port->frame_max;
     find_rx_fd(port, before, interrupt);
     set_filters(port, filters_vlan(port, &info));
