@@ -131,7 +131,7 @@ static enum memif_reason client_place(struct memif_conn *c, unsigned i, unsigned
 {
     const size_t ring = memif_ring_octets(log2), slots = (size_t)1 << log2;
     struct memif_queue *tx = conn_queue(c, i, false), *rx = conn_queue(c, i, true);
-    uint8_t *at = c->region[0].base + 2 * i * ring;
+    uint8_t *at = c->region[0].base + (size_t)2 * i * ring;
     queue_place(tx, (struct memif_ring *)(void *)at, log2);
     queue_place(rx, (struct memif_ring *)(void *)(at + ring), log2);
     tx->ring->cookie = rx->ring->cookie = MEMIF_COOKIE;
@@ -149,7 +149,8 @@ static enum memif_reason client_place(struct memif_conn *c, unsigned i, unsigned
  * copies one, or takes its CRC, moves whole lines. */
 static uint64_t client_buffers(unsigned pairs, unsigned log2)
 {
-    return ((2 * pairs * memif_ring_octets(log2) + 4095) & ~(uint64_t)4095) + CACHE_LINE - HEADERS;
+    return (((uint64_t)2 * pairs * memif_ring_octets(log2) + 4095) & ~(uint64_t)4095) + CACHE_LINE -
+           HEADERS;
 }
 
 /* Client: the region with all rings and all buffers. */

@@ -9,8 +9,10 @@
 #include "memif_region.h"
 
 #define MEMIF_REGIONS_MAX 16u
-#define MEMIF_WORKERS     8u                              /* of one end */
-#define MEMIF_PAIRS       (MEMIF_WORKERS * MEMIF_WORKERS) /* of rings, of a connection */
+#define MEMIF_WORKERS     8u  /* of one end */
+#define MEMIF_PAIRS       64u /* of rings, of a connection: each worker with each */
+
+_Static_assert(MEMIF_PAIRS == MEMIF_WORKERS * MEMIF_WORKERS, "a pair for each two workers");
 
 /* What a port was opened with. */
 struct memif_config {

@@ -184,12 +184,12 @@ static void make_message(struct udp_port *p, const struct udp_socket *s, struct 
 static unsigned make_call(struct udp_port *p, const struct udp_socket *s, struct call *c)
 {
     const struct udp_tx *t = &p->tx;
-    unsigned n = 0;
-    for (unsigned i = t->sent; i < t->count && same_addr(&t->out[i].from, &s->addr); n++) {
+    unsigned n = 0, i = t->sent;
+    do {
         c->message[n] = (struct message){i, t->ride[i]};
         make_message(p, s, c, n);
-        i += c->message[n].n;
-    }
+        i += c->message[n++].n;
+    } while (i < t->count && same_addr(&t->out[i].from, &s->addr));
     return n;
 }
 

@@ -118,8 +118,8 @@ static int keep_daemon(struct urnic_context *ctx, const struct ipc_ctx_opened *r
 static int open_engine(struct urnic_context *ctx, const char *device, const char *options)
 {
     struct ipc_ctx_open req = {.hdr.type = IPC_CTX_OPEN, .worker = -1};
-    struct ipc_ctx_opened reply;
-    int fds[IPC_FD_MAX];
+    struct ipc_ctx_opened reply = {0};
+    int fds[IPC_FD_MAX] = {0};
     unsigned nfds = IPC_FD_MAX;
     int err = client_engine_open(&ctx->conn, device, options);
     if (err < 0)
@@ -133,8 +133,8 @@ static int open_engine(struct urnic_context *ctx, const char *device, const char
 static int open_device(struct urnic_context *ctx, const char *device, int worker)
 {
     struct ipc_ctx_open req = {.hdr.type = IPC_CTX_OPEN, .worker = worker};
-    struct ipc_ctx_opened reply;
-    int fds[IPC_FD_MAX];
+    struct ipc_ctx_opened reply = {0};
+    int fds[IPC_FD_MAX] = {0};
     unsigned nfds = IPC_FD_MAX;
     char name[IPC_NAME_MAX];
     struct urnic_device *list = NULL;

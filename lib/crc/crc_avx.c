@@ -7,7 +7,7 @@
 #include "crc_impl.h"
 #include "guard.h"
 
-#define V 16u
+#define V ((size_t)16)
 
 /* dst NULL: nothing is copied. */
 CRC_INLINE(CRC_AVX) uint32_t run(uint32_t crc, uint8_t *dst, const uint8_t *src, size_t n)

@@ -8,7 +8,7 @@
 #include "guard.h"
 
 #define TARGET "avx2,vpclmulqdq,pclmul"
-#define V      32u
+#define V      ((size_t)32)
 #define SHORT  144u /* a packet's headers, which may just have been stored in parts of 16 octets */
 
 #define PAIR(distance) _mm256_broadcastsi128_si256(CRC_PAIR(distance))

@@ -8,7 +8,7 @@
 #include "guard.h"
 
 #define TARGET "avx512f,avx512bw,avx512vl,avx512vbmi,vpclmulqdq,pclmul"
-#define V      64u
+#define V      ((size_t)64)
 #define SHORT  144u /* a packet's headers, which may just have been stored in parts of 16 octets */
 
 #define PAIR(distance) _mm512_broadcast_i32x4(CRC_PAIR(distance))

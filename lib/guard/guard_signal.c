@@ -75,15 +75,18 @@ static void by_default(int sig, siginfo_t *info)
 static void pass_on(struct before *b, int sig, siginfo_t *info, void *context)
 {
     const struct sigaction *act = &b->act;
-    bool once = (act->sa_flags & SA_RESETHAND) != 0;
-    if (once && atomic_exchange_explicit(&b->reset, true, memory_order_relaxed))
-        by_default(sig, info);
-    else if (act->sa_flags & SA_SIGINFO)
-        act->sa_sigaction(sig, info, context);
-    else if (act->sa_handler == SIG_IGN && !is_fault(info))
+    bool info_too = (act->sa_flags & SA_SIGINFO) != 0;
+    bool ignored = !info_too && act->sa_handler == SIG_IGN;
+    bool none = ignored || (!info_too && act->sa_handler == SIG_DFL);
+    if ((act->sa_flags & (int)SA_RESETHAND) != 0 &&
+        atomic_exchange_explicit(&b->reset, true, memory_order_relaxed))
+        none = true;
+    else if (ignored && !is_fault(info))
         return;
-    else if (act->sa_handler == SIG_DFL || act->sa_handler == SIG_IGN)
+    if (none)
         by_default(sig, info);
+    else if (info_too)
+        act->sa_sigaction(sig, info, context);
     else
         act->sa_handler(sig);
 }
@@ -154,7 +157,7 @@ static struct sigaction as_before(const struct sigaction *act, unsigned entry)
         sigemptyset(&ours.sa_mask);
         ours.sa_flags = SA_ONSTACK | SA_RESTART;
     }
-    ours.sa_flags = (ours.sa_flags & ~SA_RESETHAND) | SA_SIGINFO;
+    ours.sa_flags = (ours.sa_flags & ~(int)SA_RESETHAND) | SA_SIGINFO;
     ours.sa_sigaction = entries[entry];
     return ours;
 }

@@ -163,7 +163,7 @@ START_TEST(mr_12_nested_call)
     nested_frame = guard_frame_take();
     nested_page = island(PROT_READ | PROT_WRITE);
     ck_assert_int_eq(guard_signal_on_top(), 0);
-    signal(SIGUSR1, nested);
+    sigaction(SIGUSR1, &(const struct sigaction){.sa_handler = nested}, NULL);
     nested_page[3] = 5;
     ck_assert(guard_call(frame(), 1, got, nested_page, 3, raises) == 6);
     ck_assert(nested_result == GUARD_FAULT);

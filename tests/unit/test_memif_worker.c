@@ -104,6 +104,7 @@ static void all_to_all(struct ports *from, struct ports *to)
     unsigned bits = 0;
     uint32_t next[MATES][MATES][2] = {0};
     struct io_frame f[IO_BURST_MAX];
+    ck_assert_uint_gt(to->n, 0);
     while (1u << bits < to->n)
         bits++;
     for (uint32_t number = 0, got = 0; number < ROUNDS; number++) {

@@ -405,7 +405,7 @@ static int device_open_queue(struct device *first, struct device *d)
     int rc = 0;
     if (port->ops->queue)
         rc = port->ops->queue(port, d->member, d->team->n, &queue);
-    if (rc == 0 && !port->caps.kernel_ip)
+    if (rc == 0 && !(queue && port->caps.kernel_ip))
         return lane_open(d, queue, &d->io);
     d->io = queue;
     return rc;

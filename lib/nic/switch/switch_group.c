@@ -119,7 +119,7 @@ bool switch_group_copy(struct nic_switch *s, const struct wire_addr *group,
                        const struct io_frame *frame)
 {
     struct switch_group *g = group_find(s, group);
-    if (!g)
+    if (!g || g->n == 0)
         return false;
     unsigned n = g->n < s->copies ? g->n : s->copies;
     for (unsigned i = 0; i < n; i++) {
