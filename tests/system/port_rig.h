@@ -133,7 +133,8 @@ static inline void port_close(struct port_end *e)
         OK(urnic_close_listener(e->listener));
     OK(urnic_dereg_mr(e->mr));
     OK(urnic_destroy_cq(e->cq));
-    OK(urnic_destroy_channel(e->channel));
+    if (e->channel)
+        OK(urnic_destroy_channel(e->channel));
     OK(urnic_dealloc_pd(e->pd));
     OK(urnic_close(e->ctx));
     free(e->mem);
