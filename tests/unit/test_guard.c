@@ -177,9 +177,9 @@ END_TEST
 /* A child does not take a frame that a thread of its parent used when it was forked for its own. */
 GUARD_CODE static uint32_t is_beside_an_old_one(uint32_t crc, void *dst, const void *src, size_t n)
 {
-    volatile uintptr_t room[8] = {0};
-    *(volatile uintptr_t *)dst = (uintptr_t)&room[4]; /* nearer than guard_call's */
-    return crc + *((const volatile uint8_t *)src + n) + (uint32_t)room[3];
+    volatile uintptr_t room[64] = {0}; /* more than lies below the stack pointer in a leaf */
+    *(volatile uintptr_t *)dst = (uintptr_t)&room[60]; /* nearer than guard_call's */
+    return crc + *((const volatile uint8_t *)src + n) + (uint32_t)room[59];
 }
 
 START_TEST(mr_12_frames_of_a_parent)
