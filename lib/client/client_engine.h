@@ -2,7 +2,7 @@
  *
  * engine=application: the engine runs in the program, behind a channel of the daemon. Memory,
  * queues and queue pairs are the engine's; the daemon has devices, addresses, neighbours and
- * connections, and whoever has a connection moves its queue pair (client_cm.h).
+ * connections. liburnic moves the queue pair of a connection (client_cm_move.h).
  */
 #ifndef URNIC_CLIENT_ENGINE_H
 #define URNIC_CLIENT_ENGINE_H

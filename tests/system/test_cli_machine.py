@@ -69,7 +69,7 @@ def small_files():
 
 
 def unread_log():
-    """A log that nobody reads is not waited for; who reads it again is told how much is missing."""
+    """The daemon does not wait for a log without a reader; the next reader sees how many lines are missing."""
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
     full = 0

@@ -166,11 +166,11 @@ START_TEST(test_stops)
         b.mem[LEN - 1] = round;
         poll_both(&a, &b);
         OK(urnic_req_notify_cq(b.cq, false));
-        uint64_t begun = port_now();
+        uint64_t start = port_now();
         OK(port_post(&b, URNIC_WR_RDMA_WRITE, 0, 0, LEN));
         await_event(&b);
-        ck_assert_msg(port_now() - begun >= stops[row].least_ms * (uint64_t)1000000, "%s: %llu ns",
-                      stops[row].name, (unsigned long long)(port_now() - begun));
+        ck_assert_msg(port_now() - start >= stops[row].least_ms * (uint64_t)1000000, "%s: %llu ns",
+                      stops[row].name, (unsigned long long)(port_now() - start));
         ck_assert_uint_eq(a.mem[LEN - 1], round);
         ck_assert_uint_eq(port_await(&b).status, URNIC_WC_SUCCESS);
     }

@@ -83,7 +83,7 @@ START_TEST(log_too_many)
     }
     written(fd, text, sizeof(text));
     ck_assert_uint_eq(count(text, "line "), 3 * KEPT);
-    ck_assert_uint_eq(count(text, "nobody read: 5 lines lost"), 3);
+    ck_assert_uint_eq(count(text, "warn log: 5 lines lost"), 3);
 }
 END_TEST
 
@@ -110,9 +110,9 @@ START_TEST(log_threads)
     log_some(1);
     log_flush();
     written(fd, text, sizeof(text));
-    for (const char *at = text; (at = strstr(at, "nobody read: ")) != NULL; at++) {
+    for (const char *at = text; (at = strstr(at, "warn log: ")) != NULL; at++) {
         unsigned n = 0;
-        ck_assert_int_eq(sscanf(at, "nobody read: %u lines lost\n", &n), 1);
+        ck_assert_int_eq(sscanf(at, "warn log: %u lines lost\n", &n), 1);
         lost += n;
     }
     ck_assert_uint_eq(count(text, "line ") + lost, 4 * 200 + 1);

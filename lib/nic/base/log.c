@@ -169,7 +169,7 @@ static void log_tell_lost(void)
     unsigned lost = log_unread + atomic_load_explicit(&log_full, memory_order_relaxed);
     if (lost == 0)
         return;
-    int n = snprintf(text, sizeof(text), "warn log: nobody read: %u lines lost\n", lost);
+    int n = snprintf(text, sizeof(text), "warn log: %u lines lost\n", lost);
     if (!log_put(LOG_WARN, log_now(), text, (size_t)n))
         return;
     atomic_fetch_sub_explicit(&log_full, lost - log_unread, memory_order_relaxed);
@@ -187,7 +187,7 @@ static void log_out(enum log_level level, struct timespec at, const char *line, 
         log_write_all(STDERR_FILENO, line, len);
 }
 
-/* Keep it for log_flush; waits for nobody. */
+/* Keep it for log_flush, without waiting. */
 static void log_add(enum log_level level, const char *line, size_t len)
 {
     uint32_t at = atomic_load_explicit(&log_put_next, memory_order_relaxed);

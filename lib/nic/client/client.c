@@ -17,13 +17,13 @@
 
 #include "async.h"
 #include "client_capture.h"
-#include "client_engine.h"
 #include "client_mapping.h"
 #include "client_qp.h"
 #include "clients.h"
 #include "cqring.h"
 #include "deferred.h"
 #include "device.h"
+#include "engine_channel.h"
 #include "log.h"
 #include "neigh.h"
 #include "remote.h"
@@ -375,7 +375,7 @@ void client_free(struct client *c)
 {
     struct client_death d = {.c = c, .more = c->open};
     client_capture_leave(c);
-    client_engine_end(c);
+    engine_channel_end(c);
     if (c->attached)
         worker_call(c->ctx.worker, client_detach, c);
     while (d.more) {
@@ -387,7 +387,7 @@ void client_free(struct client *c)
         remote_close(c->remote);
         share_give(c->share, SHARE_FDS, REMOTE_FDS);
     }
-    client_engine_free(c);
+    engine_channel_free(c);
     qslab_fini(&c->qslabs);
     handle_fini(&c->handles);
     if (c->open)

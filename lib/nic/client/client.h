@@ -14,7 +14,7 @@
 #include "qslab.h"
 #include "unread.h"
 
-struct client_engine;
+struct engine_channel;
 struct clients;
 
 struct client {
@@ -48,7 +48,7 @@ struct client {
     uint32_t nsealing;              /* ... for a slab's seals; the control thread's */
     struct unread unread;           /* descriptors under way to it; the control thread's */
     struct client_capture *capture; /* the control thread's; at most one runs */
-    struct client_engine *engine;   /* it runs one itself (client_engine.h); NULL = none */
+    struct engine_channel *engine;  /* it runs one itself (engine_channel.h); NULL = none */
     struct deferred *deferred;      /* requests that wait for something; the worker's */
 };
 

@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "client.h"
-#include "client_engine.h"
 #include "client_qp.h"
 #include "cmgr_priv.h"
 #include "cmid_channel.h"
 #include "cmid_group.h"
 #include "cmid_qp.h"
 #include "device.h"
+#include "engine_channel.h"
 #include "services.h"
 
 static void cmid_touch(struct cm_id *id, uint64_t now)
@@ -78,7 +78,7 @@ static int cmid_type(const struct cm_id *id, uint32_t qpn, unsigned said)
     const struct client_qp *qp = client_qp_of_process(id->client, qpn);
     if (qp)
         return (int)qp->type;
-    if (!client_engine_has(id->client, qpn))
+    if (!engine_channel_has(id->client, qpn))
         return -EINVAL;
     return said ? (int)said : QP_RC;
 }
@@ -86,7 +86,7 @@ static int cmid_type(const struct cm_id *id, uint32_t qpn, unsigned said)
 /* A program that has the engine itself may have to be scheduled before it answers (SHM-14). */
 static uint8_t cmid_ack_delay(const struct cm_id *id, uint32_t qpn)
 {
-    return client_engine_has(id->client, qpn) ? IPC_ENGINE_ACK_DELAY : 0;
+    return engine_channel_has(id->client, qpn) ? IPC_ENGINE_ACK_DELAY : 0;
 }
 
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)

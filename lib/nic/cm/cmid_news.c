@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "client.h"
-#include "client_engine.h"
 #include "client_qp.h"
 #include "cmgr_priv.h"
 #include "cmid.h"
 #include "cmid_channel.h"
 #include "cmid_qp.h"
 #include "device.h"
+#include "engine_channel.h"
 #include "log.h"
 #include "switch_news.h"
 #include "team.h"
@@ -197,7 +197,7 @@ static void cmid_over(const struct cm_id *id, struct client_qp *qp, uint64_t now
 {
     if (qp)
         client_qp_fail(id->client, qp, now);
-    else if (id->follows && client_engine_has(id->client, id->qpn))
+    else if (id->follows && engine_channel_has(id->client, id->qpn))
         (void)switch_news_over(id->device->sw, id->qpn);
 }
 

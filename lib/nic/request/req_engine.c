@@ -2,7 +2,7 @@
  *
  * Requests of programs that run the engine themselves (ipc_channel.h).
  */
-#include "client_engine.h"
+#include "engine_channel.h"
 #include "request.h"
 
 #include <errno.h>
@@ -10,12 +10,12 @@
 static int req_engine_open(struct request *r)
 {
     struct ipc_engine_opened *out = request_out(r, struct ipc_engine_opened);
-    struct client_engine_offer offer;
+    struct engine_channel_offer offer;
     if (!r->client->open)
         return -ENOTCONN;
     if (r->client->own) /* a program on a channel or a port of its own, which is no daemon */
         return -ENOTSUP;
-    int rc = client_engine_open(r->client, request_in(r, struct ipc_engine_open)->slots, &offer);
+    int rc = engine_channel_open(r->client, request_in(r, struct ipc_engine_open)->slots, &offer);
     if (rc < 0)
         return rc;
     out->slots = offer.slots;
@@ -29,7 +29,7 @@ static int req_engine_open(struct request *r)
 static int req_engine_mapped(struct request *r)
 {
     struct ipc_engine_block *out = request_out(r, struct ipc_engine_block);
-    return client_engine_attach(r->client, &out->block, out->key);
+    return engine_channel_attach(r->client, &out->block, out->key);
 }
 
 const struct request_type request_engine[IPC_TYPE_MAX] = {

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client_engine.h"
 #include "clock.h"
+#include "engine_channel.h"
 #include "foreign.h"
 #include "log.h"
 #include "seal.h"
@@ -148,7 +148,7 @@ static int request_run(struct request *r, const struct request_type *t)
     if (rc < 0)
         return rc;
     if (t->where == REQ_CONTEXT)
-        client_engine_settle(r->client);
+        engine_channel_settle(r->client);
     if (t->where == REQ_CONTROL || t->where == REQ_OF_DEVICE)
         return t->run(r);
     const struct team *team = r->device->team;

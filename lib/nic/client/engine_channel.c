@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See client_engine.h. The rings are sealed on the control thread, which would wait for a client
+ * See engine_channel.h. The rings are sealed on the control thread, which would wait for a client
  * that punches pages out of them meanwhile: such clients are the daemon's own user's.
  */
-#include "client_engine.h"
+#include "engine_channel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define ENGINE_LOOK_NS   (100 * CLOCK_US)
 #define ENGINE_LOOKS     100u /* then a full port is not waited for any longer */
 
-struct client_engine {
+struct engine_channel {
     struct channel_memory memory; /* until it is attached */
     int event;                    /* likewise */
     struct switch_channel *channel;
@@ -52,7 +52,7 @@ static void engine_switch(void *arg, uint64_t now)
     job->status = device_switch_start(job->c->ctx.device);
 }
 
-static int engine_make(struct client_engine *e, uint32_t slots)
+static int engine_make(struct engine_channel *e, uint32_t slots)
 {
     int rc = channel_memory_make(&e->memory, slots ? slots : ENGINE_SLOTS, ENGINE_FRAME_MAX);
     if (rc < 0)
@@ -65,7 +65,7 @@ static int engine_make(struct client_engine *e, uint32_t slots)
     return rc;
 }
 
-static int engine_take(struct client *c, struct client_engine *e, uint32_t slots)
+static int engine_take(struct client *c, struct engine_channel *e, uint32_t slots)
 {
     size_t size = channel_memory_size(slots ? slots : ENGINE_SLOTS, ENGINE_FRAME_MAX);
     e->part[0] = (struct share_part){SHARE_FDS, ENGINE_FDS};
@@ -76,7 +76,7 @@ static int engine_take(struct client *c, struct client_engine *e, uint32_t slots
     return share_take_all(c->share, e->part, ENGINE_PARTS);
 }
 
-int client_engine_open(struct client *c, uint32_t slots, struct client_engine_offer *out)
+int engine_channel_open(struct client *c, uint32_t slots, struct engine_channel_offer *out)
 {
     struct engine_job job = {.c = c};
     if (c->engine)
@@ -84,7 +84,7 @@ int client_engine_open(struct client *c, uint32_t slots, struct client_engine_of
     worker_call(c->ctx.worker, engine_switch, &job);
     if (job.status < 0)
         return job.status;
-    struct client_engine *e = calloc(1, sizeof(*e));
+    struct engine_channel *e = calloc(1, sizeof(*e));
     if (!e)
         return -ENOMEM;
     int rc = engine_take(c, e, slots);
@@ -98,7 +98,7 @@ int client_engine_open(struct client *c, uint32_t slots, struct client_engine_of
         return rc;
     }
     c->engine = e;
-    *out = (struct client_engine_offer){
+    *out = (struct engine_channel_offer){
         .slots = e->memory.slots,
         .frame_max = e->memory.frame_max,
         .memory_fd = e->memory.fd,
@@ -112,7 +112,7 @@ static void engine_attach(void *arg, uint64_t now)
 {
     struct engine_job *job = arg;
     struct client *c = job->c;
-    struct client_engine *e = c->engine;
+    struct engine_channel *e = c->engine;
     struct nic_switch *s = c->ctx.device->sw;
     struct io_port *io;
     job->status = channel_open(CHANNEL_SWITCH, &e->memory, e->event, 0, &io);
@@ -128,7 +128,7 @@ static void engine_attach(void *arg, uint64_t now)
     job->status = switch_draw(s, e->channel, now, job->key);
 }
 
-int client_engine_attach(struct client *c, uint32_t *block, uint64_t key[2])
+int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2])
 {
     struct engine_job job = {.c = c};
     if (!c->engine || !c->engine->memory.base)
@@ -162,7 +162,7 @@ static void engine_look(void *arg, uint64_t now)
     job->passed = switch_passed(job->c->engine->channel, &job->mark);
 }
 
-void client_engine_settle(struct client *c)
+void engine_channel_settle(struct client *c)
 {
     const struct timespec nap = {.tv_nsec = (long)ENGINE_LOOK_NS};
     struct engine_job job = {.c = c};
@@ -185,12 +185,12 @@ static void engine_end(void *arg, uint64_t now)
     switch_end(c->ctx.device->sw, c->engine->channel);
 }
 
-void client_engine_end(struct client *c)
+void engine_channel_end(struct client *c)
 {
     if (!c->engine || !c->engine->channel)
         return;
     worker_call(c->ctx.worker, engine_end, c);
-    client_engine_settle(c);
+    engine_channel_settle(c);
 }
 
 static void engine_detach(void *arg, uint64_t now)
@@ -199,9 +199,9 @@ static void engine_detach(void *arg, uint64_t now)
     switch_detach(c->ctx.device->sw, c->engine->channel, now);
 }
 
-void client_engine_free(struct client *c)
+void engine_channel_free(struct client *c)
 {
-    struct client_engine *e = c->engine;
+    struct engine_channel *e = c->engine;
     if (!e)
         return;
     if (e->channel)
@@ -214,7 +214,7 @@ void client_engine_free(struct client *c)
     c->engine = NULL;
 }
 
-bool client_engine_has(const struct client *c, uint32_t qpn)
+bool engine_channel_has(const struct client *c, uint32_t qpn)
 {
     const struct nic_switch *s = c->ctx.device->sw;
     const struct switch_channel *ch = s ? blocks_owner(&s->blocks, qpn) : NULL;

@@ -3,8 +3,8 @@
  * A client that runs the engine itself, behind a channel of the device's switch (switch.h). On the
  * control thread, but for what says otherwise.
  */
-#ifndef NIC_CLIENT_ENGINE_H
-#define NIC_CLIENT_ENGINE_H
+#ifndef NIC_ENGINE_CHANNEL_H
+#define NIC_ENGINE_CHANNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 struct client;
 
 /* What the client gets. The descriptors stay the daemon's. */
-struct client_engine_offer {
+struct engine_channel_offer {
     uint32_t slots, frame_max;
     int memory_fd, event_fd, facts_fd;
 };
@@ -20,23 +20,23 @@ struct client_engine_offer {
 /* Make rings of so many slots each way (0 = the daemon's choice), and the device's switch if it has
  * none. 0; -EALREADY: it has a channel; -EINVAL: slots; -ENOTSUP: the device has several workers;
  * -EDQUOT: its user has its share; or what the system said. */
-int client_engine_open(struct client *c, uint32_t slots, struct client_engine_offer *out);
+int engine_channel_open(struct client *c, uint32_t slots, struct engine_channel_offer *out);
 /* The client has mapped the rings: seal them, and attach the channel. Receives the client's first
  * block of queue pair numbers and its secret. 0; -EINVAL: no rings were made, or it is attached;
  * -EPERM: they can't be sealed; -EAGAIN: no block is free; -ENOMEM. */
-int client_engine_attach(struct client *c, uint32_t *block, uint64_t key[2]);
+int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2]);
 
 /* Wait until what the client has sent by now has left (QP-11), for some milliseconds at most.
  * Nothing to do without a channel. */
-void client_engine_settle(struct client *c);
+void engine_channel_settle(struct client *c);
 /* The client goes: it gets nothing any more, and what it had sent leaves, as far as it does within
  * some milliseconds. Nothing to do without a channel. */
-void client_engine_end(struct client *c);
+void engine_channel_end(struct client *c);
 /* Close the channel; its blocks rest. Nothing to do without one. */
-void client_engine_free(struct client *c);
+void engine_channel_free(struct client *c);
 
 /* Is this the number of a queue pair that the client's process may have, in this connection or in
  * another one? On the worker, too. */
-bool client_engine_has(const struct client *c, uint32_t qpn);
+bool engine_channel_has(const struct client *c, uint32_t qpn);
 
 #endif
