@@ -105,7 +105,7 @@ static int start_watch(struct client_conn *c)
 int client_engine_open(struct client_conn *c, const char *device, const char *options)
 {
     const struct ipc_engine *engine;
-    struct program *program;
+    struct program *program = NULL;
     char why[IPC_ENGINE_WHY];
     int err = client_engine_load(&engine, why, sizeof(why));
     if (err == 0)
