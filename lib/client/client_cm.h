@@ -21,6 +21,7 @@ struct urnic_cm_id {
     bool fresh; /* from CONNECT_REQUEST: the daemon names it by its listener's reference */
     struct urnic_cm_id *next_fresh; /* of the context's; ctx->lock */
     struct urnic_qp *qp;            /* whom the library moves, or NULL */
+    bool following;                 /* a thread moves qp as an event says; ctx->lock */
     bool srq;                       /* of a queue pair that the application moves */
     bool peer_srq;                  /* ctx->lock */
     struct ipc_sockaddr src;
@@ -43,6 +44,9 @@ void client_id_known(struct urnic_cm_id *id);
 void client_cm_move(struct urnic_cm_id *id, struct urnic_cm_channel *channel);
 
 /* client_cm_event.c */
+/* Wait, with ctx->lock held, until no event moves the id's queue pair. Then the caller may take the
+ * two apart. */
+void client_cm_settle(struct urnic_cm_id *id);
 /* Drop events that wait for ids that are gone. */
 void client_cm_drop_stale(struct urnic_cm_channel *channel);
 /* urnic_get_cm_event; without `wait`, -EAGAIN when there is none. */

@@ -63,24 +63,47 @@ static void follow(struct urnic_qp *qp, enum urnic_cm_event_type event)
         client_qp_failed(qp);
 }
 
-/* Find the event's id and its state for the application; its queue pair follows. 0, -ENOENT gone.
- * Once the lock is released another thread may destroy the id. */
+/* Where this library moves the queue pair that takes many steps, without the lock. */
+static void follow_in_steps(struct urnic_context *ctx, struct urnic_cm_event *ev)
+{
+    client_cm_follow(ev);
+    pthread_mutex_lock(&ctx->lock);
+    ev->id->following = false;
+    pthread_cond_broadcast(&ctx->acked);
+    pthread_mutex_unlock(&ctx->lock);
+}
+
+void client_cm_settle(struct urnic_cm_id *id)
+{
+    while (id->following)
+        pthread_cond_wait(&id->ctx->acked, &id->ctx->lock);
+}
+
+/* Find the event's id and its state for the application; its queue pair follows. 0, 1 the queue
+ * pair is still to follow, and until then no other thread frees it or the id, -ENOENT gone. Except
+ * with 1 another thread may destroy the id once the lock is released. */
 static int translate_id(struct urnic_context *ctx, const struct ipc_cm_event *m,
                         struct urnic_cm_event *ev, uint32_t *ps, void **user)
 {
+    bool later = false;
     pthread_mutex_lock(&ctx->lock);
-    struct urnic_cm_id *id = event_id(ctx, m);
+    struct urnic_cm_id *id;
+    while ((id = event_id(ctx, m)) != NULL && id->following)
+        pthread_cond_wait(&ctx->acked, &ctx->lock); /* another event of it comes first */
     if (id != NULL) {
         ev->id = id;
         *ps = id->ps;
         *user = urnic_id_context(id);
-        if (id->qp != NULL && m->event != IPC_CM_CONNECT_REQUEST && !client_cm_moves(ctx))
+        const bool moved = id->qp != NULL && m->event != IPC_CM_CONNECT_REQUEST;
+        later = moved && client_cm_moves(ctx);
+        id->following = later;
+        if (moved && !later)
             follow(id->qp, (enum urnic_cm_event_type)m->event);
         if (m->event == IPC_CM_CONNECT_RESPONSE || m->event == IPC_CM_ESTABLISHED)
             id->peer_srq = m->param.srq != 0;
     }
     pthread_mutex_unlock(&ctx->lock);
-    return id != NULL ? 0 : -ENOENT;
+    return id == NULL ? -ENOENT : later ? 1 : 0;
 }
 
 /* The id of a request. 0, -ENOMEM. */
@@ -123,9 +146,9 @@ static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
         turn_down(ch->base.ctx, m); /* the listener is gone */
     else if (m->event == IPC_CM_CONNECT_REQUEST)
         err = translate_request(ch, m, ev, ps, user);
-    else if (ev->id->qp != NULL && client_cm_moves(ch->base.ctx))
-        client_cm_follow(ev);
-    return err;
+    else if (err > 0)
+        follow_in_steps(ch->base.ctx, ev);
+    return err < 0 ? err : 0;
 }
 
 int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, bool wait)

@@ -86,8 +86,10 @@ void client_id_known(struct urnic_cm_id *id)
 void client_cm_part(struct urnic_qp *qp)
 {
     pthread_mutex_lock(&qp->ctx->lock);
-    if (qp->id != NULL)
+    if (qp->id != NULL) {
+        client_cm_settle(qp->id);
         qp->id->qp = NULL;
+    }
     qp->id = NULL;
     pthread_mutex_unlock(&qp->ctx->lock);
 }
@@ -199,8 +201,11 @@ struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id)
 static void id_adopt(struct urnic_cm_id *id, struct urnic_qp *qp)
 {
     pthread_mutex_lock(&id->ctx->lock);
-    if (qp->id != NULL) /* it belonged to another id before */
+    if (qp->id != NULL) { /* it belonged to another id before */
+        client_cm_settle(qp->id);
         qp->id->qp = NULL;
+    }
+    client_cm_settle(id);
     id->qp = qp;
     qp->id = id;
     pthread_mutex_unlock(&id->ctx->lock);
