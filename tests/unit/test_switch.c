@@ -387,6 +387,69 @@ START_TEST(frames_go_round_inside)
 }
 END_TEST
 
+struct seen {
+    uint8_t frame[RIG_FRAME];
+    uint32_t len, qpn;
+    unsigned n;
+};
+
+static void see(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn)
+{
+    struct seen *seen = arg;
+    memcpy(seen->frame, frame, len);
+    seen->len = len;
+    seen->qpn = qpn;
+    seen->n++;
+}
+
+/* As this queue pair's. */
+static void send_as(struct program *p, struct wire_pkt *pkt, uint32_t qpn)
+{
+    struct io_slot s;
+    ck_assert_uint_eq(p->io->ops->tx_reserve(p->io, &s, 1, 0), 1);
+    s.len = (uint32_t)frame_make(s.data, s.cap, pkt);
+    channel_tx_meta(p->io, 0, qpn);
+    p->io->ops->tx_commit(p->io, &s, 1, 0);
+}
+
+/* SHM-14: captures are told of frames inside, and of the queue pair that a frame is from, which is
+ * one of its program's or unknown. */
+START_TEST(captures_see_whose_a_frame_is)
+{
+    struct seen seen = {.n = 0};
+    struct io_frame f;
+    setup_of(2, 0);
+    sw->inside = see;
+    sw->inside_arg = &seen;
+    struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, 200);
+    for (unsigned on = 0; on < 2; on++) {
+        sw->captured = on;
+        memcpy(p.dmac, peer_mac, 6);
+        p.dip = theirs[0];
+        p.dqpn = 0x123;
+        send_as(&prog[0], &p, prog[0].qpn + 1);
+        send_as(&prog[0], &p, prog[1].qpn); /* a lie */
+        memcpy(p.dmac, mac, 6);
+        p.dip = ours[0];
+        p.dqpn = prog[1].qpn;
+        send_as(&prog[0], &p, prog[0].qpn);
+        ck_assert_uint_eq(run_tx(8, S), 2);
+        ck_assert_uint_eq(sw->sent_by[0], on ? prog[0].qpn + 1 : 0);
+        ck_assert_uint_eq(sw->sent_by[1], 0);
+        ck_assert_uint_eq(seen.n, on);
+        ck_assert_uint_eq(prog[1].io->ops->rx_peek(prog[1].io, &f, 1, 0), 1);
+        if (on) {
+            ck_assert_uint_eq(seen.qpn, prog[0].qpn);
+            ck_assert_uint_eq(f.len, seen.len);
+            ck_assert_int_eq(memcmp(f.data, seen.frame, f.len), 0);
+        }
+        prog[1].io->ops->rx_release(prog[1].io, 1);
+    }
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_inside], 2);
+    teardown_of(2);
+}
+END_TEST
+
 /* Frames of the port, in any order: each program gets its own, in order, and no engine sees them.
  */
 START_TEST(the_owner_of_a_queue_pair_gets_the_frame)
@@ -793,8 +856,9 @@ END_TEST
 
 UNIT_MAIN("switch", shm_13_what_a_program_may_send, shm_13_the_vlan_of_the_device,
           shm_13_a_frame_that_changes_while_it_is_judged, frames_go_round_inside,
-          the_owner_of_a_queue_pair_gets_the_frame, a_full_ring_loses_and_counts,
-          a_frame_that_is_too_long_is_lost, frames_wait_for_a_full_port, shm_08_channels_take_turns,
+          captures_see_whose_a_frame_is, the_owner_of_a_queue_pair_gets_the_frame,
+          a_full_ring_loses_and_counts, a_frame_that_is_too_long_is_lost,
+          frames_wait_for_a_full_port, shm_08_channels_take_turns,
           shm_08_only_active_channels_are_looked_at, ud_10_groups_are_copied,
           qp_11_a_request_takes_effect_behind_the_frames_before,
           qp_11_the_mark_goes_along_when_a_channel_grows, shm_07_the_end_of_a_program,

@@ -80,6 +80,12 @@ void behind_follow(struct device *d, uint64_t now)
         (void)engine_set_cc(d->engine, &cc, now);
 }
 
+void behind_tx(struct device *d, const struct engine_slot *slots, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        channel_tx_meta(d->io, i, slots[i].qpn);
+}
+
 void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now)
 {
     const struct engine_qp_attr err = {.state = QPS_ERR};

@@ -12,6 +12,7 @@
 #include "settings.h"
 
 struct device;
+struct engine_slot;
 struct io_port;
 
 struct behind {
@@ -34,6 +35,9 @@ void behind_gids(const struct behind *b, struct gid_table *out);
  * the device's worker. */
 void behind_follow(struct device *d, uint64_t now);
 
+/* These slots are about to be sent: the daemon, for its captures, is told whose they are. On the
+ * device's worker. */
+void behind_tx(struct device *d, const struct engine_slot *slots, unsigned n);
 /* A frame has come that isn't RoCE: news of the daemon. On the device's worker. */
 void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now);
 

@@ -325,13 +325,19 @@ static bool datapath_port_rx(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
     struct engine_frame frames[DATAPATH_RX_BURST];
+    struct io_frame came[DATAPATH_RX_BURST];
+    bool both = d->sw && d->captures; /* captures show what goes to programs, too */
+    if (both)
+        memcpy(came, p->port, p->nport * sizeof(came[0]));
     unsigned n = d->sw ? device_switch_rx(d, p->port, p->nport, false) : p->nport;
     unsigned m = datapath_frames(d, p->port, n, true, frames);
     bool news = datapath_engine(d, frames, m, now);
     news |= datapath_slow_rx(d, frames, m, now);
     if (d->shared)
         datapath_share(d, frames, m);
-    if (d->captures)
+    if (both)
+        device_switch_capture(d, came, p->nport, frames, m, now);
+    else if (d->captures)
         capture_rx(d->captures, frames, m, now);
     d->io->ops->rx_release(d->io, p->nport);
     return news;
@@ -626,6 +632,8 @@ static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uin
         loop_take(d, slots, m);
         steer_wake(d);
     }
+    if (d->behind)
+        behind_tx(d, es, m);
     d->io->ops->tx_commit(d->io, slots, n, now);
 
     if (turn == TURN_FIRST)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "capture.h"
 #include "device.h"
 #include "facts.h"
 #include "loop.h"
@@ -21,6 +22,16 @@ static bool engine_in(void *arg, const struct wire_addr *group)
             return true;
     }
     return false;
+}
+
+/* A frame goes from one program to another, and a capture is on. */
+static void inside(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn)
+{
+    struct device *d = arg;
+    uint8_t *buf;
+    memcpy(&buf, &frame, sizeof(buf)); /* captures only read it */
+    const struct engine_slot s = {.buf = buf, .len = len, .qpn = qpn};
+    capture_tx(d->captures, &s, 1, d->worker->now);
 }
 
 int device_switch_start(struct device *d)
@@ -42,6 +53,8 @@ int device_switch_start(struct device *d)
     }
     s->engine_in = engine_in;
     s->engine_arg = d;
+    s->inside = inside;
+    s->inside_arg = d;
     d->sw = s;
     device_switch_follow(d);
     return 0;
@@ -76,6 +89,7 @@ void device_switch_follow(struct device *d)
 unsigned device_switch_round(struct device *d, uint64_t now)
 {
     switch_round(d->sw);
+    d->sw->captured = d->captures != NULL;
     return switch_look(d->sw, now);
 }
 
@@ -106,13 +120,26 @@ unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n,
     return m;
 }
 
+void device_switch_capture(struct device *d, const struct io_frame *came, unsigned n,
+                           const struct engine_frame *frames, unsigned seen, uint64_t now)
+{
+    unsigned k = 0;
+    for (unsigned i = 0; i < n; i++) {
+        const struct engine_frame to_program = {.data = came[i].data, .len = came[i].len};
+        bool ours = k < seen && frames[k].data == came[i].data;
+        if (ours || (!is_echo(d, &came[i]) && !(came[i].flags & IO_RX_KERNEL)))
+            capture_rx(d->captures, ours ? &frames[k] : &to_program, 1, now);
+        k += ours;
+    }
+}
+
 unsigned device_switch_tx(struct device *d, struct io_slot *slots, struct engine_slot *es,
                           unsigned n, uint64_t now)
 {
     unsigned m = switch_tx(d->sw, slots, n, now);
     for (unsigned i = 0; i < m; i++) {
         es[i].len = slots[i].len;
-        es[i].qpn = 0;
+        es[i].qpn = d->sw->sent_by[i];
         es[i].status = 0;
     }
     return m;

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "blocks.h"
+#include "io.h"
 #include "wire.h"
 
 #define SWITCH_ADDRS  64u /* addresses of a device, at most */
@@ -72,6 +73,12 @@ struct nic_switch {
     /* Is the daemon's engine a member of a group? NULL: of every one. */
     bool (*engine_in)(void *arg, const struct wire_addr *group);
     void *engine_arg;
+    /* Captures: is there one? Then switch_tx says of each slot that it has filled which queue pair
+     * of the program the frame is from, 0 = unknown, and shows what goes to another channel. */
+    bool captured;
+    uint32_t sent_by[IO_BURST_MAX];
+    void (*inside)(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn);
+    void *inside_arg;
     struct switch_group *groups;
     unsigned ngroups;
     unsigned copies; /* copies of group datagrams that this round may still make */
