@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One writer (a worker), one reader (the capture's thread): a ring of octets with two counters, one
- * for each worker of the device. Records are 16-octet aligned; one that doesn't fit before the
- * ring's end begins at its start again.
+ * Each worker of the device has a ring of octets with two counters: the worker writes it, the
+ * capture's thread reads it. Records are 16-octet aligned. A record that doesn't fit before the
+ * ring's end begins at its start.
  *
- * With several workers the reader takes the oldest record of all rings, and not before each worker
- * must have put in what it saw at that time.
+ * With several workers the reader takes the oldest record of all rings, and only once every worker
+ * must have written its records of that time.
  */
 #include "capture.h"
 
@@ -26,14 +26,14 @@
 
 #define CAPTURE_RING (16u << 20) /* power of two */
 #define CAPTURE_NAP  (2 * CLOCK_MS)
-#define CAPTURE_LAST 1000 /* ms: at the end, for a reader that reads nothing */
+#define CAPTURE_LAST 1000 /* ms to wait at the end for a reader that reads nothing */
 #define CAPTURE_NAME 32u
 #define CAPTURE_LATE                                                                               \
-    (20 * CLOCK_MS) /* a frame's time is that of its round; so long may that last */
+    (20 * CLOCK_MS) /* longest assumed round: a frame's time is that of its round */
 
 struct record {
     uint32_t size; /* of the whole record; 0 = the rest of the ring is unused */
-    uint32_t len;  /* of the whole frame; what the file takes of it is there */
+    uint32_t len;  /* of the whole frame; the record has as much as the file takes */
     uint64_t now;
     uint16_t drop;
     uint8_t out;
@@ -46,7 +46,7 @@ struct capture_tap {
     struct capture *capture;
     uint8_t *ring;
     _Alignas(64) _Atomic uint64_t head; /* the worker's */
-    uint64_t lost, packets, octets;     /* the worker's; read after detaching */
+    uint64_t lost, packets, octets;     /* the worker's; the thread reads them after detaching */
     _Alignas(64) _Atomic uint64_t tail; /* the thread's */
 };
 
@@ -57,13 +57,13 @@ struct capture {
     unsigned ntaps;
     _Atomic bool stop, begun, done;
     pthread_t thread;
-    /* of the device, which may be gone before a thread that hangs */
+    /* of the device, which may end before a thread that hangs */
     char name[CAPTURE_NAME];
     char port[IO_SPEC_MAX + 96];
     uint64_t rate;
     struct pcapng *file;
     uint64_t last;      /* time of the last packet written */
-    uint64_t unwritten; /* packets that the file didn't take */
+    uint64_t unwritten; /* packets that could not be written */
     int status;
 };
 
@@ -89,13 +89,13 @@ static void capture_record(struct capture *c, struct capture_tap *t, const struc
     const char *comment = c->params.comments && r->drop ? engine_counter_names[r->drop] : NULL;
     uint64_t tail = atomic_load_explicit(&t->tail, memory_order_relaxed);
     if (r->now > c->last)
-        c->last = r->now; /* a worker was off the processor for longer than we wait */
+        c->last = r->now; /* the worker was off the processor for longer than a round may last */
     pcapng_packet(c->file, 0, c->last, r->out ? CAPTURE_OUT : CAPTURE_IN, r->frame, r->len,
                   comment);
     atomic_store_explicit(&t->tail, tail + r->size, memory_order_release);
 }
 
-/* Write what there is, up to this time. Returns how many packets. */
+/* Write all records up to this time. Returns the number of packets. */
 static uint64_t capture_drain(struct capture *c, uint64_t until)
 {
     for (uint64_t n = 0;; n++) {
@@ -124,7 +124,7 @@ static int capture_begin(struct capture *c)
     if (rc == 0)
         rc = pcapng_interface(c->file, c->name, c->port, c->rate);
     if (rc >= 0)
-        rc = pcapng_flush(c->file); /* a file that takes nothing is known at once */
+        rc = pcapng_flush(c->file); /* find out at once that a file takes nothing */
     return rc == -EAGAIN ? 0 : rc;
 }
 
@@ -143,8 +143,7 @@ static void capture_write(struct capture *c)
     }
 }
 
-/* A slow reader of a pipe gets all of it, and the pipe has room for the octets that closing
- * adds. */
+/* Wait until a slow reader of a pipe has read enough that the octets of closing fit, too. */
 static void capture_last(struct capture *c)
 {
     struct pollfd p = {.fd = c->params.fd, .events = POLLOUT};
@@ -154,7 +153,7 @@ static void capture_last(struct capture *c)
     } while (poll(&p, 1, CAPTURE_LAST) > 0 && rc == -EAGAIN);
 }
 
-/* The last use of the capture may be the flag: then it is freed. */
+/* Set the flag, then the news. The capture may be freed once its last flag is set. */
 static void capture_say(_Atomic bool *flag, int news)
 {
     const uint64_t one = 1;
@@ -162,7 +161,7 @@ static void capture_say(_Atomic bool *flag, int news)
     (void)!write(news, &one, sizeof(one));
 }
 
-/* Whatever is done with a file, also asking what it is, and closing it, may take for ever. */
+/* Any call on a file may block for ever, also fstat and close. */
 static void *capture_main(void *arg)
 {
     struct capture *c = arg;

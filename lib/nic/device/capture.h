@@ -32,12 +32,12 @@ struct capture_result {
 /* Prepare a capture: rings and thread. 0 or -errno (then fd is still the caller's). On the control
  * thread, as are the four functions below. */
 int capture_open(struct device *d, const struct capture_params *p, struct capture **out);
-/* After it is off its device: write out the remaining frames. */
+/* Write out the remaining frames. The capture must be off its device. */
 void capture_stop(struct capture *c);
-/* Has it started? The file has its first octets (or is a full pipe, which may still take them), and
- * frames are taken. */
+/* Has it started? Then the file has its first octets (or is a full pipe, which may still take
+ * them), and frames are recorded. */
 bool capture_has_begun(const struct capture *c);
-/* Has it closed the file? It has written out the remaining frames, or could not start. */
+/* Has it closed the file? Then it has written out the remaining frames, or could not start. */
 bool capture_is_done(const struct capture *c);
 /* Free a capture that is off its device, and stopped or done; waits until it is done. 0, or -errno:
  * why the file is incomplete. */

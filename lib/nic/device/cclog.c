@@ -9,7 +9,7 @@
 #include "device.h"
 #include "log.h"
 
-/* All parameters of a congestion control that is switched on. Those of none at all are no news. */
+/* The parameters of the congestion control as text, or that there is none. */
 static void what_is_on(const struct cc_conf *conf, char *text, size_t size)
 {
     if (conf->type == &cc_none)

@@ -32,13 +32,13 @@ struct client_qp;
 
 struct claim_key {
     struct wire_addr local, peer;
-    uint32_t qpn; /* the peer's */
+    uint32_t qpn; /* QPN of the peer */
 };
 
-/* Embedded in a queue pair (`qp`) or a connection (`doubt`), which claims; the other is NULL. */
+/* A claim, embedded in its queue pair (`qp`) or connection (`doubt`); the other pointer is NULL. */
 struct claim {
     struct claims *in;      /* NULL = it claims nothing */
-    LIST_ENTRY(claim) next; /* in its bucket, for the first claim of a user for a key */
+    LIST_ENTRY(claim) next; /* in its bucket: only the first claim of a user for a key */
     struct claim *to, *fro; /* a ring of the user's claims of the same key and kind */
     bool first;
     struct claim_key key;
@@ -60,7 +60,7 @@ struct claim_counters {
 
 enum claim_result {
     CLAIM_SET,
-    CLAIM_SHARED, /* set by a queue pair; another user claims the same */
+    CLAIM_SHARED, /* set by a queue pair; another user has claimed the same */
     CLAIM_OWNED,  /* not set: another user's connection has it */
 };
 
@@ -83,8 +83,8 @@ void claims_init(struct claims *t, uint64_t seed);
  * (`doubt`). */
 bool claim_refuses(struct claims *t, const struct claim_key *key, uid_t uid, unsigned member,
                    uid_t *owner, uint64_t now);
-/* Set the claim of `c`, in place of its earlier one; c->uid, c->member, and qp or doubt, are set.
- * With CLAIM_OWNED `c` claims nothing: another worker may have set a connection's claim after
+/* Set the claim of `c`, in place of its earlier one. The caller has set c->uid, c->member, and qp
+ * or doubt. With CLAIM_OWNED `c` claims nothing: another worker has set a connection's claim after
  * claim_refuses. */
 enum claim_result claim_set(struct claims *t, struct claim *c, const struct claim_key *key);
 /* Drop the claim; harmless without one. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The keys of a device, each with what reads its value.
+ * The keys of a device, each with the function that reads its value.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -13,8 +13,8 @@
 #include "net.h"
 #include "team.h"
 
-/* kernel_if, until config_device_check: the port names the interface; no interface, though
- * the port may have one by kernel=. */
+/* Values of kernel_if until config_device_check: the port names the interface; or there is none,
+ * even if the port has one by kernel=. */
 #define NEIGH_BY_PORT "?"
 #define NEIGH_OWN     "!"
 
@@ -181,7 +181,7 @@ static int set_mac(struct config_device *d, const char *key, const char *v, char
     unsigned b[6];
     int used = 0;
 
-    /* sscanf alone would take blanks and signs. */
+    /* sscanf alone would accept blanks and signs. */
     if (v[strspn(v, "0123456789abcdefABCDEF:")] != '\0' ||
         sscanf(v, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &used) !=
             6 ||
@@ -311,7 +311,7 @@ int config_device_set(struct config_device *d, const char *key, const char *valu
     return config_fail(err, "device: unknown key %s; known:%s", key, known);
 }
 
-/* Index of a key, -1: it is none. */
+/* Index of a key, -1 = unknown. */
 static int device_key(const char *word, size_t len)
 {
     for (size_t i = 0; i < DEVICE_KEYS; i++) {
@@ -321,7 +321,7 @@ static int device_key(const char *word, size_t len)
     return -1;
 }
 
-/* May a key be there again, and add to what it said? */
+/* May a key be repeated, and each value add to those before? */
 static bool is_list(const char *key)
 {
     return strcmp(key, "addr") == 0 || strcmp(key, "gw") == 0;
@@ -336,8 +336,8 @@ static const char *next_comma(const char *p)
     return p;
 }
 
-/* The value ends at a comma; that of a port or an algorithm, which have parameters of their own,
- * ends only where a key of ours follows. */
+/* The value ends at a comma. The value of a port or an algorithm has parameters of its own, and
+ * ends only at a comma before a key of the device. */
 static const char *value_end(const char *key, const char *value)
 {
     bool has_commas = strcmp(key, "port") == 0 || strcmp(key, "cc") == 0;
@@ -379,8 +379,8 @@ int config_device_parse(struct config_device *d, const char *text, char *err)
     return 0;
 }
 
-/* neigh=kernel: the interface is the one that the port shares its wire with, or is on. With kernel=
- * the kernel is asked unless neigh= says otherwise, but for a VLAN: that has an interface of its
+/* neigh=kernel: the interface that the port shares its wire with, or is on. With kernel= the kernel
+ * resolves neighbours unless neigh= says otherwise. A VLAN is excepted: it has an interface of its
  * own. */
 static int check_neigh(struct config_device *d, char *err)
 {

@@ -16,8 +16,9 @@
 
 /* A device with every default. */
 void config_device_init(struct config_device *d);
-/* "name=urn0,port=SPEC,addr=10.0.0.1/24,...": the port's own options may follow port= directly. 0,
- * or -EINVAL with a sentence in err (CONFIG_ERR octets), as from all that follow. */
+/* Read "name=urn0,port=SPEC,addr=10.0.0.1/24,...": the port's own options may follow port=
+ * directly. This function and the next two return 0, or -EINVAL with a sentence in err (CONFIG_ERR
+ * octets). */
 int config_device_parse(struct config_device *d, const char *text, char *err);
 /* One setting of a device. */
 int config_device_set(struct config_device *d, const char *key, const char *value, char *err);

@@ -29,32 +29,31 @@
 #include "worker.h"
 
 #define DATAPATH_COPIES    512u
-#define DATAPATH_TX_BURSTS 4u /* sent in one round: others get their turn (SHM-08) */
+#define DATAPATH_TX_BURSTS 4u /* per round: other devices get their turn (SHM-08) */
 #define DATAPATH_TX_MIN    4u
-#define DATAPATH_AHEAD     2u    /* frames to send: memory is fetched so many before */
-#define DATAPATH_ONE_PASS  256u  /* octets: less of them is copied at once, and sealed later */
-#define DATAPATH_FETCH     1024u /* octets: what is less comes soon enough */
-#define DATAPATH_PAGES     512u  /* 2 MiB: so much of what was copied lately is still in a cache */
+#define DATAPATH_AHEAD     2u    /* frames between fetching a payload and copying it */
+#define DATAPATH_ONE_PASS  256u  /* octets: shorter payloads are copied first and sealed later */
+#define DATAPATH_FETCH     1024u /* octets: shorter payloads are not fetched ahead */
+#define DATAPATH_PAGES     512u  /* 2 MiB: data copied lately that is assumed to be in a cache */
 #define DATAPATH_FULL_NS   (20 * CLOCK_US) /* retry on a full port */
-/* A time-out that is found so late has waited for its worker. Then what a large ring holds comes
- * first (DATAPATH_CATCH_UP), and not again for a while. */
+/* A time-out found this late was late because of its worker. All frames in a large ring are then
+ * received first, but only once in DATAPATH_CATCH_UP_NS. */
 #define DATAPATH_LATE_NS     (1 * CLOCK_MS)
 #define DATAPATH_CATCH_UP_NS (50 * CLOCK_MS)
 
 struct datapath {
-    /* lent by the port and by the loop, until device_take gives them back */
+    /* frames lent by the port, the loop and other members, until device_take returns them */
     unsigned nport, nown, nmate;
     struct io_frame port[DATAPATH_RX_BURST], own[IO_BURST_MAX], mate[DATAPATH_RX_BURST];
-    /* the copies of an engine_rx, and how far they are */
+    /* copies of one engine_rx, and the number made */
     unsigned made;
-    unsigned waiting; /* behind those: writes to processes, for one system call */
+    unsigned waiting; /* writes to processes after those, for one system call */
     struct engine_copy copies[DATAPATH_COPIES];
     struct engine_result results[DATAPATH_COPIES];
-    /* A burst to send. A slot is large for its pieces, of which only the first few are ever
-     * touched. */
+    /* A burst to send. A slot is large because it has room for many pieces; few are ever used. */
     struct engine_slot slots[IO_BURST_MAX];
-    uintptr_t lately[DATAPATH_PAGES]; /* pages that were copied from or to */
-    uint8_t nowhere[IO_FRAME_MAX];    /* where frames go without a link */
+    uintptr_t lately[DATAPATH_PAGES]; /* pages of recent copies */
+    uint8_t nowhere[IO_FRAME_MAX];    /* buffer for frames sent without a link */
 };
 
 struct datapath *datapath_new(void)
@@ -78,9 +77,9 @@ static bool datapath_note_page(struct datapath *d, const uint8_t *at)
     return first;
 }
 
-/* Memory of a later copy that is worth fetching, and how much of it has been. */
+/* Memory of a later copy that is worth fetching, and the octets already fetched. */
 struct datapath_far {
-    const uint8_t *at; /* NULL: comes soon enough */
+    const uint8_t *at; /* NULL: not worth fetching */
     uint32_t len, done;
 };
 
@@ -95,10 +94,10 @@ static struct datapath_far datapath_far(struct datapath *d, const struct mem_pie
     return (struct datapath_far){.at = far ? at : NULL, .len = p->len};
 }
 
-/* Have the octets of a later copy come while others are made, up to offset `to`. Where they are in
- * the cache already that costs a tenth, where they aren't copies gain two fifths. In two parts,
- * with work in between: a core has room for so many misses, and forgets what is asked for beyond
- * them. Inlined by force: GCC takes a function that only prefetches for one without effect. */
+/* Prefetch the octets of a later copy, up to offset `to`, while other copies are made. Copies
+ * become two fifths faster if the octets are not in the cache, and a tenth slower if they are. Call
+ * it in two parts with work in between: a core tracks a limited number of misses and drops further
+ * prefetches. Inlined by force, because GCC removes calls of a function that only prefetches. */
 __attribute__((always_inline)) static inline void datapath_fetch(struct datapath_far *f,
                                                                  uint32_t to, bool write)
 {
@@ -144,7 +143,7 @@ static bool datapath_is_far(const struct engine_copy *copy)
     return copy->kind == ENGINE_PUT && remote_of(copy->dst.obj);
 }
 
-/* Write what waits. */
+/* Make the waiting writes to processes. */
 static void datapath_write(struct device *d, const struct engine_copy *copies)
 {
     struct remote_move moves[REMOTE_BATCH];
@@ -164,8 +163,8 @@ static void datapath_write(struct device *d, const struct engine_copy *copies)
         datapath_made(d, &copies[i], moves[i].status, 0);
 }
 
-/* As datapath_copies, where some are writes to processes: these wait for one another, and what
- * comes behind them, which may not overtake them, has them made. */
+/* As datapath_copies, but some copies are writes to processes. Those are collected for one system
+ * call. A later copy may not overtake them, so it has them made first. */
 static void datapath_mixed_copies(struct device *d, const struct engine_copy *copies, unsigned n)
 {
     struct datapath *c = d->path;
@@ -201,9 +200,9 @@ static void datapath_copies(struct device *d, const struct engine_copy *copies, 
     }
 }
 
-/* A copy is made while the next frame is checked: the stores of one and the CRC of the other, which
- * use different parts of the core, run side by side. Meanwhile the memory for the next one comes.
- */
+/* A copy is made while the next frame is checked: the stores of the copy and the CRC of the check
+ * use different parts of the core and run side by side. The memory for the next copy is fetched
+ * meanwhile. */
 void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n)
 {
     struct device *d = device;
@@ -215,8 +214,8 @@ void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n
     datapath_fetch(&next, next.len, true);
 }
 
-/* Lent frames -> the engine's form. From the port: frames of ours that it gives back, the kernel's,
- * and those for other workers of the device, are left out. */
+/* Convert lent frames to the engine's form. Of the port's frames three kinds are left out: our own
+ * frames that it gives back, the kernel's, and frames for other workers of the device. */
 static unsigned datapath_frames(struct device *d, const struct io_frame *in, unsigned n, bool port,
                                 struct engine_frame *out)
 {
@@ -242,7 +241,7 @@ static unsigned datapath_frames(struct device *d, const struct io_frame *in, uns
     return m;
 }
 
-/* Returns whether there was something for an application: data, or a datagram for QP1. */
+/* Returns whether an application got something: data, or a datagram for QP1. */
 static bool datapath_engine(struct device *d, struct engine_frame *frames, unsigned n, uint64_t now)
 {
     struct datapath *c = d->path;
@@ -261,13 +260,13 @@ static bool datapath_engine(struct device *d, struct engine_frame *frames, unsig
         if (ncopies > 0)
             engine_copied(d->engine, c->results, ncopies, now);
         else if (used == 0)
-            break; /* can't be: an empty copy list always has room for one frame */
+            break; /* impossible: an empty copy list has room for one frame */
         done += used;
     }
     return news || d->gsi_came;
 }
 
-/* Returns whether there were any. */
+/* Returns whether there were such frames. */
 static bool datapath_slow_rx(struct device *d, const struct engine_frame *frames, unsigned n,
                              uint64_t now)
 {
@@ -285,7 +284,8 @@ static bool datapath_slow_rx(struct device *d, const struct engine_frame *frames
     return any;
 }
 
-/* What other workers of the device have for this one. Returns how much, beside lent frames. */
+/* Borrow frames from other workers of the device, and take their other news. Returns the number of
+ * news. */
 static unsigned datapath_mates_peek(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
@@ -311,7 +311,7 @@ unsigned device_peek(struct device *d, uint64_t now)
     return n + p->nown + p->nport + p->nmate;
 }
 
-/* What isn't RoCE is for all workers of the device: they learn of neighbours by it. */
+/* Frames that are not RoCE go to all workers of the device, which learn neighbours from them. */
 static void datapath_share(struct device *d, const struct engine_frame *frames, unsigned n)
 {
     for (unsigned i = 0; i < n && !d->io->caps.kernel_ip; i++) {
@@ -343,7 +343,7 @@ static bool datapath_port_rx(struct device *d, uint64_t now)
     return news;
 }
 
-/* What this device has sent to itself. Captures have seen it leave. */
+/* Receive the frames that this device has sent to itself. Captures have recorded them as sent. */
 static bool datapath_loop_rx(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
@@ -351,15 +351,15 @@ static bool datapath_loop_rx(struct device *d, uint64_t now)
     unsigned n = d->sw ? device_switch_rx(d, p->own, p->nown, true) : p->nown;
     datapath_frames(d, p->own, n, false, frames);
     for (unsigned i = 0; i < n; i++)
-        frames[i].flags |= WIRE_P_NO_ICRC; /* it has left this memory for no moment */
+        frames[i].flags |= WIRE_P_NO_ICRC; /* the frame has never left this memory */
     bool news = datapath_engine(d, frames, n, now);
     news |= datapath_slow_rx(d, frames, n, now);
     loop_release(d->loop, p->nown);
     return news;
 }
 
-/* What other workers of the device have given to this one. Captures have seen what the device has
- * sent to itself, and what another worker has as well. */
+/* Receive the frames from other workers of the device. Captures have already recorded two kinds:
+ * frames of the device to itself, and frames that another worker has as well. */
 static bool datapath_mates_rx(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
@@ -405,7 +405,7 @@ static int datapath_gather(const struct engine_slot *s)
     return 0;
 }
 
-/* Payloads that are being read from processes, and the slot of each. */
+/* Payloads to be read from processes, and the slot of each. */
 struct datapath_reading {
     struct remote_move moves[REMOTE_BATCH];
     struct engine_slot *slot[REMOTE_BATCH];
@@ -431,8 +431,8 @@ static bool datapath_is_read(const struct engine_slot *s)
     return false;
 }
 
-/* Fill those of n slots whose payload comes from processes, all of it or some. Returns which: bit i
- * for slot i. */
+/* Fill those of n slots whose payload lies at least partly in processes. Returns a bit for each
+ * filled slot: bit i for slot i. */
 static uint64_t datapath_far_gather(struct engine_slot *es, unsigned n)
 {
     struct datapath_reading r;
@@ -464,7 +464,7 @@ static uint64_t datapath_far_gather(struct engine_slot *es, unsigned n)
     return filled;
 }
 
-/* A frame to this very device, of which no capture has a copy, needs no iCRC. */
+/* A frame to this device itself needs no iCRC if no capture has a copy. */
 static bool datapath_needs_icrc(const struct device *d, const struct engine_slot *s)
 {
     return !d->loop || d->captures || memcmp(s->buf, d->mac, sizeof(d->mac)) != 0;
@@ -476,8 +476,8 @@ static void datapath_seal(const struct device *d, const struct engine_slot *s)
         wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
 }
 
-/* Copy the payload in and compute the iCRC of the copy, in one pass. False: there is too little of
- * it, or some lies in no mapping; nothing is done then. */
+/* Copy the payload in and compute the iCRC of the copy, in one pass. False: the payload is too
+ * short, or a part of it is not mapped; nothing is done then. */
 static bool datapath_gather_sealed(const struct device *d, struct engine_slot *s)
 {
     struct crc_piece pieces[ENGINE_TX_PIECES];
@@ -499,7 +499,7 @@ static bool datapath_gather_sealed(const struct device *d, struct engine_slot *s
     return true;
 }
 
-/* What a burst is made of. */
+/* The sources of a burst. */
 enum datapath_turn {
     TURN_FIRST, /* engine_tx_first */
     TURN_ENGINE,
@@ -514,10 +514,9 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
     if (m == 0)
         return 0;
     uint64_t filled = __builtin_expect(d->remotes > 0, 0) ? datapath_far_gather(es, m) : 0;
-    /* The slot's memory was last the peer's: stores to it take a while to land, and what reads them
-     * back waits. So what isn't sealed while it is copied is sealed, still in L1, while the next
-     * one's stores are under way; and its iCRC, which may have a cache line of its own, doesn't
-     * wait for that one alone. */
+    /* The peer used the slot's memory last, so stores to it take a while to land, and reading them
+     * back waits. So a frame that isn't sealed during its copy is sealed one slot later: it is
+     * still in L1, and the next slot's stores are under way meanwhile. */
     struct engine_slot *unsealed = NULL;
     for (unsigned i = 0; i < m; i++) {
         struct datapath_far later = {0};
@@ -546,7 +545,7 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
     return m;
 }
 
-/* What the engine doesn't send itself: ARP and the like, and QP1's datagrams. */
+/* Fill slots with frames that the engine doesn't send: ARP and the like, and QP1's datagrams. */
 static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsigned n, uint64_t now)
 {
     unsigned m = 0;
@@ -562,7 +561,7 @@ static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsig
     return m;
 }
 
-/* The daemon's engine and those of programs, which take turns in being the first. */
+/* Fill slots from the daemon's engine and those of programs, which take turns to be first. */
 static unsigned datapath_both_tx(struct device *d, enum datapath_turn turn, struct io_slot *slots,
                                  struct engine_slot *es, unsigned n, uint64_t now)
 {
@@ -577,8 +576,8 @@ static unsigned datapath_both_tx(struct device *d, enum datapath_turn turn, stru
     return m;
 }
 
-/* EVT-05: what queue pairs send without a link is lost, as on any port, so their timers run and
- * their retries run out. Neighbours and connections are looked for when it is back. */
+/* EVT-05: without a link, frames of queue pairs are lost, as on any port, so that timers run and
+ * retries run out. Frames of neighbour resolution and of connections wait for the link. */
 static unsigned datapath_lose(struct device *d, struct engine_slot *es, uint64_t now)
 {
     for (unsigned i = 0; i < IO_BURST_MAX; i++) {
@@ -702,7 +701,7 @@ uint64_t device_deadline(struct device *d, uint64_t now)
     uint64_t at = engine_deadline(d->engine), other = d->gsi->ops->deadline(d->gsi);
     if ((d->loop && loop_waits(d->loop)) || device_qps_follow(d) || device_addr_follows(d))
         return now;
-    /* No port tells when it has room again. */
+    /* A port does not report that it has room again. */
     if (d->tx_blocked && d->link.up && now + DATAPATH_FULL_NS < at)
         at = now + DATAPATH_FULL_NS;
     if (other < at)

@@ -29,15 +29,15 @@
 #include "team.h"
 #include "worker.h"
 
-#define WINDOW_OVERHEAD 64u /* headers, and the socket's own share of a train */
+#define WINDOW_OVERHEAD 64u /* octets for headers, and for the socket's own share of a train */
 #define DEVICE_TX_WANT  8u
-/* Of a program: each slot of its block has eight lives. */
+/* A program's device: each slot of its block has eight queue pair numbers. */
 #define DEVICE_BLOCK_QP 1024u
 
 static const uint8_t mac_none[6];
 
-/* A MAC of our own: the same after a restart, another on each device of a link. Drawn at random for
- * a device without an address. */
+/* Make a MAC: the same after a restart, another on each device of a link. A device without an
+ * address gets a random one. */
 static void device_make_mac(struct device *d)
 {
     const struct config_device *c = d->conf;
@@ -63,14 +63,14 @@ static void device_choose_mac(struct device *d)
         memcpy(d->mac, d->io->caps.mac, 6);
     else if (d->member == 0)
         device_make_mac(d);
-    /* else it has that of member 0 */
+    /* other members have the one of member 0 */
 
     const uint8_t *m = d->mac;
     const uint8_t eui[8] = {m[0] ^ 0x02, m[1], m[2], 0xFF, 0xFE, m[3], m[4], m[5]};
     memcpy(&d->guid, eui, sizeof(eui));
 }
 
-/* What the port's frames leave for IP, and the path MTU that fits. */
+/* The octets that the port's frames leave for IP, and the path MTU that fits. */
 static int device_choose_mtu(struct device *d, char *err)
 {
     uint32_t room = device_room(d);
@@ -137,7 +137,7 @@ static uint32_t device_window(const struct device *d)
     return n < REQ_WINDOW_MIN ? REQ_WINDOW_MIN : n;
 }
 
-/* No more than half of its channel's ring: what answers it finds room, too. */
+/* At most half of its channel's ring, so that answers find room, too. */
 static uint32_t device_share_window(const struct device *d)
 {
     return channel_slots(d->behind->io) / 2;
@@ -195,7 +195,7 @@ static int device_make_engine(struct device *d, char *err)
     return d->neigh && d->path ? 0 : -ENOMEM;
 }
 
-/* With the port open: tap has made its interface by then. */
+/* Needs the open port: tap makes its interface when it is opened. */
 static void device_find_interface(struct device *d)
 {
     char name[IF_NAMESIZE];
@@ -204,7 +204,7 @@ static void device_find_interface(struct device *d)
         d->ifindex = if_nametoindex(name);
 }
 
-/* Settings that the kernel has, for it carries what is sent. */
+/* Check settings that the kernel decides on this port, because it sends the packets. */
 static int device_check_kernel_ip(const struct device *d, char *err)
 {
     const struct config_device *c = d->conf;
@@ -284,7 +284,7 @@ static struct device *device_new(const struct config_device *conf, unsigned inde
     return d;
 }
 
-/* A driver's lines keep to a limit of their own. */
+/* Log a driver's line, within a limit of its own. */
 static void device_driver_log(enum io_log_level level, const char *subsystem, const char *text)
 {
     static const enum log_level as[] = {
@@ -314,7 +314,7 @@ static int device_open_port(struct device *d, uint64_t seed, char *err)
     return rc;
 }
 
-/* With its port open. */
+/* Set up the parts of a device whose port is open. */
 static int device_set_up(struct device *d, char *err)
 {
     int rc = device_check_kernel_ip(d, err);
@@ -344,7 +344,7 @@ static void device_begin(struct device *d)
 
 static void device_free(struct device *d)
 {
-    d->gsi->ops->destroy(d->gsi); /* with connections that outlive their ids */
+    d->gsi->ops->destroy(d->gsi); /* frees connections that have outlived their ids, too */
     device_switch_stop(d);
     if (d->neigh)
         neigh_destroy(d->neigh);
@@ -357,7 +357,7 @@ static void device_free(struct device *d)
     free(d);
 }
 
-/* The first member; it has its port if it is behind a daemon's device. */
+/* Open the first member. A program's device already has its port. */
 static int device_open_first(struct device **out, struct device *d, uint64_t seed, char *err)
 {
     int rc = device_make_team(d, err);
@@ -398,7 +398,8 @@ int device_open_behind(struct device **out, const struct config_device *conf, st
     return device_open_first(out, d, 0, err);
 }
 
-/* Ports of the kernel's have a socket for each worker; another peer may have fewer queues. */
+/* A port of the kernel's has a socket for each worker. Behind another port the peer may have fewer
+ * queues. */
 static int device_open_queue(struct device *first, struct device *d)
 {
     struct io_port *port = first->io, *queue = NULL;
@@ -462,7 +463,7 @@ static void device_look_at_link(struct device *d, uint64_t now)
     snprintf(d->no_link, sizeof(d->no_link), "%s", link.why ? link.why : "");
     if (!changed)
         return;
-    /* Down and up again between two looks is still news: the peer has been away. */
+    /* A link that went down and up again between two looks is reported, too: the peer was away. */
     bool blinked = link.up && d->link.up;
     d->stats.link_changes++;
     if (d->member == 0)
@@ -472,7 +473,7 @@ static void device_look_at_link(struct device *d, uint64_t now)
         d->worker->context_ops->event(d, EVT_PORT_ERR);
     if (link.up) {
         neigh_link_up(d->neigh, now);
-        device_watch(d); /* again, if it had hung up */
+        device_watch(d); /* the descriptor may have been taken out when the link was lost */
         d->worker->context_ops->event(d, EVT_PORT_ACTIVE);
     }
     d->link = link;
@@ -496,8 +497,8 @@ static void device_record_icmp(struct device *d)
         budget_over(d->stats.job, BUDGET_icmp);
 }
 
-/* What ICMP says decides for connections that are being made, on whichever member; the flight
- * recorders of others note it. While they do so, they are not told of more. */
+/* An ICMP error ends connections that are being made, on any member, and is noted in the flight
+ * recorders of queue pairs. Recorders don't note errors that come meanwhile. */
 static void device_hear_icmp(struct device *d)
 {
     struct io_icmp heard;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Addresses of a device that come and go while it runs (GID-04): queue pairs that send from an
- * address fall silent when it goes, go on when it comes back within the hold time, and to ERR
- * when it doesn't.
+ * Addresses of a device that come and go while it runs (GID-04). Queue pairs that send from an
+ * address fall silent when it goes. They continue if it comes back within the hold time, and go to
+ * ERR if it doesn't.
  */
 #include "device_addr.h"
 
@@ -31,8 +31,8 @@ static struct device_gone *addr_gone(struct device *d, const struct wire_addr *i
     return NULL;
 }
 
-/* What a queue pair should do is seen from the addresses of now, so a change during a pass just
- * begins it anew. */
+/* A queue pair's state follows from the current addresses, so a change during a pass starts the
+ * pass anew. */
 static bool addr_follow(void *arg, struct qp *qp)
 {
     const struct addr_pass *p = arg;
@@ -52,7 +52,7 @@ static bool addr_follow(void *arg, struct qp *qp)
     return true;
 }
 
-/* The next part of a pass. */
+/* Do the next part of a pass. */
 static void addr_part(struct device *d, uint32_t at, uint64_t now)
 {
     struct addr_pass p = {.device = d, .now = now};
@@ -91,7 +91,7 @@ void device_claim(struct device *d)
     d->io->ops->claim(d->io, addrs, n);
 }
 
-/* index: of its v1 entry, or what gid_add said. */
+/* `index`: of its v1 entry, or the error of gid_add. */
 static int device_addr_add_at(struct device *d, const struct config_addr *a, int index)
 {
     if (index < 0)
@@ -132,7 +132,7 @@ int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now)
     device_claim(d);
     if (d->ngone < GID_PAIRS)
         d->gone[d->ngone++] = (struct device_gone){*ip, now + d->conf->addr_hold};
-    /* else addresses go faster than we can remember: their queue pairs fail */
+    /* else the list of removed addresses is full: their queue pairs fail */
     addr_part(d, 0, now);
     d->worker->context_ops->event(d, EVT_GID_CHANGE);
     return 0;
@@ -155,8 +155,8 @@ static void addr_tell(const struct device *d, const struct wire_addr *ip, const 
     log_info("port", "%s: %s %s", d->name, wire_addr_str(ip, text, sizeof(text)), what);
 }
 
-/* Addresses stand at the same index for all members, whatever order they come in: member 0 says
- * where. For a device behind another one that says so. */
+/* An address has the same index on all members, whatever order they learn it in: member 0 decides.
+ * For a program's device the daemon's device decides. */
 static void addr_follow_table(struct device *d, const struct gid_table *gids)
 {
     for (unsigned i = 0; i < GID_PAIRS; i++) {

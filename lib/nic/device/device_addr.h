@@ -12,19 +12,19 @@
 
 struct device;
 
-/* Add an address; take one away. On the worker. 0; -EEXIST it is one of ours, -ENOSPC; -ENOENT it
- * isn't, -EPERM it can't go: it is the link-local one of the MAC. */
+/* Add an address; remove one. On the worker. 0. Add: -EEXIST, -ENOSPC. Remove: -ENOENT; -EPERM: it
+ * is the link-local address of the MAC. */
 int device_addr_add(struct device *d, const struct config_addr *a);
 int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now);
-/* Of a port whose addresses are the kernel's: take those that it has now. */
+/* Take over the kernel's current addresses, on a port that has the kernel's. */
 void device_addr_follow(struct device *d);
-/* Tell the port which addresses are ours; the two above do that. */
+/* Tell the port the device's addresses; the two functions above do that. */
 void device_claim(struct device *d);
-/* Queue pairs follow their addresses in passes, a bounded part in one round (SHM-12): each of the
- * above begins one anew. Is there one under way; its next part. */
+/* Queue pairs follow their addresses in passes, a bounded part in one round (SHM-12). Each change
+ * starts a pass anew. Is a pass under way; do its next part. */
 bool device_addr_follows(const struct device *d);
 void device_addr_run(struct device *d, uint64_t now);
-/* Every few ms: queue pairs whose address stays away go to ERR. */
+/* Every few ms: move queue pairs to ERR whose address stays away. */
 void device_addr_service(struct device *d, uint64_t now);
 
 #endif

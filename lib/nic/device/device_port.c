@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A port's interface changes while the device runs (WIRE-36): its MTU, its MAC address, its number.
- * Each change is followed and told in one log line.
+ * Each change is followed, and logged in one line.
  */
 #include "device_port.h"
 
@@ -56,7 +56,7 @@ uint32_t device_room(const struct device *d)
     return frame > DEVICE_HDR ? frame - DEVICE_HDR : 0;
 }
 
-/* The port has another MTU, and it is known which queue pairs have a larger one. */
+/* Log the port's new MTU, once it is known which queue pairs have a larger one. */
 static void tell_mtu(struct device *d)
 {
     unsigned larger = engine_larger_mtu(d->engine), before = d->mtu_before;

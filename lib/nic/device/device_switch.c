@@ -40,7 +40,7 @@ int device_switch_start(struct device *d)
         return 0;
     if (d->shared)
         return -ENOTSUP;
-    int rc = loop_start(d); /* by it frames of programs come to the daemon's engine */
+    int rc = loop_start(d); /* carries frames of programs to the daemon's engine */
     if (rc == 0)
         rc = facts_start(d);
     if (rc < 0)
@@ -93,7 +93,7 @@ unsigned device_switch_round(struct device *d, uint64_t now)
     return switch_look(d->sw, now);
 }
 
-/* A frame of ours that the port gives back. */
+/* Is this our own frame, given back by the port? */
 static bool is_echo(const struct device *d, const struct io_frame *f)
 {
     return d->io->caps.own_echo && f->len >= 12 && memcmp(f->data + 6, d->mac, 6) == 0;
@@ -103,7 +103,7 @@ unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n,
 {
     unsigned m = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (own) /* its iCRC may be missing (datapath_seal), and the memory is ours */
+        if (own) /* the iCRC may be missing (datapath_seal); the memory is our own */
             frames[i].flags |= IO_RX_IP_CSUM_OK | IO_RX_ICRC_OK;
         if (own || !is_echo(d, &frames[i]))
             frames[m++] = frames[i];

@@ -26,7 +26,7 @@ void device_switch_stop(struct device *d);
 /* The device's addresses or its MAC have changed. */
 void device_switch_follow(struct device *d);
 
-/* A round begins. Returns how many channels have woken up. */
+/* Begin a round. Returns the number of channels that have woken up. */
 unsigned device_switch_round(struct device *d, uint64_t now);
 /* Give received frames, from the device itself (`own`) or from the port, to the programs that they
  * are for, and move the others up. Returns the number of frames left. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See group.h. There are few groups on a device: a list does.
+ * See group.h. A device has few groups, so a list suffices.
  */
 #include "group.h"
 
@@ -18,7 +18,7 @@ static struct group_user **group_find(struct group_user **list, const struct sha
     return list;
 }
 
-/* Of all lists: they change rarely, perhaps on several workers of one device. */
+/* Guards all lists. They change rarely, but perhaps on several workers of one device. */
 static pthread_mutex_t group_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int join_locked(struct group_user **list, struct share *s, const struct wire_addr *group)

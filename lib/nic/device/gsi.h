@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pair 1 of a device, the general services interface: the table of functions of the part that
- * serves it, which is the connection manager (lib/nic/cm). A device knows no more of it than this.
+ * Queue pair 1 of a device, the general services interface. The connection manager (lib/nic/cm)
+ * serves it; a device knows only this table of its functions.
  *
  * On the device's worker, but for `destroy`.
  */
@@ -24,7 +24,7 @@ struct gsi_ops {
      * call only. */
     void (*rx)(struct gsi *g, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len);
     /* The member of the device's team that serves this MAD, received at the address `dip` and not
-     * checked yet; -1 = that can't be told; GSI_ALL = each has to look. */
+     * checked yet; -1 = unknown; GSI_ALL = every member has to look. */
     int (*member)(const struct gsi *g, const uint8_t *mad, uint32_t len,
                   const struct wire_addr *dip);
     /* A queue pair (its engine_qp_params.arg) got a packet in RTR. */
@@ -35,7 +35,7 @@ struct gsi_ops {
     bool (*tx_ready)(const struct gsi *g);
     /* Write the next datagram to the slot. False = there is none. */
     bool (*tx)(struct gsi *g, struct engine_slot *slot);
-    /* Time-outs and events, ns. Returns how much there was to do. */
+    /* Run due time-outs and events; `now` in ns. Returns the number done. */
     unsigned (*run)(struct gsi *g, uint64_t now);
     /* The time at which `run` has work, ns; UINT64_MAX = not known. */
     uint64_t (*deadline)(const struct gsi *g);
@@ -48,7 +48,7 @@ struct gsi_ops {
     void (*refused)(struct gsi *g, const struct wire_addr *addr);
     /* Add its counters (stats_add). */
     void (*counters)(const struct gsi *g, struct stats_list *list);
-    /* The device closes; its worker has ended. */
+    /* Free it. The device closes, and its worker has ended. */
     void (*destroy)(struct gsi *g);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See jobs.h. A stack that the worker takes as a whole.
+ * See jobs.h. The jobs are a stack, which the worker takes as a whole.
  */
 #include "jobs.h"
 
@@ -46,7 +46,7 @@ unsigned jobs_run(struct jobs *l, uint64_t now)
     unsigned n = 0;
     if (!jobs_any(l))
         return 0;
-    /* The first one in is the first one out. */
+    /* Reverse the stack: the first job in is the first one out. */
     for (struct job *j = atomic_exchange_explicit(&l->last, NULL, memory_order_acquire); j;
          j = next) {
         next = j->next;
@@ -54,7 +54,7 @@ unsigned jobs_run(struct jobs *l, uint64_t now)
         job = j;
     }
     for (; job; job = next, n++) {
-        next = job->next; /* once it is done it is gone */
+        next = job->next; /* a job may be freed once it is done */
         job->fn(job->arg, now);
         sem_post(&job->done);
     }

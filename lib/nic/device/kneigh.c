@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See kneigh.h. One netlink socket: it is subscribed to changes of neighbours and addresses, and
- * requests go out on it without waiting; their answers look like changes.
+ * See kneigh.h. One netlink socket is subscribed to changes of neighbours and addresses. Requests
+ * go out on it without waiting; their answers look like changes.
  */
 #include "kneigh.h"
 
@@ -22,7 +22,7 @@
 #include "settings.h"
 
 #define KNEIGH_KNOWN (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP)
-#define KNEIGH_BATCH 64 /* messages in one look */
+#define KNEIGH_BATCH 64 /* messages read at a time */
 
 struct kneigh {
     int fd;
@@ -68,7 +68,7 @@ static void kneigh_request(const struct kneigh *k, uint16_t type, uint16_t flags
     m.dst.rta_type = NDA_DST;
     m.dst.rta_len = (uint16_t)RTA_LENGTH(len);
     memcpy(m.addr, addr->b + (v4 ? 12 : 0), len);
-    /* What isn't sent is asked for again by lib/net. */
+    /* lib/net repeats a request that could not be sent. */
     (void)!send(k->fd, &m, m.nh.nlmsg_len, MSG_DONTWAIT);
 }
 
@@ -82,7 +82,7 @@ void kneigh_ask(struct kneigh *k, const struct wire_addr *addr)
 
 /* ---- answers ---- */
 
-/* In a buffer of ours, which is not const because of the macros of the kernel's headers. */
+/* A message in our own buffer. It is not const because of the macros of the kernel's headers. */
 static struct wire_addr kneigh_addr(unsigned family, struct rtattr *a)
 {
     struct wire_addr addr = {0};
@@ -134,7 +134,8 @@ static void kneigh_address(const struct kneigh *k, struct nlmsghdr *nh, struct n
     net_addr_foreign(port, &addr, nh->nlmsg_type == RTM_NEWADDR);
 }
 
-/* The interface has another name, or is gone, or one of its name has taken its place (WIRE-36). */
+/* The interface has a new name, or is gone, or another one with its name has taken its place
+ * (WIRE-36). */
 static void kneigh_link(struct kneigh *k, struct nlmsghdr *nh)
 {
     struct ifinfomsg *ifi = NLMSG_DATA(nh);
@@ -177,7 +178,7 @@ void kneigh_poll(struct kneigh *k, struct net_port *port, uint64_t now)
         ssize_t n = recv(k->fd, buf, sizeof(buf), MSG_DONTWAIT);
         if (n < 0 && errno == ENOBUFS) {
             k->ifindex = if_nametoindex(k->name);
-            kneigh_ask_addresses(k); /* neighbours are asked for again when they are used */
+            kneigh_ask_addresses(k); /* neighbours are resolved again when they are used */
             continue;
         }
         if (n <= 0)
@@ -198,8 +199,8 @@ void kneigh_poll(struct kneigh *k, struct net_port *port, uint64_t now)
 
 /* ---- life ---- */
 
-/* The kernel sees what we see, and would answer RoCE packets for its addresses with ICMP "port
- * unreachable": a socket on the port, which takes everything and keeps nothing, prevents that. */
+/* The kernel sees the same frames, and would answer RoCE packets for its addresses with ICMP "port
+ * unreachable". A socket that is bound to the UDP port and discards everything prevents that. */
 static int kneigh_sink(void)
 {
     struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);

@@ -96,7 +96,7 @@ static void lane_look(struct lane *l)
     team_port(l->device->team, &port);
     l->io.caps = port.caps;
     l->io.caps.rx_fd = l->queue ? l->queue->caps.rx_fd : -1;
-    l->io.caps.own_echo = l->queue && l->queue->caps.own_echo; /* else member 0 leaves them out */
+    l->io.caps.own_echo = l->queue && l->queue->caps.own_echo; /* else member 0 drops them */
     l->link = port.link;
     memcpy(l->why, port.why, sizeof(l->why));
     l->link.why = l->why[0] ? l->why : NULL;
@@ -115,7 +115,7 @@ static void lane_link(struct io_port *io, struct io_link *out)
     *out = lane_of(io)->link;
 }
 
-/* Frames that another member has sent are counted at the port. */
+/* Frames that member 0 has sent for this one are counted at its port. */
 static void lane_stats(struct io_port *io, struct io_stats *out)
 {
     const struct lane *l = lane_of(io);
@@ -169,7 +169,7 @@ int lane_open(struct device *d, struct io_port *queue, struct io_port **out)
     return 0;
 }
 
-/* Without a link they are lost, as on any port (EVT-05). */
+/* Without a link frames are lost, as on any port (EVT-05). */
 static unsigned lane_lose(struct device *d, struct frame_ring *ring)
 {
     struct io_frame frames[IO_BURST_MAX];
@@ -194,7 +194,7 @@ static unsigned lane_send(struct device *d, struct frame_ring *ring, uint64_t no
     unsigned n = frame_ring_peek(ring, frames, room);
     for (unsigned i = 0; i < n; i++) {
         if (frames[i].len > slots[i].cap)
-            continue; /* the port's frames have become smaller meanwhile */
+            continue; /* too long: the port's frames have become smaller meanwhile */
         memcpy(slots[i].data, frames[i].data, frames[i].len);
         slots[i].len = frames[i].len;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A ring of frames, made when the first one could be needed: most devices never talk to themselves.
+ * A ring of frames. It is made when it could first be needed: most devices never talk to
+ * themselves.
  */
 #include "loop.h"
 
@@ -25,8 +26,8 @@ int loop_start(struct device *d)
 {
     if (d->loop)
         return 0;
-    /* For the largest frames of any MTU that the port may have later; pages that no frame needs
-     * cost nothing. */
+    /* Sized for the largest frames of any MTU that the port may have later. Unused pages cost
+     * nothing. */
     struct loop *l = calloc(1, sizeof(*l) + (size_t)LOOP_FRAMES * IO_FRAME_MAX);
     if (!l)
         return -ENOMEM;
@@ -54,7 +55,7 @@ static void loop_put(struct loop *l, const struct io_slot *s)
 {
     uint32_t i = (l->first + l->count) % LOOP_FRAMES;
     if (l->count == LOOP_FRAMES || s->len > l->stride)
-        return; /* the sender keeps to loop_room and to what the port takes */
+        return; /* impossible: the sender keeps to loop_room and to the port's frame size */
     memcpy(l->frames + (size_t)i * l->stride, s->data, s->len);
     l->len[i] = s->len;
     l->count++;

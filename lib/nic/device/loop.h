@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Frames from a device to itself: to one of its own addresses, or to a group that it is a member of
- * (UD-10). No switch sends them back, so they go round here: they are taken out of a burst before
- * the port has it, and received in the next round like any other frame.
+ * (UD-10). No switch sends such frames back. So they are taken out of a burst before the port gets
+ * it, and received in the next round like any other frame.
  *
  * Runs on the device's worker.
  */

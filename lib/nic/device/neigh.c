@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * lib/net answers a frame with at most one frame; answers wait here for room in the port. Queue
- * pairs send without asking for their neighbour again, so its next hop is watched for them, and a
- * new MAC is put into each of them (WIRE-07).
+ * pairs send without resolving their neighbour again. So their next hop is watched, and a new MAC
+ * is put into each of them (WIRE-07).
  */
 #include "neigh.h"
 
@@ -22,7 +22,7 @@
 #include "team.h"
 
 #define NEIGH_REPLIES 16u
-#define NEIGH_BUCKETS 4096u /* of next hops: as many as neighbours */
+#define NEIGH_BUCKETS 4096u /* buckets of next hops: as many as neighbours */
 #define NEIGH_POLL_NS (1 * CLOCK_MS)
 
 static const uint8_t kernel_mac[6] = IO_PEER_MAC;
@@ -32,20 +32,20 @@ struct neigh_reply {
     uint8_t frame[IO_FRAME_MAX];
 };
 
-/* A user that has to do with a next hop: with queue pairs that send there, by waiting for it. */
+/* A user of a next hop: it has queue pairs that send there, or waits for the MAC. */
 struct neigh_user {
     LIST_ENTRY(neigh_user) next;
     struct share *share;
     uint32_t holds;
 };
 
-/* A next hop of users and their queue pairs. Those that haven't its MAC of now stand first. */
+/* A next hop with its users and queue pairs. Queue pairs that lack its current MAC come first. */
 struct neigh_hop {
     LIST_ENTRY(neigh_hop) next;
     struct wire_addr addr;
     uint8_t mac[6];
     uint32_t change; /* changes of its MAC */
-    bool due;        /* in the list of those whose queue pairs have to be told */
+    bool due;        /* in the list of hops whose queue pairs need the new MAC */
     TAILQ_ENTRY(neigh_hop) next_due;
     TAILQ_HEAD(, neigh_watcher) watchers;
     LIST_HEAD(, neigh_user) users;
@@ -57,14 +57,14 @@ struct neigh {
     struct device *device;
     struct net_port *port;
     struct kneigh *kernel; /* neigh=kernel; or NULL */
-    uint64_t poll_at;      /* the next look at what it says, when somebody waits */
+    uint64_t poll_at;      /* time of the next look at its answers, if there are waiters */
     TAILQ_HEAD(, neigh_waiter) waiters;
     uint32_t nwaiters;
-    uint32_t to_try;       /* waiters that are still to be tried after the last news */
-    uint64_t give_up_at;   /* the first of their deadlines, or earlier */
-    uint64_t give_up_next; /* ... of those that were tried again */
+    uint32_t to_try;       /* waiters not yet tried since the last news */
+    uint64_t give_up_at;   /* the waiters' first deadline, or earlier */
+    uint64_t give_up_next; /* the same for the waiters already tried again */
     bool dirty;            /* net_tx or net_next_change may have something */
-    unsigned first, count; /* of the replies */
+    unsigned first, count; /* replies that wait for room */
     struct neigh_reply reply[NEIGH_REPLIES];
 };
 
@@ -100,7 +100,7 @@ static bool kernel_ip(const struct neigh *n)
     return n->device->io->caps.kernel_ip;
 }
 
-/* Does another one have the neighbours: the kernel, or the daemon in front of this device? */
+/* Does the kernel, or the daemon of a program's device, resolve the neighbours? */
 static bool elsewhere(const struct neigh *n)
 {
     return kernel_ip(n) || n->device->behind;
@@ -138,7 +138,7 @@ int neigh_addr_add(struct neigh *n, const struct config_addr *a)
     int rc = net_addr_add(n->port, &a->ip, a->prefix, clock_now());
     if (n->kernel)
         kneigh_ask_addresses(n->kernel);
-    return rc == -EEXIST ? 0 : rc; /* the link-local address is lib/net's from the start */
+    return rc == -EEXIST ? 0 : rc; /* lib/net has the link-local address from the start */
 }
 
 void neigh_addr_del(struct neigh *n, const struct wire_addr *ip)
@@ -173,7 +173,8 @@ void neigh_mtu(struct neigh *n, uint32_t mtu)
 void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now)
 {
     struct neigh_reply *r = &n->reply[(n->first + n->count) % NEIGH_REPLIES];
-    /* Else *r is the oldest one, which still waits. Of a device's workers one answers. */
+    /* Without room *r is the oldest waiting reply, which stays. Only one of a device's workers
+     * answers. */
     bool room = n->count < NEIGH_REPLIES && n->device->member == 0;
     uint64_t too_big = net_counter(n->port, NET_RX_TOO_BIG);
     size_t answer = net_rx(n->port, frame, len, now, r->frame, room ? sizeof(r->frame) : 0);
@@ -244,7 +245,7 @@ unsigned neigh_path_mtu(const struct neigh *n, const uint8_t dst[16])
     return path < d->path_mtu ? path : d->path_mtu;
 }
 
-/* A neighbour that was never asked for. */
+/* Is it a neighbour that has never been resolved? */
 static bool neigh_is_new(const struct neigh *n, const struct wire_addr *dst)
 {
     struct wire_addr addr;
@@ -309,7 +310,7 @@ static void neigh_try(struct neigh *n, struct neigh_waiter *w, uint64_t now)
         neigh_keep(n, w);
         return;
     }
-    w->done(w, rc == -EAGAIN ? -ETIMEDOUT : rc, mac, now); /* the waiter may be gone then */
+    w->done(w, rc == -EAGAIN ? -ETIMEDOUT : rc, mac, now); /* may free the waiter */
     neigh_let_go(n, s, hop);
 }
 
@@ -331,7 +332,7 @@ void neigh_cancel(struct neigh *n, struct neigh_waiter *w)
     neigh_let_go(n, w->share, w->hop);
 }
 
-/* There is news: try all that wait, a bounded number of them in one round (SHM-12). */
+/* After news: try all waiters again, a bounded number of them in one round (SHM-12). */
 static void neigh_waiters(struct neigh *n, bool news, uint64_t now)
 {
     struct budget_stats *job = n->device->stats.job;
@@ -366,7 +367,7 @@ static bool neigh_attached(const struct neigh *n, const struct wire_addr *group)
     return false;
 }
 
-/* Those whom neither lib/net nor the engine tells: the kernel, the other workers of the device. */
+/* Tell the kernel and the other workers of the device: neither lib/net nor the engine does. */
 static int neigh_tell_groups(struct neigh *n)
 {
     struct device *d = n->device;
@@ -402,8 +403,8 @@ int neigh_groups(struct neigh *n, uint64_t now)
     for (unsigned i = 0; net_group_get(n->port, i, &g, &member);) {
         const bool leaves = member && !neigh_attached(n, &g);
         if (leaves && n->device->shared && team_in_group(n->device->team, &g)) {
-            net_group_forget(n->port, &g); /* the member that is last says that we leave */
-            continue;                      /* another group is the i-th now */
+            net_group_forget(n->port, &g); /* the last member says that the device leaves */
+            continue;                      /* the i-th group is another one now */
         }
         if (leaves)
             net_group_leave(n->port, &g, now);
@@ -552,7 +553,7 @@ void neigh_unwatch(struct neigh *n, struct share *s, struct neigh_watcher *w)
     neigh_let_go(n, s, hop);
 }
 
-/* The queue pairs of this neighbour send elsewhere from now on. */
+/* Have the queue pairs of this neighbour send to its new MAC. */
 static void neigh_moved(struct neigh *n, const struct net_change *c)
 {
     unsigned bucket;
@@ -566,7 +567,7 @@ static void neigh_moved(struct neigh *n, const struct net_change *c)
     hop->due = true;
 }
 
-/* SHM-12: a bounded number of them in one round. */
+/* Give queue pairs their new MAC, a bounded number of them in one round (SHM-12). */
 static void neigh_tell(struct neigh *n)
 {
     struct budget_stats *job = n->device->stats.job;
@@ -630,7 +631,7 @@ unsigned neigh_run(struct neigh *n, uint64_t now)
     if (look || (due && n->kernel))
         neigh_poll(n, now);
     if (due || n->dirty || look || late || !TAILQ_EMPTY(&n->due)) {
-        n->dirty = true; /* until net_tx has nothing more */
+        n->dirty = true; /* net_tx may have more */
         neigh_changes(n);
         neigh_conflicts(n);
         neigh_waiters(n, true, now);

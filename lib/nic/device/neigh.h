@@ -24,7 +24,7 @@ struct qp;
 struct neigh_watcher {
     struct neigh_hop *hop; /* NULL = it watches none */
     struct qp *qp;
-    uint32_t change; /* number of the last change of the hop's MAC that the queue pair has */
+    uint32_t change; /* last change of the hop's MAC that it has followed */
     TAILQ_ENTRY(neigh_watcher) next;
 };
 
@@ -46,13 +46,13 @@ struct neigh_waiter {
 struct neigh *neigh_create(struct device *d, char *err);
 void neigh_destroy(struct neigh *n);
 
-/* Answer for an address, and announce it; no error if it is there already. -ENOSPC, -EINVAL. */
+/* Answer for an address, and announce it; no error if it is known already. -ENOSPC, -EINVAL. */
 int neigh_addr_add(struct neigh *n, const struct config_addr *a);
 /* Stop answering for an address. */
 void neigh_addr_del(struct neigh *n, const struct wire_addr *ip);
 /* The link came up: known neighbours may have changed. */
 void neigh_link_up(struct neigh *n, uint64_t now);
-/* The device has another MAC address (it is announced), or another MTU of IP. */
+/* The device has a new MAC address (which is announced), or a new IP MTU. */
 void neigh_mac(struct neigh *n, uint64_t now);
 void neigh_mtu(struct neigh *n, uint32_t mtu);
 
@@ -63,8 +63,8 @@ bool neigh_tx_ready(const struct neigh *n);
 /* Write the next one to buf, `cap` octets. Returns its length, 0 = none. */
 uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now);
 
-/* For a port of the kernel's IP stack (io_caps.kernel_ip), which resolves neighbours itself: none
- * is resolved or watched here, and nothing is sent. */
+/* On a port of the kernel's IP stack (io_caps.kernel_ip) the kernel resolves neighbours: none is
+ * resolved or watched here, and nothing is sent. */
 
 /* The largest path MTU (enum 1..5) that fits the device and the known part of the path to dst, 16
  * octets. Slow on a port of the kernel's IP stack. */
@@ -83,25 +83,25 @@ int neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uin
 /* Cancel neigh_wait; harmless if it doesn't wait. */
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
-/* Count the next hop of `dst` as one of this user's neighbours (SEC-22), once however often the
- * user holds it: 0 and the hop, NULL if none is needed; -EDQUOT, -ENOMEM. Release each hold
- * once. */
+/* Count the next hop of `dst` as one of this user's neighbours (SEC-22); a hop that the user holds
+ * several times counts once. 0 and the hop, NULL if none is needed; -EDQUOT, -ENOMEM. Release each
+ * hold once. */
 int neigh_hold(struct neigh *n, struct share *s, const struct wire_addr *dst,
                struct neigh_hop **hop);
 void neigh_let_go(struct neigh *n, struct share *s, struct neigh_hop *hop);
-/* A queue pair sends to this hop, in place of the one that `w` watched. It takes over the user's
- * hold, without asking. The hop is kept resolved, and its MAC in the queue pair up to date
- * (WIRE-07). Unwatch is harmless if it isn't watched. */
+/* A queue pair sends to this hop, in place of the one that `w` watched. The watch takes over the
+ * user's hold. The hop is kept resolved, and its MAC in the queue pair up to date (WIRE-07).
+ * Unwatch is harmless if `w` watches none. */
 void neigh_watch(struct neigh *n, struct share *s, struct neigh_watcher *w, struct qp *qp,
                  struct neigh_hop *hop, uint64_t now);
 void neigh_unwatch(struct neigh *n, struct share *s, struct neigh_watcher *w);
 
-/* Membership in the groups that the engine's queue pairs are attached to (UD-11): call when that
- * has changed. -ENOSPC: the last one is one too many. */
+/* Join and leave groups as the engine's queue pairs are attached (UD-11). Call it when that has
+ * changed. -ENOSPC: there is no room for the last group. */
 int neigh_groups(struct neigh *n, uint64_t now);
-/* Every few ms: take the kernel's news. */
+/* Every few ms: read the kernel's news. */
 void neigh_service(struct neigh *n, uint64_t now);
-/* Time-outs and waiters. Returns how much there was to do. */
+/* Run time-outs and waiters. Returns the number done. */
 unsigned neigh_run(struct neigh *n, uint64_t now);
 /* The time at which neigh_run has work, ns; UINT64_MAX = not known. */
 uint64_t neigh_deadline(const struct neigh *n);

@@ -13,14 +13,14 @@
 #include "device_switch.h"
 #include "worker.h"
 
-#define ROUND_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
-#define ROUND_GUARD_NS   (100 * CLOCK_MS) /* how often the fault handler is put in front */
-#define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep, if no event is owed */
-#define ROUND_FAR        2u /* times as long as an answer takes, with memory of processes */
-#define ROUND_FEW        4u /* frames: more of them are a stream, which wants throughput */
-#define ROUND_FULL_NS    (1 * CLOCK_MS) /* completions wait so long for their ACKs to leave */
-#define ROUND_LET_IN     3u             /* turns: others may be on our core as well */
-#define ROUND_LET_IN_GAP (1 * CLOCK_MS) /* after turns that have brought nothing */
+#define ROUND_SERVICE_NS (5 * CLOCK_MS)   /* period of slow upkeep, awake */
+#define ROUND_GUARD_NS   (100 * CLOCK_MS) /* period of putting the fault handler in front */
+#define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* period of slow upkeep, asleep, if no event is owed */
+#define ROUND_FAR        2u /* factor on the time of an answer, with memory of processes */
+#define ROUND_FEW        4u /* frames: more are a stream, which needs throughput */
+#define ROUND_FULL_NS    (1 * CLOCK_MS) /* longest wait of completions for their ACKs to leave */
+#define ROUND_LET_IN     3u /* turns given to applications: several may share our core */
+#define ROUND_LET_IN_GAP (1 * CLOCK_MS) /* pause after turns in vain */
 
 static void worker_service(struct worker *w, uint64_t now)
 {
@@ -30,20 +30,21 @@ static void worker_service(struct worker *w, uint64_t now)
     w->service_at = now + ROUND_SERVICE_NS;
 }
 
-/* Take what has come to a device. Returns how many frames. */
+/* Receive frames of a device. Returns their number. */
 static unsigned worker_rx(struct worker *w, struct device *d, uint64_t now)
 {
     unsigned n = device_peek(d, now);
     if (n == 0)
         return 0;
-    /* A receive that was posted before one of these was sent has to be there for it (UC-05, UD-06).
-     */
+    /* A receive posted before one of these frames was sent must be known before the frame is
+     * processed (UC-05, UD-06). */
     w->context_ops->doorbells(w, now);
     w->news |= device_take(d, now);
     return n;
 }
 
-/* Take all that has come to it, within reason: an answer may stand behind many other frames. */
+/* Receive all frames of a late device, up to a bound: an answer may stand after many other frames.
+ */
 static unsigned worker_rx_all(struct worker *w, struct device *d, uint64_t now)
 {
     unsigned n = 0, got = DATAPATH_RX_BURST;
@@ -57,7 +58,7 @@ static unsigned worker_rx_all(struct worker *w, struct device *d, uint64_t now)
     return n;
 }
 
-/* Give others the core for a moment, and notice how long they keep it. Returns the time. */
+/* Yield the core, and record how long other threads keep it. Returns the time. */
 uint64_t worker_yield(struct worker *w)
 {
     uint64_t before = clock_now(), after;
@@ -80,15 +81,15 @@ bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg)
         if (helped(arg))
             return true;
         if (now - before < w->pace.turn_ns)
-            break; /* nobody else wants this core */
+            break; /* no other thread wants this core */
     }
     w->let_in_from = now + ROUND_LET_IN_GAP;
     return false;
 }
 
-/* A few frames have come after a pause: whom they are for sees them before we spend time on
- * acknowledging them, and its own answer, if a WRITE, leaves before that. Returns whether it has
- * been let in; *now goes on then. */
+/* A few frames have come after a pause. The application sees them before the worker spends time on
+ * acknowledging them, and its own answer, if it is a WRITE, leaves before the ACK. Returns whether
+ * the application was let in; *now is then updated. */
 static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
 {
     if (frames == 0 || frames > ROUND_FEW || *now < w->pace.pause_over ||
@@ -103,9 +104,9 @@ static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
     return true;
 }
 
-/* This worker was off the processor for longer than an answer takes, perhaps. What has come to its
- * ports meanwhile is looked at before anything counts as unanswered (TMR-02); and answered, as who
- * was asked may be a device of this worker, too. */
+/* This worker may have been off the processor for longer than an answer takes. Frames that came to
+ * its ports meanwhile are processed before anything counts as unanswered (TMR-02). They are also
+ * answered, because the device that has to answer may be one of this worker, too. */
 static unsigned worker_catch_up(struct worker *w, uint64_t now)
 {
     unsigned n = 0;
@@ -123,7 +124,7 @@ static unsigned worker_catch_up(struct worker *w, uint64_t now)
     return n;
 }
 
-/* Do copies take system calls, ours and, likely, the peer's? */
+/* Do copies take system calls here, and so likely at the peer, too? */
 static bool worker_is_far(const struct worker *w)
 {
     for (unsigned i = 0; i < w->ndevice; i++) {
@@ -133,8 +134,8 @@ static bool worker_is_far(const struct worker *w)
     return false;
 }
 
-/* Is all that the round owes its peers in the ports? Where a port stays full, as its peer takes
- * nothing, that is not waited for for ever. */
+/* Have all frames that the round owes its peers gone to the ports? If a port stays full, because
+ * its peer takes nothing, the answer becomes true after a while. */
 static bool worker_is_settled(struct worker *w, uint64_t now)
 {
     bool full = false;
@@ -165,7 +166,7 @@ unsigned worker_round(struct worker *w, uint64_t now)
     for (unsigned i = 0; i < w->ndevice; i++)
         frames += worker_rx(w, w->device[i], now);
     work += frames;
-    bool news = w->context_ops->news(w) || w->news; /* also of the end of the last round */
+    bool news = w->context_ops->news(w) || w->news; /* includes news of the end of the last round */
     w->news = false;
     if (news || frames > 0)
         pace_heard(&w->pace, !news);

@@ -12,9 +12,10 @@
 struct worker;
 
 /* One round: jobs, received frames, posted work, due timers, frames to send, and the events that
- * follow. Returns how much there was to do (0 = nothing). */
+ * follow. Returns the amount of work done (0 = none). */
 unsigned worker_round(struct worker *w, uint64_t now);
-/* The time at which the next round has work, ns, if nothing arrives before; some 100 ms at most. */
+/* The time at which the next round has work, ns, if nothing arrives before; at most some 100 ms
+ * ahead. */
 uint64_t worker_deadline(struct worker *w, uint64_t now);
 /* The last check before blocking, when applications can see that the worker sleeps: is there any
  * work? */
@@ -22,10 +23,10 @@ bool worker_anything(struct worker *w, uint64_t now);
 
 /* Yield, and record the time that it took. Returns that time. */
 uint64_t worker_yield(struct worker *w);
-/* In the middle of a round: an application on the worker's core has fallen behind, and others wait
- * for it. Let it run until helped(arg) is true, or for three turns. False: it did not help, or did
- * not get the core. It doesn't get the core when that can cost a time slice, when this worker never
- * yields, or when it was in vain less than a millisecond ago. */
+/* In the middle of a round: an application on the worker's core is late, and others wait for it.
+ * Let it run until helped(arg) is true, or for three turns. False: it did not help, or did not get
+ * the core. It doesn't get the core when that can cost a time slice, when this worker never yields,
+ * or when yielding was in vain less than a millisecond ago. */
 bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg);
 
 #endif

@@ -16,7 +16,8 @@ bool settings_iface(const struct config_device *d, char *name, size_t size)
         return false;
     iface += strlen("iface=");
     size_t len = strcspn(iface, ",");
-    /* Some drivers mean a socket by it, and one within brackets is a part of the device only. */
+    /* Some drivers use this key for a socket, and a port within brackets is only a part of the
+     * device. */
     if (len == 0 || len >= size || memchr(iface, '/', len) ||
         memchr(d->port, '(', (size_t)(iface - d->port)))
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Settings with which a device and its worker are made. config_device.h reads the text that users
- * write for a device.
+ * Settings of a device and its worker. config_device.h reads the text that users write for a
+ * device.
  */
 #ifndef NIC_SETTINGS_H
 #define NIC_SETTINGS_H
@@ -52,7 +52,7 @@ struct config_device {
  * tap). False: it names none. */
 bool settings_iface(const struct config_device *d, char *name, size_t size);
 
-/* The kernel's interface that the port shares its wire with (kernel=). False: there is none. */
+/* The kernel's interface that shares the port's wire (kernel=). False: there is none. */
 bool settings_kernel(const struct config_device *d, char *name, size_t size);
 
 #endif

@@ -19,7 +19,7 @@
 
 void stats_add(struct stats_list *list, const char *name, uint64_t value)
 {
-    assert(list->n < STATS_MAX); /* the code alone decides how many there are */
+    assert(list->n < STATS_MAX); /* the number is fixed by the code */
     list->e[list->n++] = (struct stats_entry){name, value};
 }
 
@@ -88,7 +88,7 @@ static void stats_port(struct stats_list *l, struct device *d)
         stats_add(l, share_counters[i], share_refusals(&d->team->share, i));
 }
 
-/* The switch to engines of programs, which some devices never have. */
+/* Counters of the switch to engines of programs; 0 while the device has no switch. */
 static void stats_switch(struct stats_list *l, struct device *d)
 {
     for (unsigned i = 0; i < SWITCH_COUNTER_MAX; i++)
@@ -109,7 +109,7 @@ static void stats_worker(struct stats_list *l, struct device *d)
     stats_add(l, "worker_kicks", atomic_load_explicit(&w->stats.kicks, memory_order_relaxed));
 }
 
-/* What the emulated link did to the frames that this device sent. */
+/* The emulated link's counters for frames from this device. */
 static void stats_link(struct stats_list *l, struct device *d)
 {
     struct mem_link *link = d->member == 0 ? device_link(d) : NULL;
@@ -140,7 +140,7 @@ static bool stats_of_device(const char *name)
         if (strcmp(name, share_counters[i]) == 0)
             return true;
     }
-    return strncmp(name, "net_rx", 6) == 0; /* each gets a copy of what isn't RoCE */
+    return strncmp(name, "net_rx", 6) == 0; /* each member gets a copy of a frame that isn't RoCE */
 }
 
 void stats_merge(struct stats_entry *to, unsigned n, const struct stats_entry *from, unsigned nfrom)

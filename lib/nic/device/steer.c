@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See steer.h. A look at a frame's headers that trusts nothing: what is not clearly for another
- * member stays, and this member's engine judges it.
+ * See steer.h. A look at a frame's headers that trusts nothing. A frame that is not clearly for
+ * another member stays, and this member's engine judges it.
  */
 #include "steer.h"
 
@@ -21,7 +21,7 @@
 
 struct steer_look {
     const uint8_t *bth; /* NULL = it isn't RoCE, or damaged */
-    uint32_t len;       /* octets from there */
+    uint32_t len;       /* octets from the BTH on */
     struct wire_addr dip;
 };
 
@@ -57,7 +57,7 @@ static struct steer_look steer_look(const uint8_t *f, uint32_t len)
     return look;
 }
 
-/* The member that the packet is for; this one if none can be told; STEER_ALL. */
+/* The member that the packet is for; this one if unknown; or STEER_ALL. */
 static unsigned steer_target(const struct device *d, const struct steer_look *look)
 {
     const uint8_t *b = look->bth;
@@ -84,8 +84,8 @@ static void steer_put(struct device *d, unsigned k, const uint8_t *frame, uint32
     d->steered |= 1u << k;
 }
 
-/* To all other members that are in the group; `flags` are of each but the first. Returns whether
- * this one is in it as well, or none is. */
+/* Pass it to all other members in the group; `flags` are those of each frame but the first. Returns
+ * whether this member is in the group as well, or none is. */
 static bool steer_group(struct device *d, const struct wire_addr *group, const uint8_t *frame,
                         uint32_t len, uint32_t first, uint32_t flags)
 {
@@ -172,7 +172,7 @@ void steer_wake(struct device *d)
     }
 }
 
-/* Each member has its turn to be the first. */
+/* Members take turns to be first. */
 unsigned steer_peek(struct device *d, struct io_frame *out, unsigned max)
 {
     unsigned n = 0;

@@ -21,13 +21,13 @@ struct device;
 #define STEER_LOOP 0x100u /* the device's own frame: it may have no iCRC */
 #define STEER_COPY 0x200u /* another member has it as well, and counts and captures it */
 
-/* This member's port has received a frame. Is it for another member? Then that one gets it, or
- * it is lost and counted. A multicast frame goes to all other members with queue pairs in
- * groups, too. */
+/* This member's port has received a frame. Is it for another member? That member then gets it, or
+ * it is lost and counted. A multicast frame also goes to all other members with queue pairs in
+ * groups. */
 bool steer_away(struct device *d, const struct io_frame *frame);
 /* Pass a frame that isn't RoCE to the other members, which learn from it as well. */
 void steer_copy(struct device *d, const uint8_t *frame, uint32_t len);
-/* This member sends a frame to the device's own address. Is it for another member? Then that one
+/* This member sends a frame to the device's own address. Is it for another member? That member then
  * gets it. */
 bool steer_loop(struct device *d, const struct io_slot *slot);
 /* Pass a frame to a group to the other members with queue pairs in groups. */

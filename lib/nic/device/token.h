@@ -4,9 +4,9 @@
  * holder touches the worker's data.
  *
  * A thread that has left something for the worker (a doorbell, a job) and finds the token taken
- * marks it wanted and goes on. The holder sees this when it releases the token, and does another
- * round, which finds what was left. So no thread waits for the token, and no doorbell or job is
- * overlooked.
+ * marks it wanted and continues. The holder sees this when it releases the token, and does another
+ * round, which finds the doorbell or job. So no thread waits for the token, and no doorbell or job
+ * is overlooked.
  *
  * Threads: any; one at a time has it.
  */
@@ -32,15 +32,15 @@ static inline bool token_try(struct token *t)
                                                    memory_order_relaxed);
 }
 
-/* A doorbell or a job was left for the worker. True: the caller has the token now, and does the
- * round. False: the holder does another one. */
+/* Take the token, after leaving a doorbell or a job for the worker. True: the caller has the token
+ * now, and does the round. False: the holder will do another round. */
 static inline bool token_want(struct token *t)
 {
     return atomic_exchange_explicit(&t->word, TOKEN_WANTED, memory_order_acq_rel) == TOKEN_FREE;
 }
 
-/* From the holder. True: the token is released. False: the holder keeps it, as another thread has
- * left something, and does a round. */
+/* Release it, by the holder. True: the token is released. False: another thread has left something,
+ * so the holder keeps it and does a round. */
 static inline bool token_release(struct token *t)
 {
     uint32_t is = TOKEN_TAKEN;

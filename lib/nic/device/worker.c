@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The thread: rounds, and between two of them what the idle policy says (pace.h).
+ * The worker's thread: it does rounds, and follows the idle policy between them (pace.h).
  */
 #include "worker.h"
 
@@ -22,10 +22,13 @@
 #include "readonly.h"
 #include "round.h"
 
-#define WORKER_CALLS    32u /* to know how long one takes */
-#define WORKER_STAND_IN 8u  /* rounds of the control thread in the place of a blocked worker */
-#define WORKER_LOOK_NS  (250 * CLOCK_US) /* do others' rounds go on? */
-#define WORKER_LONG_NS  (1 * CLOCK_MS)   /* the same holder for so long: it may need this core */
+#define WORKER_CALLS 32u /* calls timed, to know how long a system call takes */
+#define WORKER_STAND_IN                                                                            \
+    8u /* most rounds of the control thread in the place of a blocked worker                       \
+        */
+#define WORKER_LOOK_NS                                                                             \
+    (250 * CLOCK_US) /* period of the thread's look whether other threads still do rounds */
+#define WORKER_LONG_NS  (1 * CLOCK_MS) /* one holder for this long may need this core */
 #define WORKER_ASK_NS   (1 * CLOCK_MS)
 #define WORKER_STAY_MIN (1 * CLOCK_MS)
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
@@ -42,7 +45,7 @@ static int worker_page(struct worker *w)
     return 0;
 }
 
-/* Only the kernel knows which cores there are, and which of them a cpuset keeps from us. */
+/* Ask the kernel: only it knows the cores, and the ones that a cpuset excludes. */
 int worker_cpu_check(int cpu)
 {
     cpu_set_t before, wanted;
@@ -55,7 +58,7 @@ int worker_cpu_check(int cpu)
     return sched_setaffinity(0, sizeof(before), &before) < 0 ? -errno : 0;
 }
 
-/* How long a system call takes on this machine, ns. */
+/* The time of a system call on this machine, ns. */
 static uint64_t worker_call_ns(void)
 {
     uint64_t least = UINT64_MAX;
@@ -102,7 +105,7 @@ void worker_fini(struct worker *w)
     w->page_fd = w->eventfd = -1;
 }
 
-/* The port on which the thread sleeps, as nothing else can wake it; NULL = it sleeps on
+/* The port on which the thread sleeps, because no descriptor can wake it; NULL = it sleeps on
  * descriptors. */
 static struct io_port *worker_bed(const struct worker *w)
 {
@@ -145,7 +148,7 @@ static void worker_nap(uint64_t ns)
     nanosleep(&nap, NULL);
 }
 
-/* Wait for it: the holder is in a round, or in a few. */
+/* Wait for the token. Its holder is in a round, or does a few. */
 static void worker_take(struct worker *w)
 {
     while (!token_try(&w->token))
@@ -154,7 +157,7 @@ static void worker_take(struct worker *w)
 
 /* ---- from other threads ---- */
 
-/* The rounds that follow run on this thread, which is the program's. */
+/* The next rounds run on this thread, a thread of the program. */
 static void worker_borrow(struct worker *w)
 {
     w->borrowed = w->frame != NULL;
@@ -172,7 +175,7 @@ void worker_open_signals(struct worker *w)
     *a = (struct worker_asked){.thread = self, .until = w->were ? 0 : w->now + WORKER_ASK_NS};
 }
 
-/* Before the token is released. */
+/* Undo worker_borrow, before the token is released. */
 static void worker_return(struct worker *w)
 {
     if (w->opened)
@@ -180,11 +183,11 @@ static void worker_return(struct worker *w)
     w->borrowed = w->opened = false;
 }
 
-/* The worker is blocked: do the job in its place, and what follows from it. */
+/* The worker is blocked: run the job in its place, and the rounds that follow from it. */
 static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
 {
     uint64_t now = clock_now();
-    worker_arm(w, false); /* empty looks at armed ports cost system calls */
+    worker_arm(w, false); /* polling an armed port in vain costs a system call */
     worker_borrow(w);
     w->pace.keeps = true; /* this thread yields to nobody */
     w->now = now;
@@ -200,13 +203,13 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
         worker_borrow(w);
         (void)worker_round(w, clock_now());
         worker_return(w);
-        sooner = blocked; /* this round may have left frames or timers */
+        sooner = blocked; /* this round may have left frames or timers for the worker */
     }
     if (sooner)
         worker_kick(w);
 }
 
-/* The token is this thread's, which polls or has posted. */
+/* This thread polls or has posted, and holds the token. */
 static void worker_inline(struct worker *w)
 {
     bool wakes = atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0;
@@ -219,9 +222,9 @@ static void worker_inline(struct worker *w)
         (void)worker_round(w, clock_now());
         worker_return(w);
         worker_stat_add(&w->stats.rounds, 1);
-        w->pace.keeps = false; /* for the thread, if it is next */
+        w->pace.keeps = false; /* for the worker's thread, if it is next */
     } while (!token_release(&w->token));
-    if (wakes) /* once: it looks on from now on */
+    if (wakes) /* once: from now on it looks by itself */
         worker_wake(w);
 }
 
@@ -243,7 +246,7 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
     job_wait(&job);
 }
 
-/* A poll has found the token taken: the holder, preempted perhaps, may need this core. */
+/* A poll has found the token taken. Its holder may be preempted and need this core. */
 static void worker_give_way(const struct worker *w)
 {
     uint64_t begun = atomic_load_explicit(&w->round_at, memory_order_relaxed), now = clock_now();
@@ -286,7 +289,7 @@ void worker_posted(struct worker *w)
 
 /* ---- the thread ---- */
 
-/* What was logged under the token is written without it. */
+/* Write the lines that were logged under the token, without the token. */
 static void worker_log(struct worker *w)
 {
     if (__builtin_expect(!log_kept(), 1) || !token_release(&w->token))
@@ -295,7 +298,7 @@ static void worker_log(struct worker *w)
     worker_take(w);
 }
 
-/* Others poll: look on, until they don't. */
+/* Other threads poll: look from time to time, until they stop. */
 static void worker_look(struct worker *w)
 {
     uint32_t seen;
@@ -307,8 +310,8 @@ static void worker_look(struct worker *w)
              !atomic_load_explicit(&w->stop, memory_order_relaxed));
 }
 
-/* The thread takes over. When something had come that no poll has taken, it stays for a while, and
- * longer each time. */
+/* The thread takes over. If work had come that no poll has done, it stays for a while, and longer
+ * each time. */
 static void worker_take_over(struct worker *w)
 {
     worker_take(w);
@@ -324,7 +327,7 @@ static void worker_take_over(struct worker *w)
     atomic_store_explicit(&w->stays_until, until, memory_order_relaxed);
 }
 
-/* Has a thread polled in vain since the last time this was asked? It gets the token then. */
+/* Has a thread polled in vain since the last call? It then gets the token. */
 static void worker_let_poll(struct worker *w, uint32_t *knocks)
 {
     uint32_t n = atomic_load_explicit(&w->knocks, memory_order_relaxed);
@@ -358,7 +361,7 @@ static void worker_wait(struct worker *w, uint64_t ns)
     worker_stat_add(&w->stats.kicks, watch_heard(&w->watch, ev, n));
 }
 
-/* A port's descriptor that stays readable has been taken out: the port is looked at by time now. */
+/* A port whose descriptor stays readable is no longer watched: it is polled by time. */
 static void worker_deaf_to(struct worker *w, int fd)
 {
     for (unsigned i = 0; i < w->ndevice; i++) {
@@ -399,7 +402,7 @@ static void worker_block(struct worker *w, uint64_t until)
     worker_arm(w, false);
 }
 
-/* After a round without work, which began at `now`. */
+/* Idle after a round without work that began at `now`. */
 static void worker_idle(struct worker *w, uint64_t now)
 {
     struct pace_seen seen = {.due = UINT64_MAX};
@@ -420,7 +423,8 @@ static void worker_idle(struct worker *w, uint64_t now)
 static void *worker_main(void *arg)
 {
     struct worker *w = arg;
-    /* The kernel may otherwise wake us 50 us late, which a paced queue pair can't make up for. */
+    /* Otherwise the kernel may wake the thread 50 us late, which a paced queue pair can't make up
+     * for. */
     prctl(PR_SET_TIMERSLACK, 1ul);
     life_begin(&w->life, (struct ipc_life *)(void *)(w->shared + 1));
     uint32_t knocks = 0;
@@ -445,7 +449,7 @@ static void *worker_main(void *arg)
         worker_log(w);
     }
     while (!token_release(&w->token))
-        ; /* who wants it sees what was left when the worker has ended */
+        ; /* the waiting thread finds its work when the worker has ended */
     return NULL;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A worker: one thread that serves devices and their contexts. Everything on the data path belongs
- * to exactly one worker, so there is no lock on it; other threads get in by worker_call, and in a
- * program with a port of its own by worker_poll and worker_posted. Who is in has the token
- * (token.h).
+ * to exactly one worker, so it has no lock. Other threads get access by worker_call, and in a
+ * program with a port of its own by worker_poll and worker_posted. The thread with access holds the
+ * token (token.h).
  *
- * A round is in round.h; what other threads leave for it in jobs.h; what it does between two rounds
- * the idle policy says (pace.h). Before blocking the worker says in its page (which clients map
- * read-only) that it sleeps, and looks at every doorbell and port once more: store, seq_cst fence,
- * re-check on both sides (SHM-06).
+ * round.h has its round, jobs.h the jobs that other threads leave for it, pace.h the policy between
+ * two rounds. Before blocking the worker says in its page (which clients map read-only) that it
+ * sleeps, and looks at every doorbell and port once more: store, seq_cst fence, re-check on both
+ * sides (SHM-06).
  */
 #ifndef NIC_WORKER_H
 #define NIC_WORKER_H
@@ -34,7 +34,7 @@ struct context_ops;
 #define WORKER_DEVICES   CONFIG_DEVICES
 #define WORKER_PAGE_SIZE 4096u /* octets of `shared`, as clients map them */
 
-#define WORKER_ASKED 16u /* threads of the program of which it is known what they block */
+#define WORKER_ASKED 16u /* threads of the program whose blocked signals are remembered */
 
 /* Numbers for `urnic stat`; written by the worker, read by anyone. */
 struct worker_stats {
@@ -47,50 +47,51 @@ struct worker {
     pthread_t thread;
     bool started;
     bool inline_only; /* no thread of its own: worker_poll makes all progress */
-    /* Regions lie in memory of this process, which may be gone (guard.h). NULL: they don't. */
+    /* Guards copies in memory of this process, which the program may unmap (guard.h). NULL: no
+     * regions lie there. */
     struct guard_frame *frame;
     _Atomic bool stop;
 
-    /* Who may touch what the worker owns. The thread gives it up while it blocks, and while other
-     * threads poll: those do rounds, or their job, right there instead of waking it up for that. */
+    /* The right to touch the worker's data. The thread gives it up while it blocks, and while other
+     * threads poll: those then do rounds, or their job, themselves instead of waking the thread. */
     struct token token;
-    uint64_t sleep_until;      /* under the token: when the blocked thread wakes by itself */
-    bool armed;                /* likewise: the ports wake it */
-    uint64_t full_since;       /* likewise: of round.c's worker_is_settled */
-    bool settled;              /* likewise: what the round owes the peers is in the ports */
+    uint64_t sleep_until; /* under the token: when the blocked thread wakes by itself */
+    bool armed;           /* likewise: the ports wake it */
+    uint64_t full_since;  /* likewise: since when a port is full; for worker_is_settled (round.c) */
+    bool settled;         /* likewise: the frames that the round owes peers are in the ports */
     _Atomic uint64_t round_at; /* when the last round began */
     _Atomic uint32_t inlined;  /* rounds of worker_poll; under the token, read by the thread */
-    /* Until then the thread does all rounds: the program polls now and then only, and what came
-     * between its polls had to wait until the thread took over. */
+    /* Until then the thread does all rounds. It is set when the program polls only now and then,
+     * and work between its polls had to wait for the thread. */
     _Atomic uint64_t stays_until;
-    uint64_t stay_ns;        /* the thread's: for so long the next time */
+    uint64_t stay_ns;        /* the thread's: time to stay when it next takes over */
     _Atomic uint32_t knocks; /* polls that found the token taken */
 
     bool borrowed; /* under the token: this round runs on a thread of the program */
-    bool opened;   /* likewise: the signals that a copy may cause are unblocked for it */
+    bool opened;   /* likewise: the signals that a copy may cause are unblocked */
     unsigned were; /* ... and which of them were blocked */
     struct worker_asked {
         pthread_t thread;
-        uint64_t until; /* no need to ask this thread again */
+        uint64_t until; /* no need to ask this thread again before this time */
     } asked[WORKER_ASKED];
-    uint64_t guard_at; /* likewise: when to have the handler in front again */
+    uint64_t guard_at; /* likewise: next time to put the handler in front */
 
-    struct jobs jobs; /* of other threads */
+    struct jobs jobs; /* jobs of other threads */
     struct pace pace; /* its idle policy */
 
-    struct watch watch;        /* what wakes it up */
-    int eventfd;               /* ... of these the daemon's own */
-    int page_fd;               /* of the page: sealed against writing by anyone else */
-    struct ipc_worker *shared; /* and an ipc_life behind it */
+    struct watch watch;        /* descriptors that wake it */
+    int eventfd;               /* ... and its own among them */
+    int page_fd;               /* of the page; sealed: only the worker can write it */
+    struct ipc_worker *shared; /* the page: this and an ipc_life after it */
     struct life life;
 
     struct device *device[WORKER_DEVICES];
     unsigned ndevice;
     const struct context_ops *context_ops;
-    struct context *contexts; /* every open context, linked; of context_ops */
-    bool news;                /* frames have brought what an application may wait for */
-    uint64_t now;             /* of the round, for completions' time */
-    uint64_t let_in_from;     /* worker_let_in: not before then */
+    struct context *contexts; /* all open contexts, linked by context_ops */
+    bool news;                /* frames have brought data that an application may wait for */
+    uint64_t now;             /* time of the round, for completions */
+    uint64_t let_in_from;     /* earliest time of the next worker_let_in */
     uint64_t service_at;      /* next slow round */
 
     struct worker_stats stats;
@@ -99,41 +100,41 @@ struct worker {
 /* Can a thread of this process run on that core (-1: any)? 0 or -errno. Moves the calling thread
  * there and back. */
 int worker_cpu_check(int cpu);
-/* Prepare a worker: no thread yet, so that devices can be added from the caller's thread. What
- * serves its contexts is `context_ops`. 0 or -errno, then there is nothing to free. */
+/* Prepare a worker, without a thread, so that devices can be added from the caller's thread.
+ * `context_ops` serves its contexts. 0 or -errno; after an error there is nothing to free. */
 int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle,
                 const struct context_ops *context_ops);
 /* Start its thread, on its core if it has one. 0 or -errno. */
 int worker_start(struct worker *w);
 /* Ask the thread to end and wait for it. Jobs and devices are the caller's again. */
 void worker_stop(struct worker *w);
-/* Free what worker_init made; the thread has ended, or never begun. */
+/* Free what worker_init made; the thread has ended, or was never started. */
 void worker_fini(struct worker *w);
 
-/* Run fn(arg, now) between two rounds of the worker and wait for its end: on the worker, or, while
- * that is blocked or not running, right here in its place. One thread at a time. */
+/* Run fn(arg, now) between two rounds of the worker, and wait for its end. It runs on the worker,
+ * or on this thread while the worker is blocked or not running. One thread at a time. */
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg);
 
-/* A thread polls: one round on it, if no other thread is in the middle of one. While threads poll,
- * the worker's own thread only looks every 250 us whether rounds go on, and takes over when none
- * came. Never waits, but for another thread's turn on this core. Any thread; not from within a
- * round. Returns whether there was a round. */
+/* A thread polls: do one round on it, if no other thread is in the middle of one. While threads
+ * poll, the worker's own thread only looks every 250 us whether they still do rounds, and takes
+ * over if not. Never waits, but for another thread's turn on this core. Any thread; not from within
+ * a round. Returns whether there was a round. */
 bool worker_poll(struct worker *w);
-/* Something was posted: a round on this thread, or one more of the thread that is in one. */
+/* After a post: do a round on this thread, or have the thread that is in a round do one more. */
 void worker_posted(struct worker *w);
 
-/* On a thread of the program, which may block the signals that a copy may cause: unblock them,
- * until the round ends. A thread that didn't a millisecond ago isn't asked again: a system call may
- * take as long as all the rest of a round. */
+/* On a thread of the program, which may block the signals that a copy may cause: unblock them until
+ * the round ends. A thread that had them unblocked a millisecond ago isn't asked again, because a
+ * system call may take as long as the rest of a round. */
 void worker_open_signals(struct worker *w);
-/* Copies or atomics follow, in this round. */
+/* Call it before copies or atomics in a round. */
 static inline void worker_touches(struct worker *w)
 {
     if (w->borrowed && !w->opened)
         worker_open_signals(w);
 }
 
-/* It may have something to do: wake it if it sleeps. Any thread; what it has to do is there. */
+/* Wake the worker if it sleeps. Any thread, after it has left the work. */
 void worker_kick(struct worker *w);
 
 /* Count, on the worker: one writer, so no locked instruction is needed. */
