@@ -38,13 +38,13 @@ struct cm_params {
     uint8_t max_rd_atomic;   /* limit of what cm_accept and cm_connect offer; 0 = 16 */
     bool lenient_addr;       /* accept a REQ whose IP header is not its packet's source (CM-04) */
     uint64_t timewait_ns;    /* least time in TIMEWAIT; 0 = 1 s (CM-26) */
-    uint8_t part_bits, part; /* of several managers of one device: the first bits of its ids */
+    uint8_t part_bits, part; /* first bits of its ids: one of several managers of a device */
     /* A connection of this account (cm_conn_set_account) has left the table and no longer counts
      * for max_conns. cm_destroy does not call this. It must not call back; NULL = no accounts. */
     void (*left)(void *account);
-    /* Is this host silent, as far as the consumer knows? Asked once for each request, CM_LOOK_NS
-     * after it came. True: the request, or our answer to it, is given up (SEC-20). It must not call
-     * back; NULL = no host is silent. */
+    /* Does the consumer know this host to be silent? Called once for each request, CM_LOOK_NS after
+     * it came. True: the request, or our answer to it, is given up (SEC-20). It must not call back;
+     * NULL = no host is silent. */
     bool (*silent)(void *arg, const struct wire_addr *addr);
     void *silent_arg;
 };
@@ -52,10 +52,10 @@ struct cm_params {
 
 /* `params` are copied. NULL = out of memory. */
 struct cm *cm_create(const struct cm_params *params);
-/* Frees all connections and listeners; nothing is sent or told. NULL is fine. */
+/* Free all connections and listeners, without messages or events. NULL is allowed. */
 void cm_destroy(struct cm *cm);
 
-/* What both ends of a path agree on. */
+/* The values that both ends of a path agree on. */
 struct cm_path {
     struct wire_addr local, remote;
     uint8_t mtu;                   /* enum 1..5 */
@@ -92,7 +92,7 @@ struct cm_event {
     uint8_t retry_count, rnr_retry_count;          /* CM_EV_REQ, CM_EV_REP: for our queue pair */
     bool srq, flow_control;
     bool hung_up;      /* CM_EV_UNREACHABLE: the peer's REP was lost, and the peer has gone */
-    uint16_t priv_len; /* the whole field: no length is carried (CM-33) */
+    uint16_t priv_len; /* size of the whole field: messages carry no length (CM-33) */
     uint8_t priv[CM_PRIVATE_MAX];
 };
 
@@ -102,7 +102,7 @@ struct cm_event {
 int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
               unsigned backlog, void *arg, struct cm_listener **out);
 /* Listen on any local address of one family, 4 (IPv4), 6 (IPv6) or 0 (both), at this port; the rest
- * as above. A listener of the other family may be beside it. */
+ * as above. A listener of the other family may have the same port. */
 int cm_listen_family(struct cm *cm, unsigned ps, unsigned family, uint16_t port, unsigned backlog,
                      void *arg, struct cm_listener **out);
 /* Is there a listener at this port, at any address? */
@@ -133,7 +133,7 @@ int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint
 int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
 
 /* Passive side, before cm_accept: limit the READs and atomics granted, for cm_qp_attr. Without this
- * call the limit is what the device can do and the peer asks for. */
+ * call the limit is the smaller of the device's limit and the peer's request. */
 void cm_grant(struct cm *cm, struct cm_conn *c, uint8_t responder_resources,
               uint8_t initiator_depth);
 
@@ -146,11 +146,11 @@ struct cm_accept_params {
     uint16_t priv_len; /* <= CM_REP_USER_MAX */
     uint8_t ack_delay; /* 0 = cm_params' */
 };
-/* Does a request wait for our answer? 0 = yes, -EINVAL = no, -ECONNABORTED = no longer: its peer
- * has given up or its listener is gone. */
+/* Does a request wait for our answer? 0 = yes, -EINVAL = no, -ECONNABORTED = no longer: the peer
+ * has given up, or the listener is gone. */
 int cm_may_accept(const struct cm_conn *c);
-/* Passive side, after CM_EV_REQ, with the queue pair in RTR or RTS (CM-17). `arg` comes back in the
- * events from then on. As cm_may_accept, or -EINVAL (a value out of range): nothing has changed. */
+/* Passive side, after CM_EV_REQ, with the queue pair in RTR or RTS (CM-17). Events carry `arg` from
+ * then on. As cm_may_accept, or -EINVAL (a value out of range): nothing has changed. */
 int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p, void *arg,
               uint64_t now);
 /* Refuse a REQ or a REP: reason 0 = 28, consumer (CM-30). -EINVAL (state, length, reason). */
@@ -159,33 +159,33 @@ int cm_reject(struct cm *cm, struct cm_conn *c, unsigned reason, const void *pri
 /* The consumer needs longer to answer a REQ: send MRA with this service timeout exponent (CM-19).
  * -EINVAL (state, exponent over 31). */
 int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t now);
-/* Hang up: DREQ; CM_EV_DISCONNECTED follows. 0 when it is under way or over already; a REP is
- * refused. -EINVAL before there is an answer, or for private data that doesn't fit. */
+/* Disconnect: send DREQ; CM_EV_DISCONNECTED follows. A REP is refused instead. 0, also if the end
+ * is under way or over. -EINVAL before there is an answer, or for private data that doesn't fit. */
 int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
 /* The consumer has learnt that c's peer uses its queue pair for another connection: ask the peer
  * whether it has lost c, as for a REQ that names the queue pair (CM-21). */
 void cm_doubt(struct cm *cm, struct cm_conn *c, uint64_t now);
 /* The first request packet arrived on the passive queue pair (CM-23). */
 void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
-/* The consumer is done with c: no more events for it, pointer dead. Ends the connection if it
- * lives. */
+/* The consumer releases c: it gets no more events for it, and the pointer is dead. Ends a live
+ * connection. */
 void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now);
 
-/* The network says that there is no RoCE at this address (an ICMP error, which anybody can forge,
- * CM-39): requests of ours to it that no answer has come to yet end with CM_EV_UNREACHABLE.
- * Connections are left alone. Returns how many have ended. */
+/* The network reports by an ICMP error, which any host can forge, that there is no RoCE at this
+ * address (CM-39). Our unanswered requests to it end with CM_EV_UNREACHABLE. Connections are left
+ * alone. Returns the number of ended requests. */
 unsigned cm_refused(struct cm *cm, const struct wire_addr *addr);
 
-/* Ask for the queue pair of a datagram service (CM-31); CM_EV_SIDR_REP or CM_EV_UNREACHABLE
+/* Request the queue pair of a datagram service (CM-31); CM_EV_SIDR_REP or CM_EV_UNREACHABLE
  * follows. len <= CM_SIDR_REQ_USER_MAX. Errors and *out as for cm_connect. */
 int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,
                     const void *priv, uint16_t len, void *arg, uint64_t now, struct cm_conn **out);
-/* Answer CM_EV_SIDR_REQ: CM_SIDR_VALID and the queue pair, or why not. len <= CM_SIDR_REP_USER_MAX.
- * -EINVAL (state, status, QPN, len). */
+/* Answer CM_EV_SIDR_REQ: CM_SIDR_VALID and the queue pair, or the status of a refusal. len <=
+ * CM_SIDR_REP_USER_MAX. -EINVAL (state, status, QPN, len). */
 int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
                   const void *priv, uint16_t len, uint64_t now);
 
-/* What the queue pair of a connection must be set to. */
+/* The attributes for the queue pair of a connection. */
 struct cm_qp_attr {
     struct wire_addr sgid, dgid;
     uint32_t flow_label;
@@ -200,7 +200,7 @@ struct cm_qp_attr {
 /* Known after REQ at the passive side, after REP at the active side; before that -EINVAL. */
 int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out);
 
-/* What comes back in the connection's events from now on. */
+/* Set the argument of the connection's events from now on. */
 void cm_conn_set_arg(struct cm_conn *c, void *arg);
 /* The account that pays for its place in the table, TIMEWAIT included, until cm_params.left. */
 void cm_conn_set_account(struct cm_conn *c, void *account);
@@ -217,14 +217,14 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
 struct cm_out {
     struct wire_addr src, dst; /* IP addresses; goes to QP1 of dst (CM-06) */
     uint8_t tclass, hop_limit, sl;
-    uint16_t pkey; /* names the partition: as the peer wrote it, or of the path (CM-06) */
+    uint16_t pkey; /* P_Key of the partition: the peer's, or the path's (CM-06) */
     uint8_t mad[CM_MAD_LEN];
 };
 /* The next datagram to send; false = none. */
 bool cm_tx(struct cm *cm, struct cm_out *out);
 /* The next event; false = none. */
 bool cm_event(struct cm *cm, struct cm_event *ev);
-/* When cm_expire has something to do; UINT64_MAX = no timer runs. */
+/* The time at which cm_expire has work; UINT64_MAX = no timer runs. */
 uint64_t cm_deadline(const struct cm *cm);
 /* Run every timer that is due by `now`. */
 void cm_expire(struct cm *cm, uint64_t now);

@@ -13,7 +13,7 @@
 
 #include "wire.h"
 
-/* In a DREQ: no connection's. An end that asks whether its peer has lost the connection (CM-21). */
+/* QPN of no connection. A DREQ with it asks whether the peer has lost the connection (CM-21). */
 #define CM_CHALLENGE_QPN     0u
 #define CM_MAD_LEN           256u
 #define CM_CLASS             0x07u
@@ -27,7 +27,7 @@
 #define CM_REJ_USER_MAX      148u
 #define CM_SIDR_REQ_USER_MAX (216u - CM_IP_HDR_LEN)
 #define CM_SIDR_REP_USER_MAX 136u
-#define CM_RETRY_MAX         7u /* of either retry count: 3 bits */
+#define CM_RETRY_MAX         7u /* largest value of either retry count: 3 bits */
 
 enum cm_attr {
     CM_REQ = 0x10,
@@ -43,18 +43,18 @@ enum cm_attr {
     CM_APR = 0x1A,
 };
 
-/* The transport service of a REQ; we have no other (CM-29). 3 says that another field of the REQ
- * names the service, of which there is one: XRC (CM-38). */
+/* The transport services of a REQ that we support (CM-29). With 3 the REQ's field of extended types
+ * names the service; the only one is XRC (CM-38). */
 enum cm_transport { CM_TRANSPORT_RC = 0, CM_TRANSPORT_UC = 1, CM_TRANSPORT_XRC = 3 };
 #define CM_EXT_TRANSPORT_XRC 1u
 
-/* Status of a SIDR_REP: those that we send or tell apart (CM-31). */
+/* Status of a SIDR_REP: the values that we send or distinguish (CM-31). */
 enum cm_sidr_status { CM_SIDR_VALID, CM_SIDR_UNSUPPORTED, CM_SIDR_REJECTED };
 
 /* The "message rejected" of REJ and "message MRAed" of MRA. */
 enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
 
-/* Why a message was rejected: those that we send or tell apart (CM-29). */
+/* Why a message was rejected: the reasons that we send or distinguish (CM-29). */
 enum cm_rej_reason {
     CM_REJ_NO_QP = 1,
     CM_REJ_NO_EEC = 2,
@@ -106,8 +106,8 @@ struct cm_msg {
     uint16_t priv_len; /* the size of the field; unpack sets it, pack zero-fills up to it */
 };
 
-/* How wide the member of struct cm_msg at this offset is in message `attr`: bits, 128 for a GID;
- * 0 = the message lacks it. tid and attr_mod are in every message's header. */
+/* The width of the member of struct cm_msg at this offset in message `attr`: bits, 128 for a GID; 0
+ * = the message lacks it. tid and attr_mod are in every message's header. */
 unsigned cm_msg_bits(unsigned attr, size_t offset);
 
 /* Private data octets that message `attr` has; 0 = unknown attribute. */
@@ -122,9 +122,9 @@ int cm_msg_pack(uint8_t mad[CM_MAD_LEN], const struct cm_msg *msg);
  * a REQ, so that it can be rejected); -ENOMSG unknown attribute. */
 int cm_msg_unpack(struct cm_msg *msg, const uint8_t *mad, size_t len);
 
-/* Whom a MAD that nobody has judged yet is for: a connection, by the receiver's id; the server of a
- * service; a connection that is known by the sender's numbers alone (a REJ in place of a REQ's
- * answer, CM-28); or that can't be told. */
+/* The addressee of a MAD that is not checked yet: a connection, by the receiver's id; the server of
+ * a service; a connection that only the sender's numbers name (a REJ in place of a REQ's answer,
+ * CM-28); or unknown. */
 enum cm_for { CM_FOR_NONE, CM_FOR_ID, CM_FOR_SERVICE, CM_FOR_PEER };
 struct cm_whom {
     enum cm_for what;

@@ -65,7 +65,7 @@ struct srq; /* a shared receive queue */
 /* ---- phases: receive ---- */
 
 enum engine_disposition {
-    ENGINE_TAKEN,        /* the engine has dealt with it, or dropped and counted it */
+    ENGINE_TAKEN,        /* processed by the engine, or dropped and counted */
     ENGINE_SLOW_PATH,    /* not RoCE: ARP, ND, ICMP ...; the caller's network code may look at it */
     ENGINE_OTHER_WORKER, /* for the queue pair of another worker: `worker` says which */
 };
@@ -84,7 +84,7 @@ enum engine_copy_kind {
     ENGINE_PUT,   /* src[0..len) -> dst */
     ENGINE_CAS,   /* old = *dst; if old == b then *dst = a; 8 octets, host order, atomic (ATM-01) */
     ENGINE_FADD,  /* old = *dst; *dst = old + a */
-    ENGINE_STORE, /* *dst = a at once, 8 octets (ATM-12): a holds them as they stand in memory */
+    ENGINE_STORE, /* *dst = a at once, 8 octets in their order in memory (ATM-12) */
 };
 
 struct engine_copy {
@@ -98,7 +98,7 @@ struct engine_copy {
     uint8_t kind;
 };
 
-/* What an atomic puts in place of `old`: for callers that alone change the memory. */
+/* The new value of an atomic whose old value is `old`, for callers that alone change the memory. */
 static inline uint64_t engine_copy_value(const struct engine_copy *c, uint64_t old)
 {
     return c->kind == ENGINE_FADD  ? old + c->a
@@ -108,8 +108,8 @@ static inline uint64_t engine_copy_value(const struct engine_copy *c, uint64_t o
 
 struct engine_result {
     uint64_t token;
-    uint64_t orig; /* atomics: the value before */
-    int status;    /* 0, or -errno: the memory could not be reached */
+    uint64_t orig; /* atomics: the old value */
+    int status;    /* 0, or -errno: the memory is unreachable */
 };
 
 /* Validate up to n frames (any n). Returns how many frames were taken: less than n only when
@@ -119,7 +119,7 @@ struct engine_result {
 unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
                    struct engine_copy *copies, unsigned cap, unsigned *ncopies);
 
-/* The outcome of copies, as the contract above says. A token counts once. */
+/* Report the outcome of copies, as the contract above says. A token counts once. */
 void engine_copied(struct engine *e, const struct engine_result *results, unsigned n, uint64_t now);
 
 /* ---- phases: send ---- */
@@ -140,16 +140,17 @@ struct engine_slot {
     struct mem_piece pieces[ENGINE_TX_PIECES];
 };
 
-/* Fill up to n slots (n <= ENGINE_BURST). Returns how many were filled, always the first ones. A
- * slot must hold the largest frame of the path MTU (engine_params.mtu): `cap` isn't looked at. */
+/* Fill up to n slots (n <= ENGINE_BURST), the first ones. Returns the number filled. A slot must
+ * hold the largest frame of the path MTU (engine_params.mtu): `cap` isn't checked. */
 unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 /* Fill one slot with a WRITE ahead of the pending ACK, for callers that know the peer is waiting
  * for the WRITE. The ACK is the first packet of the next engine_tx. Only WRITEs without immediate
  * go first: a program that sends a message waits for its completion before it looks for the next
- * message, so that message must not overtake the ACK. Returns 1, or 0 = engine_tx decides the
- * order. */
+ * message, so that message must not overtake the ACK. Returns 1, or 0: engine_tx decides the order.
+ */
 unsigned engine_tx_first(struct engine *e, struct engine_slot *slot, uint64_t now);
-/* The outcome of gathering for the slots of the last engine_tx, as the contract above says. */
+/* Report the outcome of gathering for the slots of the last engine_tx, as the contract above says.
+ */
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 
 /* A hint: a packet of qp (NULL = none) will be received or sent soon. Fetches its state into the
@@ -187,13 +188,13 @@ struct engine_wc {
     uint16_t pkey_index;
     uint8_t sl;
     uint8_t solicited;   /* CQ-07 */
-    uint32_t vendor_err; /* the rule that was broken: see RULE_AREAS in ib.h */
+    uint32_t vendor_err; /* the broken rule: see RULE_AREAS in ib.h */
     uint64_t qp_arg;     /* engine_qp_params.arg of the queue pair */
-    uint64_t srq_arg;    /* engine_srq_params.arg of an XRC queue's receive; 0 = of none */
+    uint64_t srq_arg;    /* engine_srq_params.arg of an XRC queue's receive; 0 = none */
 };
 
-/* What the engine calls back, always from inside one of its own functions, on the caller's thread.
- * A callback may not call back into the engine. */
+/* Callbacks of the engine, always from inside one of its own functions, on the caller's thread. A
+ * callback may not call the engine. */
 struct engine_hooks {
     /* Store a completion. false = no room: the CQ is in error from now on (CQ-05). */
     bool (*cq_push)(void *arg, void *cq_arg, const struct engine_wc *wc);
@@ -329,13 +330,13 @@ struct engine_av {
     uint32_t flow_label;
 };
 
-/* Loss recovery (LR-01). A queue pair with selective repeat is go-back-N all the same until its
- * peer has said that it does it too. */
+/* Loss recovery (LR-01). A queue pair with selective repeat uses go-back-N until its peer has said
+ * that it does selective repeat, too. */
 enum engine_recovery {
-    RECOVER_DEFAULT, /* as the parameter `recovery` of its congestion control says */
+    RECOVER_DEFAULT, /* by the parameter `recovery` of its congestion control */
     RECOVER_GBN,     /* go-back-N, the standard */
-    RECOVER_SR,      /* selective repeat, with a peer of our own kind */
-    RECOVER_GBN_OOO, /* go-back-N; keeps what comes early of the WRITE under way (LR-09) */
+    RECOVER_SR,      /* selective repeat; the peer must be urnic, too */
+    RECOVER_GBN_OOO, /* go-back-N; keeps early packets of the WRITE under way (LR-09) */
 };
 extern const char *const qp_state_names[];        /* "RESET" ..., by enum qp_state */
 extern const char *const engine_recovery_names[]; /* "default", "gbn", "sr", "gbn-ooo", NULL */
@@ -353,37 +354,37 @@ struct engine_qp_attr {
     bool en_sqd_async_notify, sq_draining;
     bool e2e_credits; /* ours: honour end-to-end credits (ACK-13), with QPA_STATE to RTR */
     uint8_t recovery; /* ours: enum engine_recovery, with QPA_STATE to RTR */
-    /* ours, with QPA_STATE to RTR: it is known that the peer does selective repeat; no hello is
-     * said, and packets say where they belong from the first one on (LR-02). A peer that doesn't
+    /* ours, with QPA_STATE to RTR: the peer is known to do selective repeat. No hello is sent, and
+     * packets carry their address from the first one on (LR-02). A peer without selective repeat
      * would drop them. */
     bool recovery_agreed;
 };
 
-/* A queue pair in RESET; *p becomes what is granted, which may be more than was asked for. It is
- * the engine's until engine_qp_destroy. -EINVAL, -ENOMEM, -ENOSPC (max_qp). GSI: at most one,
- * number 1.
- */
+/* Make a queue pair, in RESET. *p becomes the granted limits, which may be larger than requested.
+ * The engine owns the queue pair until engine_qp_destroy. -EINVAL, -ENOMEM, -ENOSPC (max_qp). GSI:
+ * at most one, number 1. */
 int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **out);
 uint32_t engine_qp_num(const struct qp *qp);
 /* The queue pair of this number; NULL = none. O(1). */
 struct qp *engine_qp_find(struct engine *e, uint32_t qpn);
-/* All or nothing, by the table of QP-01. -EINVAL (state, mask, a value), -EBUSY (SQD, and not yet
- * drained: QP-08), -EOPNOTSUPP (an alternate path: QP-17), -ENOMEM. */
+/* Modify all attributes of the mask or none, by the table of QP-01. -EINVAL (state, mask, a value),
+ * -EBUSY (SQD, and not yet drained: QP-08), -EOPNOTSUPP (an alternate path: QP-17), -ENOMEM. */
 int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
                      unsigned mask, uint64_t now);
-/* Attributes and granted limits as they are now; caps may be NULL. Always 0. */
+/* Current attributes and granted limits; caps may be NULL. Always 0. */
 int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engine_qp_params *caps);
-/* After return no completion, event or memory access happens for it (QP-14); pointer is dead. The
- * number is quarantined. ACKs owed are lost unless engine_tx ran before (QP-11: modify to ERR, then
- * engine_tx, then destroy; engine_qp_owes says whether that matters). */
+/* Destroy it. After return no completion, event or memory access happens for it (QP-14); the
+ * pointer is dead, and the number is quarantined. ACKs owed are lost unless engine_tx ran before
+ * (QP-11: modify to ERR, then engine_tx, then destroy; engine_qp_owes says whether that matters).
+ */
 void engine_qp_destroy(struct engine *e, struct qp *qp);
 /* Does it owe its peer an acknowledgement? */
 bool engine_qp_owes(const struct qp *qp);
-/* The port has another MAC (WIRE-36): queue pairs send from it, those to ourselves also to it. They
- * follow by engine_follow. */
+/* The port has a new MAC (WIRE-36). Queue pairs send from it; those of the device to itself also
+ * send to it. They follow by engine_follow. */
 void engine_set_mac(struct engine *e, const uint8_t mac[6]);
-/* The port's largest path MTU is another one, enum 1..5 (WIRE-36): for queue pairs that are given
- * theirs, or made, from now on. A pass of engine_follow counts those with a larger one. */
+/* The port has a new largest path MTU, enum 1..5 (WIRE-36). It holds for queue pairs that get their
+ * path MTU, or are made, from now on. A pass of engine_follow counts those with a larger one. */
 void engine_set_mtu(struct engine *e, unsigned mtu);
 /* Queue pairs follow a change of MAC, MTU or congestion control in passes over all of them, because
  * no call may take longer the more queue pairs there are (SHM-12). Each of these three calls starts
@@ -391,11 +392,11 @@ void engine_set_mtu(struct engine *e, unsigned mtu);
 #define ENGINE_FOLLOW 256u
 /* Is the pass unfinished? */
 bool engine_follows(const struct engine *e);
-/* Go on with it for `budget` slots. True: there is more. */
+/* Continue the pass for `budget` slots. True: slots are left. */
 bool engine_follow(struct engine *e, unsigned budget, uint64_t now);
-/* Slots that all passes have looked at so far, those of the calls themselves included. */
+/* Slots looked at by all passes so far, including those of the calls themselves. */
 uint64_t engine_follow_looks(const struct engine *e);
-/* How many queue pairs had a larger path MTU than the port in the last complete pass. */
+/* Queue pairs with a larger path MTU than the port's in the last complete pass. */
 unsigned engine_larger_mtu(const struct engine *e);
 /* The neighbour's MAC changed (WIRE-07). */
 void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
@@ -403,10 +404,10 @@ void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
  * and its timers stand still until it moves to RESET or gets another address (QPA_AV). */
 void engine_qp_mute(struct engine *e, struct qp *qp, bool mute);
 bool engine_qp_is_mute(const struct qp *qp);
-/* To ERR with QP_FATAL (QP-10); `why` begins with the rule's id. */
+/* Move it to ERR with QP_FATAL (QP-10); `why` begins with the rule's id. */
 void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now);
 /* Choose the congestion control of a queue pair (CC-24); NULL = the device's. *conf is copied. At
- * any time: a live queue pair begins anew, at line rate. 0, -ENOMEM (nothing changes). */
+ * any time: a live queue pair starts anew at line rate. 0, -ENOMEM (nothing changes). */
 int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf, uint64_t now);
 /* Choose the device's congestion control. All queue pairs without their own follow (CC-25), by
  * engine_follow; a queue pair that gets no memory keeps what it has. 0, -ENOMEM (nothing changes).
@@ -441,8 +442,8 @@ struct engine_send_wr {
     uint32_t mw_rkey, mw_new_rkey, mw_lkey;
     uint64_t mw_va, mw_len;
     uint32_t mw_access;
-    /* REG_MR (MR-08): mw_va, mw_len, mw_access, and mw_new_rkey, the region's key with the variant
-     * octet it is to have; at most max_send_sge segments */
+    /* REG_MR (MR-08): mw_va, mw_len, mw_access, and mw_new_rkey: the region's key with its new
+     * variant octet; at most max_send_sge segments */
     const struct mem_seg *segs;
     uint32_t nsegs;
 };
@@ -453,35 +454,34 @@ struct engine_recv_wr {
     const struct engine_sge *sge;
 };
 
-/* Post: everything is copied before return. 0, or -EAGAIN no room (nothing lost: post again after
- * sq_room or a completion), -EINVAL: state (QP-05), a datagram longer than the MTU (UD-02), a
- * receive for a queue pair with an SRQ, or for an SRQ in error. Anything else that is malformed in
- * the request itself is accepted and completes in order with the status of REQ-08. In ERR it
- * completes with flush. */
+/* Post; everything is copied before return. 0; -EAGAIN: no room (nothing is lost: post again after
+ * sq_room or a completion); -EINVAL: state (QP-05), a datagram longer than the MTU (UD-02), a
+ * receive for a queue pair with an SRQ, or for an SRQ in error. A request with another fault is
+ * accepted, and completes in order with the status of REQ-08. In ERR it completes with flush. */
 int engine_post_send(struct engine *e, struct qp *qp, const struct engine_send_wr *wr,
                      uint64_t now);
 int engine_post_recv(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr);
 int engine_post_srq_recv(struct engine *e, struct srq *srq, const struct engine_recv_wr *wr);
-/* Work requests that fit now. */
+/* The number of further work requests that fit. */
 uint32_t engine_sq_room(const struct qp *qp);
 uint32_t engine_rq_room(const struct qp *qp);
 uint32_t engine_srq_room(const struct srq *srq);
 
-/* A MAD to a peer's QP1, written whole into one slot (sealed by the caller as any other): from the
- * CM. It goes out with the entry of the P_Key table that matches `pkey`, with the first if none
- * does (CM-06). Returns 0, -EINVAL (len), -EMSGSIZE (the slot is too small). */
+/* Write the CM's MAD to a peer's QP1 into one slot; the caller seals it like any other. It carries
+ * the entry of the P_Key table that matches `pkey`, or the first entry if none does (CM-06).
+ * Returns 0, -EINVAL (len), -EMSGSIZE (the slot is too small). */
 int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
                     uint16_t pkey, const uint8_t *mad, uint32_t len);
 
 /* ---- looking inside ---- */
 
-/* Per queue pair: for `urnic stat`, tests and the flight recorder. */
+/* State of a queue pair, for `urnic stat`, tests and the flight recorder. */
 struct engine_qp_info {
     uint32_t qpn, dest_qpn;
     enum qp_type type;
     enum qp_state state;
     uint32_t epsn, msn;       /* next expected; messages done */
-    uint32_t sq_psn, una_psn; /* next to send; oldest that isn't acknowledged */
+    uint32_t sq_psn, una_psn; /* next to send; oldest unacknowledged */
     uint32_t sq_used, rq_used, inflight_packets, rd_atomic_out;
     uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes, retransmits, timeouts, naks, rnr_naks;
     const struct cc_conf *cc;    /* in force; valid until it is changed */
@@ -489,26 +489,27 @@ struct engine_qp_info {
     bool recovery_agreed;        /* the peer does selective repeat, too */
     uint64_t cc_rate, cc_target; /* bit/s; CC_UNLIMITED = not limited */
     uint32_t cc_alpha;           /* CC_RATIO_BITS fraction bits */
-    char error[256]; /* why the QP is in ERR: rule, packet, PSN expected; "" = it isn't */
+    char error[256]; /* why the QP is in ERR: rule, packet, PSN expected; "" = not in ERR */
 };
-/* Its state now. */
+/* Its current state. */
 void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_qp_info *out);
-/* Walk over all queue pairs but QP1 in pieces: call fn for each, from the place `at` (0 = the
- * first), until it returns false, which leaves that queue pair for the next call, or `budget`
- * places were looked at. Returns where to go on, 0 = these were all. Queue pairs that come or go
- * between two calls are met once or not at all; no other is left out or met twice. */
+/* Walk over all queue pairs but QP1 in pieces. Call fn for each, from the place `at` (0 = the
+ * first), until fn returns false or `budget` places were looked at. When fn returns false, the next
+ * call starts with that queue pair. Returns the place for the next call, 0 = the end. A queue pair
+ * that is made or destroyed between two calls is visited once or not at all; every other one
+ * exactly once. */
 uint32_t engine_qp_walk(struct engine *e, uint32_t at, unsigned budget,
                         bool (*fn)(void *arg, struct qp *qp), void *arg);
-/* Places that all walks have looked at so far. */
+/* Places looked at by all walks so far. */
 uint64_t engine_qp_looks(const struct engine *e);
-/* The network says (ICMP, which anybody can forge) that packets to this address do not arrive:
- * `error` is a positive errno, EMSGSIZE where they are too big. The flight recorders of connected
- * queue pairs that send there note it; nothing else changes. In pieces, as engine_qp_walk: `at` and
- * `budget` are its, and so is what is returned. */
+/* The network reports by ICMP, which any host can forge, that packets to this address do not
+ * arrive: `error` is a positive errno, EMSGSIZE if they are too big. The flight recorders of
+ * connected queue pairs that send there note it; nothing else changes. It works in pieces: `at`,
+ * `budget` and the result are as for engine_qp_walk. */
 uint32_t engine_icmp(struct engine *e, const struct wire_addr *to, int error, uint32_t at,
                      unsigned budget);
-/* The flight recorder as text lines, newest last, as many of the oldest as fit; a NUL behind them.
- * Returns octets written, without that. */
+/* Write the flight recorder as text lines and a NUL, newest line last. If they don't all fit, the
+ * newest lines are left out. Returns the octets written, without the NUL. */
 size_t engine_qp_history(const struct engine *e, const struct qp *qp, char *buf, size_t size);
 /* Octets of engine state of one idle queue pair, without its work queues. */
 size_t engine_qp_state_size(void);

@@ -25,12 +25,12 @@
 #include "sr_sender.h"
 
 #define ADAPTIVE_MIN       200000u  /* ns (LR-10) */
-#define ADAPTIVE_DOUBLES   16u      /* of that time at most */
+#define ADAPTIVE_DOUBLES   16u      /* most doublings of that time */
 #define ROUND_TRIP_UNKNOWN 1000000u /* ns, without a sample or a time-out */
 #define RNR_RETRY_FOREVER  7u       /* RNR-06 */
 #define STREAM_RUN         3u       /* READ responses are a stream, not late ones */
-#define STREAM_STEP        4u       /* ... with so many PSNs from one to the next at most */
-#define STREAM_NEAR        16       /* PSNs that may be missing within a stream */
+#define STREAM_STEP        4u       /* most PSNs from one response of a stream to the next */
+#define STREAM_NEAR        16       /* most PSNs missing within a stream */
 
 /* The last started work request that begins at or before PSN p. */
 static uint32_t find_wqe(const struct qp *qp, psn_t p)
@@ -177,8 +177,8 @@ void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     retry(e, qp, p, false, "ACK-06 sequence error", now);
 }
 
-/* Did READ response p show that the response due at una is lost, and was that one not requested
- * again since?
+/* Does READ response p show that the response due at una is lost, and has that one not been
+ * requested again since?
  *
  * A peer answers requests one after the other. When we repeat a READ request, it first finishes the
  * old answer, then starts the new one near the gap (TMR-07). So `seen` follows one stream of
@@ -239,7 +239,7 @@ static bool implied_costs(struct qp *qp, uint64_t now)
 void rtx_old_answer(struct qp *qp, uint64_t now)
 {
     struct req *r = &qp->req;
-    if (!r->rtx || r->ack_at == TIMER_NEVER || recovery_agreed(qp)) /* LR-08: no old one */
+    if (!r->rtx || r->ack_at == TIMER_NEVER || recovery_agreed(qp)) /* LR-08 */
         return;
     uint64_t t = recovery_timeout(qp);
     if (now - r->rtx_at < (qp->attr.retry_cnt + 1u) * t)
@@ -249,7 +249,7 @@ void rtx_old_answer(struct qp *qp, uint64_t now)
 void rtx_implied(struct engine *e, struct qp *qp, psn_t p, enum rtx_answer kind, uint64_t now)
 {
     struct req *r = &qp->req;
-    /* Sooner than an answer to the round can come: not new. */
+    /* Too early for an answer to this round: not new. */
     bool early = r->rtx && psn_eq(r->rtx_psn, r->una) && now - r->rtx_at < r->srtt / 2, lost;
     if (kind == RTX_READ_ON) {
         lost = stream_lost_it(r, p) && !early;
@@ -350,7 +350,7 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
     } else if (r->ack_at != TIMER_NEVER) {
         uint64_t before = r->ack_at;
         r->ack_at = now + recovery_timeout(qp);
-        if (r->ack_at < before) /* the first measured round trip, the end of backing off */
+        if (r->ack_at < before) /* first measured round trip, or end of backing off */
             qp_rearm(e, qp);
     }
     if (r->probe)

@@ -7,9 +7,9 @@
  *     mark and delay 5us..20us  data a->b every 10
  *
  * A `struct fault` holds the rules with their dice and counters, and a table of the connections it
- * has seen. The caller shows it each frame, in order, and does what fault_apply returns. Pure code:
- * no I/O, no clock but the caller's `now`, no allocation after fault_parse. The same rules, seed,
- * frames and times give the same faults.
+ * has seen. The caller passes it each frame, in order, and carries out the result of fault_apply.
+ * Pure code: no I/O, no clock but the caller's `now`, no allocation after fault_parse. The same
+ * rules, seed, frames and times give the same faults.
  *
  * Threads: one at a time per struct fault; several are independent.
  */
@@ -52,24 +52,24 @@ void fault_start(struct fault *f, uint64_t now);
 /* ---- one frame ---- */
 
 /* What to do with the frame. 0 = send it on as it is. */
-#define FAULT_DROP    0x01u /* don't send it on; combines with FAULT_INJECT only */
+#define FAULT_DROP    0x01u /* don't send the frame; combines with FAULT_INJECT only */
 #define FAULT_CHANGED 0x02u /* its octets or its length changed: out->len */
 #define FAULT_DAMAGED 0x04u /* ... and its iCRC is meant to be wrong now */
-#define FAULT_COPY    0x08u /* send out->copies more of it, at the same time */
-#define FAULT_HOLD    0x10u /* later: out->delay, out->gap (fault_hold.h does the keeping) */
+#define FAULT_COPY    0x08u /* send out->copies further copies, at the same time */
+#define FAULT_HOLD    0x10u /* send it later: out->delay, out->gap (fault_hold.h keeps it) */
 #define FAULT_INJECT  0x20u /* send out->inject[0..ninject), at once, before the frame */
 
 struct fault_inject {
-    enum fault_dir dir; /* in which it travels */
+    enum fault_dir dir; /* direction of the injected frame */
     uint32_t len;
     uint8_t data[FAULT_INJECT_LEN]; /* a whole frame without FCS, iCRC in place */
 };
 
 struct fault_out {
-    uint32_t len; /* of the frame, always set; never more than before */
+    uint32_t len; /* length of the frame, always set; never more than before */
     uint32_t copies;
     uint64_t delay;  /* ns to hold it and its copies */
-    uint32_t gap;    /* > 0: hold it until so many frames of its direction and flow have passed */
+    uint32_t gap;    /* > 0: frames of its direction and flow to wait for */
     uint64_t within; /* ns: longest wait for that gap, on top of `delay` */
     uint64_t flow;   /* the flow that counts for the gap; set for every frame when a rule has
                       * `reorder`, else 0 */
@@ -77,9 +77,9 @@ struct fault_out {
     struct fault_inject inject[FAULT_INJECTS];
 };
 
-/* Judge one frame[0..len), from the Ethernet header on, without FCS; may change it in place. Don't
- * show it frames again that it has injected or delayed. `now` is in ns and must not run backwards.
- * Returns FAULT_* bits and fills the members of *out that these bits name. */
+/* Apply the rules to one frame[0..len), from the Ethernet header on, without FCS; may change it in
+ * place. Don't pass it frames again that it has injected or delayed. `now` is in ns and must not
+ * run backwards. Returns FAULT_* bits and fills the members of *out that these bits name. */
 unsigned fault_apply(struct fault *f, enum fault_dir dir, uint8_t *frame, uint32_t len,
                      uint64_t now, struct fault_out *out);
 
@@ -92,16 +92,16 @@ unsigned fault_apply_cut(struct fault *f, enum fault_dir dir, uint8_t *frame, ui
 
 struct fault_rule_stats {
     unsigned line;    /* of the rule text */
-    uint64_t matched; /* frames that all selectors fit, before nth, prob and count */
+    uint64_t matched; /* frames that match all selectors, before nth, prob and count */
     uint64_t done;    /* frames that it acted on */
-    uint64_t failed;  /* of these, actions that were impossible: the frame has no such field, or the
-                       * queue pair for a CNP is not known yet */
+    uint64_t failed;  /* impossible actions among these: the frame has no such field, or the queue
+                         pair for a CNP is not known yet */
 };
 
 struct fault_stats {
     uint64_t frames, roce;
-    bool knows;       /* a rule needs connections; if not, conns and evicted are 0 */
-    uint64_t conns;   /* seen; also the number of the latest */
+    bool knows;       /* rules need the table of connections; if not, conns and evicted are 0 */
+    uint64_t conns;   /* connections seen; also the number of the latest */
     uint64_t evicted; /* connections forgotten for want of room */
 };
 

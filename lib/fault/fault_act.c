@@ -84,7 +84,7 @@ static void bits_put(uint8_t *p, unsigned at, unsigned width, uint64_t x)
         p[i / 8] = (uint8_t)((p[i / 8] & ~(0x80 >> i % 8)) | (x & 1) << (7 - i % 8));
 }
 
-/* Offset of a header in the frame; 0 = it has none. */
+/* Offset of a header in the frame; 0 = no such header. */
 static unsigned header(const struct fault_view *v, enum fault_base base)
 {
     unsigned at = 0;
@@ -310,7 +310,7 @@ static uint32_t make_pause(const struct fault_action *a, const struct fault_view
     memset(in->data, 0, FRAME_MIN);
     memcpy(in->data, to, 6);
     memcpy(in->data + 6, v->frame + (a->forth ? 6 : 0), 6);
-    in->data[6] &= 0xFE; /* a frame to a group is answered by one of it: no source is a group */
+    in->data[6] &= 0xFE; /* the answer to a frame to a group: a source is no group */
     wire_put16(in->data + 12, WIRE_ETHERTYPE_PAUSE);
     wire_put16(in->data + 14, PFC_OP);
     wire_put16(in->data + 16, (uint16_t)(1u << a->n));

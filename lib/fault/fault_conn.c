@@ -14,9 +14,9 @@
 #include "fault_priv.h"
 #include "wire_bytes.h"
 
-#define TRIES     64u /* responses after which a half's other direction is no longer looked for */
-#define LOST_MOST 64u /* packets that may be missing before the first that came by */
-#define LOOK_MOST 64u /* waiting halves looked at for one of them */
+#define TRIES     64u /* responses after which the search for a half's other direction ends */
+#define LOST_MOST 64u /* most packets missing before the first one seen */
+#define LOOK_MOST 64u /* most waiting halves looked at in one search */
 
 /* a comes before b in PSN order. */
 static bool before(uint32_t a, uint32_t b)
@@ -95,7 +95,7 @@ static uint32_t other(const struct fault_table *t, uint32_t i)
     return c->half[c->half[0] == i];
 }
 
-/* Forget a half; its connection goes with its last one. */
+/* Forget a half. A connection ends with its last half. */
 static void half_free(struct fault_table *t, uint32_t i)
 {
     struct fault_half *h = &t->half[i];
@@ -315,7 +315,7 @@ static void see_response(struct fault_half *h, struct fault_half *back, const st
     if (op->headers & WIRE_H_AETH)
         h->msn = p->msn;
     if (back && op->headers & WIRE_H_AETH && ((p->psn + 1) & WIRE_PSN_MASK) == back->next)
-        back->ends = p->msn; /* all is answered: so many messages it has been */
+        back->ends = p->msn; /* all is answered: this is the number of messages */
     if (back && back->requests) {
         out->rel_known = true;
         out->rel = (p->psn - back->first) & WIRE_PSN_MASK;

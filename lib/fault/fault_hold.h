@@ -31,11 +31,11 @@ void fault_hold_free(struct fault_hold *h);
 /* Keep `frame` as out says. False: no room, send it at once. */
 bool fault_hold_add(struct fault_hold *h, void *frame, enum fault_dir dir,
                     const struct fault_out *out, uint64_t now);
-/* A frame of this direction and flow has gone on. */
+/* Report that a frame of this direction and flow was sent. */
 void fault_hold_passed(struct fault_hold *h, enum fault_dir dir, uint64_t flow, uint64_t now);
 /* The next frame that is due, and its direction (dir may be NULL); NULL = none yet. */
 void *fault_hold_take(struct fault_hold *h, uint64_t now, enum fault_dir *dir);
-/* When fault_hold_take has something next; UINT64_MAX = it is empty. */
+/* The time of the next frame for fault_hold_take; UINT64_MAX = empty. */
 uint64_t fault_hold_deadline(const struct fault_hold *h);
 /* Frames in it. */
 unsigned fault_hold_count(const struct fault_hold *h);

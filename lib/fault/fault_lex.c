@@ -236,7 +236,7 @@ bool fault_lex_psn(struct fault_lex *lx, struct fault_range *out, bool *relative
     bool good = lo < lo_end && value(FAULT_NUMBER, lo, (size_t)(lo_end - lo), &out->lo);
     out->hi = out->lo;
     if (good && hi == end) {
-        /* Half of the space lies ahead of a PSN. */
+        /* Half of the PSN space lies ahead of a PSN. */
         out->hi = *relative ? WIRE_PSN_MASK : (out->lo + WIRE_PSN_MASK / 2) & WIRE_PSN_MASK;
     } else if (good && hi) {
         hi += *relative && *hi == '+';

@@ -15,12 +15,12 @@ struct fault_word {
 };
 
 struct fault_lex {
-    const char *line, *at, *end; /* of the line: its start, what comes next, behind it */
+    const char *line, *at, *end; /* start of the line, next character, end */
     unsigned number;
     struct fault_error *err;
 };
 
-/* What a value is written like. */
+/* The notation of a value. */
 enum fault_kind {
     FAULT_NUMBER, /* 17, 0x11 */
     FAULT_SIZE,   /* ... or 64K, 1M: powers of 1024 */
@@ -32,7 +32,7 @@ void fault_lex_line(struct fault_lex *lx, unsigned number, const char *text, siz
 /* The next word, which stays / which is taken. */
 struct fault_word fault_lex_peek(const struct fault_lex *lx);
 struct fault_word fault_lex_next(struct fault_lex *lx);
-/* Is the next word this one? Then take it. */
+/* Take the next word if it is this one. Returns whether it was. */
 bool fault_lex_takes(struct fault_lex *lx, const char *word);
 /* Does the next word begin with a digit? */
 bool fault_lex_digit(const struct fault_lex *lx);
@@ -47,10 +47,10 @@ bool fault_lex_error(struct fault_lex *lx, struct fault_word w, const char *fmt,
 /* A value from min to max. */
 bool fault_lex_value(struct fault_lex *lx, enum fault_kind kind, uint64_t min, uint64_t max,
                      uint64_t *out);
-/* N, N..M, and, if `open`, also N.. and ..M; no more than max. */
+/* N, N..M, and, if `open`, also N.. and ..M; at most max. */
 bool fault_lex_range(struct fault_lex *lx, enum fault_kind kind, uint64_t max, bool open,
                      struct fault_range *out);
-/* N..M of 24 bits, which may go through 0; with +, relative to the connection's first. */
+/* N..M of 24 bits, which may wrap through 0; with +, relative to the connection's first PSN. */
 bool fault_lex_psn(struct fault_lex *lx, struct fault_range *out, bool *relative);
 /* 0.01, 1%, 1/100 */
 bool fault_lex_prob(struct fault_lex *lx, double *out);

@@ -12,12 +12,12 @@
 struct fault_parser {
     struct fault_lex lx;
     struct fault_rule *r;
-    struct fault_action *a; /* the one that is being read */
+    struct fault_action *a; /* action being read */
 };
 
 struct fault_keyword {
     const char *name;
-    uint32_t bit; /* of a selector: may be there once */
+    uint32_t bit; /* bit of a selector that may occur once */
     bool (*read)(struct fault_parser *p);
 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which copy this CPU makes best, and the table of fix-ups.
+ * The choice of this CPU's best copy, and the table of fix-ups.
  */
 #include "guard.h"
 
 #include <unistd.h>
 
 static struct guard_frame frames[GUARD_FRAMES];
-/* Whose a frame is; 0: free. A child of fork has the frames of its parent, as they were at that
- * moment, and none of its threads: they are free there, whatever stands in them. */
+/* The owner of a frame; 0: free. A child of fork has its parent's frames as they were at that
+ * moment, but none of its threads. So these frames are free there, whatever they contain. */
 static _Atomic pid_t owner[GUARD_FRAMES];
 
 struct guard_frame *guard_frame_take(void)
@@ -40,7 +40,7 @@ void guard_frame_give(struct guard_frame *frame)
 
 guard_copy_fn guard_copy_sse, guard_copy_avx, guard_copy_avx512;
 
-/* Of guard_x86.S: distances from each field. */
+/* Tables of guard_x86.S: distances from each field. */
 struct fixup {
     int32_t begin, end, landing;
     uint32_t call;
@@ -48,8 +48,8 @@ struct fixup {
 
 extern const struct fixup fixups_begin[] OF_LINKER("__start_urnic_fixups");
 extern const struct fixup fixups_end[] OF_LINKER("__stop_urnic_fixups");
-/* The compiler's support asks the operating system, too, whether it saves the registers. Threads
- * that are here at the same time store the same. */
+/* The compiler's support also checks that the operating system saves the registers. Threads that
+ * are here at the same time store the same value. */
 static int copy_first(void *dst, const void *src, size_t n)
 {
     guard_copy_fn *best = __builtin_cpu_supports("avx512f") ? guard_copy_avx512
@@ -66,7 +66,7 @@ static uintptr_t place(const int32_t *distance)
     return (uintptr_t)distance + (uintptr_t)(intptr_t)*distance;
 }
 
-/* The stack of the guard_call whose function runs with this stack pointer; 0: of none. */
+/* The stack of the guard_call whose function runs with this stack pointer; 0: none. */
 static uintptr_t stack_of_call(uintptr_t pointer)
 {
     uintptr_t next = 0;
@@ -90,7 +90,7 @@ bool guard_fix(void *context)
             continue;
         uintptr_t stack = f->call ? stack_of_call((uintptr_t)reg[REG_RSP]) : 0;
         if (f->call && stack == 0)
-            return false; /* called otherwise */
+            return false; /* the function was not called by guard_call */
         if (f->call)
             reg[REG_RSP] = (greg_t)(stack - sizeof(uintptr_t));
         reg[REG_RIP] = (greg_t)place(&f->landing);

@@ -33,17 +33,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A compiled function for guard_call. It holds nothing that would have to be given back (no lock,
- * no memory), calls no function with what may be gone, and is called by no other guarded one. */
+/* A compiled function for guard_call. It holds no lock and no memory, passes no pointer to
+ * unmappable memory to another function, and no other guarded function calls it. */
 #define GUARD_CODE                                                                                 \
     __attribute__((section("urnic_guarded"), noinline,                                             \
                    no_sanitize("address", "thread", "undefined")))
 
-#define GUARD_FAULT INT64_C(-1) /* of guard_call */
+#define GUARD_FAULT INT64_C(-1) /* result of guard_call */
 
 typedef int guard_copy_fn(void *dst, const void *src, size_t n);
 
-/* The one that this CPU makes best. */
+/* The fastest copy of this CPU. */
 extern _Atomic(guard_copy_fn *) guard_copy_best;
 
 /* src[0..n) -> dst[0..n), which must not overlap. 1, 2, 4 and 8 octets are one store, and the last
@@ -60,24 +60,25 @@ int guard_store(uint64_t *word, uint64_t value);
 
 typedef uint32_t guard_fn(uint32_t crc, void *dst, const void *src, size_t n);
 
-/* Where the stack of a guard_call is; for one at a time. */
+/* The place of a guard_call's stack, for one call at a time. */
 struct guard_frame {
-    uintptr_t stack; /* 0: in none */
+    uintptr_t stack; /* 0: no call */
 };
 
-#define GUARD_FRAMES 256u /* of a process */
+#define GUARD_FRAMES 256u /* frames of a process */
 
-/* One of the process's frames. NULL: all are taken. */
+/* Take one of the process's frames. NULL: all are taken. */
 struct guard_frame *guard_frame_take(void);
-/* No guard_call uses it. NULL is allowed. */
+/* Give it back; no guard_call uses it. NULL is allowed. */
 void guard_frame_give(struct guard_frame *frame);
 
-/* fn(crc, dst, src, n), a function of GUARD_CODE. Its result, or GUARD_FAULT. */
+/* Call fn(crc, dst, src, n), a function of GUARD_CODE. Returns its result, or GUARD_FAULT. */
 int64_t guard_call(struct guard_frame *frame, uint32_t crc, void *dst, const void *src, size_t n,
                    guard_fn *fn);
 
-/* In a handler of SIGSEGV or SIGBUS that a fault has caused: context is its third argument. True:
- * the instruction is one of ours, and the thread goes on at its fix-up when the handler returns. */
+/* Call it in a handler of SIGSEGV or SIGBUS that a fault has caused: context is the handler's third
+ * argument. True: the instruction is guarded, and the thread continues at its fix-up when the
+ * handler returns. */
 bool guard_fix(void *context);
 
 #endif

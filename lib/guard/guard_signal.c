@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An entry is a function of its own, so that it knows its predecessor without a look at what other
- * threads may change. An entry that was once in front is never given another predecessor.
+ * Each entry is a function of its own, so that it knows its predecessor without reading data that
+ * other threads may change. The predecessor of an entry that was once in front never changes.
  */
 #include "guard_signal.h"
 
@@ -25,13 +25,13 @@ static const int numbers[SIGNALS] = {SIGSEGV, SIGBUS};
 /* The predecessors, by signal and entry. */
 static struct before {
     struct sigaction act;
-    _Atomic bool reset; /* SA_RESETHAND: it has had its turn */
+    _Atomic bool reset; /* SA_RESETHAND: called once already */
 } before[SIGNALS][GUARD_SIGNAL_ENTRIES];
 
 static unsigned used[SIGNALS];
-static _Atomic pid_t holder; /* whose thread is in guard_signal_on_top */
+static _Atomic pid_t holder; /* process with a thread in guard_signal_on_top */
 
-/* The kernel's own mask, of 64 bits; libc's function may be another one's. */
+/* Uses the kernel's own mask of 64 bits, because another library may replace libc's function. */
 static uint64_t mask_call(int how, uint64_t set)
 {
     uint64_t old = 0;
@@ -58,11 +58,11 @@ void guard_signal_close(unsigned were)
 
 static bool is_fault(const siginfo_t *info)
 {
-    return info->si_code > 0; /* of the kernel; what a process sends is not */
+    return info->si_code > 0; /* from the kernel; a signal that a process sends is not a fault */
 }
 
-/* What would be without any handler. A fault happens again when this returns, and ends the process
- * there. What was sent is sent again, to be delivered then. */
+/* Take the default action. A fault happens again when this returns, and ends the process there. A
+ * sent signal is sent again, and delivered when this returns. */
 static void by_default(int sig, siginfo_t *info)
 {
     struct sigaction act = {.sa_handler = SIG_DFL};
@@ -125,7 +125,7 @@ static bool is_ours(const struct sigaction *act)
     return false;
 }
 
-/* Of libc's sigset_t the kernel knows, and fills, only so much. */
+/* The part of libc's sigset_t that the kernel fills. */
 #define MASK_SIZE (_NSIG / 8)
 
 static bool same(const struct sigaction *a, const struct sigaction *b)
@@ -134,7 +134,7 @@ static bool same(const struct sigaction *a, const struct sigaction *b)
            memcmp(&a->sa_mask, &b->sa_mask, MASK_SIZE) == 0;
 }
 
-/* The entry whose predecessor is *act: one that it had already, or a new one. */
+/* The entry whose predecessor is *act: an existing one, or a new one. */
 static int entry_for(unsigned which, const struct sigaction *act)
 {
     for (unsigned i = 0; i < used[which]; i++) {
@@ -147,7 +147,7 @@ static int entry_for(unsigned which, const struct sigaction *act)
     return (int)used[which]++;
 }
 
-/* As the predecessor is called, so are we. */
+/* Be called as the predecessor is called. */
 static struct sigaction as_before(const struct sigaction *act, unsigned entry)
 {
     struct sigaction ours = *act;
@@ -162,7 +162,8 @@ static struct sigaction as_before(const struct sigaction *act, unsigned entry)
     return ours;
 }
 
-/* The program may install another handler at the same moment: that one is the predecessor then. */
+/* The program may install another handler at the same moment; that handler is then the predecessor.
+ */
 static int in_front(unsigned which)
 {
     struct sigaction is, was, ours;
@@ -171,7 +172,7 @@ static int in_front(unsigned which)
         int entry = entry_for(which, &is);
         if (entry < 0)
             return entry;
-        /* SA_RESETHAND: it is installed anew. */
+        /* SA_RESETHAND: the handler is installed anew. */
         atomic_store_explicit(&before[which][entry].reset, false, memory_order_relaxed);
         ours = as_before(&is, (unsigned)entry);
         sigaction(numbers[which], &ours, &was);
@@ -182,7 +183,7 @@ static int in_front(unsigned which)
     return 0;
 }
 
-/* A child that was forked while a thread of its parent was here does not wait for that one. */
+/* A child that was forked while a thread of its parent was here does not wait for that thread. */
 static void take(void)
 {
     pid_t own = getpid(), is = 0;

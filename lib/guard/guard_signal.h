@@ -18,19 +18,19 @@
 
 #include <stdbool.h>
 
-/* So many different handlers of the program can be put behind ours, for each signal. */
+/* The most different handlers of the program that ours can precede, for each signal. */
 #define GUARD_SIGNAL_ENTRIES 32
 
-/* Have our handler be in front, of both signals. 0, or -ENOSPC: the program has had too many
- * different handlers, and what is in front stays there. Any thread; never from a signal handler.
- * Calls sigaction, and nothing else. */
+/* Put our handler in front, for both signals. 0, or -ENOSPC: the program has had too many different
+ * handlers, and the handler in front stays there. Any thread; never from a signal handler. Calls
+ * only sigaction. */
 int guard_signal_on_top(void);
 
 /* A thread that blocks a signal which a fault of its own causes dies of it, handler or not. So it
- * must not block these two while it uses guard.h. Unblock them, one system call; the result is what
- * guard_signal_close needs, 0 if they were not blocked. This thread. */
+ * must not block these two while it uses guard.h. Unblock them for this thread, by one system call.
+ * Returns the argument for guard_signal_close, 0 if they were not blocked. */
 unsigned guard_signal_open(void);
-/* Block them again that were blocked. */
+/* Block the signals again that were blocked. */
 void guard_signal_close(unsigned were);
 
 #endif

@@ -11,30 +11,28 @@
 
 struct fields;
 
-/* A captured packet of the direction that is replayed: what is looked at again and again. All else
- * is in its frame, see packet_wire. Its fields are 0 unless it is good or selective. */
+/* A captured packet of the replayed direction: the fields in frequent use. The frame has all
+ * others, see packet_wire. The fields are 0 unless it is good or selective. */
 struct packet {
     const struct kept *kept;
     uint64_t va;
     uint32_t flow;
     uint32_t psn, rkey, dma_len, msn;
-    uint32_t room;   /* receive buffer that it finds; UINT32_MAX = enough */
-    uint32_t starve; /* found no receive work request, says the RNR NAK in this place; + 1, 0 = it
-                      * did */
+    uint32_t room;   /* size of the receive buffer that it gets; UINT32_MAX = enough */
+    uint32_t starve; /* place + 1 of the RNR NAK that it got; 0 = it found a receive work request */
     uint16_t ip_id, pkey, payload_len;
     uint8_t payload_at; /* octets from the BTH on */
     uint8_t opcode, syndrome;
     bool ipv4 : 1;
     bool good : 1;      /* as in its frame */
-    bool selective : 1; /* of selective repeat, if that is what both ends mean by it: else not
-                         * usable */
-    bool usable : 1;    /* good, and from where the capture sees most of this role */
+    bool selective : 1; /* of selective repeat, which both ends use; not usable otherwise */
+    bool usable : 1;    /* good, and from the interface that shows most of this role */
     bool duplicate : 1; /* the network's copy of an earlier packet */
     /* evidence, for one direction at a time */
     bool lost : 1;      /* never reached the other end */
-    bool overtaken : 1; /* an answer that later ones have overtaken, as far as that can be told */
-    bool doubled : 1;   /* by the network behind the capture: the copy finds one */
-    bool refused : 1;   /* with an access error: its key isn't good (any more) */
+    bool overtaken : 1; /* an answer that later ones have overtaken, as far as known */
+    bool doubled : 1;   /* duplicated by the network after the capture */
+    bool refused : 1;   /* refused with an access error: its key isn't valid (any more) */
     bool overrun : 1; /* a READ that asks for PSNs that others use, or too many: dma_len is less */
     bool inside : 1;  /* a request with such a PSN */
     bool spoilt : 1;  /* its data could not be placed by the responder itself */
@@ -42,38 +40,38 @@ struct packet {
 
 /* Requests go in `flow`, their answers come in `answers`. */
 struct direction {
-    struct packet *packet; /* of both flows only, in the order of the capture */
+    struct packet *packet; /* packets of both flows, in the order of the capture */
     size_t packets;
-    uint32_t *answer; /* which of them are usable answers: there may be none for long stretches */
-    size_t answered;  /* how many */
-    uint32_t *data;   /* places of those among them that bring data, in the order of their PSNs */
-    size_t brought;   /* how many */
-    uint32_t naks;    /* NAK codes among them: bits by number */
+    uint32_t *answer; /* indices of usable answers; long stretches may have none */
+    size_t answered;  /* number of `answer` */
+    uint32_t *data;   /* places in `answer` of those with data, in PSN order */
+    size_t brought;   /* number of `data` */
+    uint32_t naks;    /* NAK codes among the answers: bits by number */
     struct held *held;
-    const struct fields *fields; /* what lint has found */
+    const struct fields *fields; /* fields that lint has found */
     struct lint_flow_info flow, answers;
     uint32_t connection;
     uint32_t mtu;    /* octets */
     uint32_t base;   /* first PSN that is replayed */
-    size_t begin;    /* packet from which on requests count: before, the responder waits */
-    bool known_base; /* there is one */
-    bool own_port;   /* captured where the role's own packets went out, */
-    bool doubled;    /* all is there twice: nothing but a counter tells the order of answers */
-    bool exact;      /* and what came in there reached it, in that order */
-    uint64_t trip;   /* ns from the capture to the responder and back, 0 = not considered: what was
-                      * sent less than this before a NAK isn't its cause */
-    uint8_t trip_share; /* trip = so many eighths of the most it can be; find_choices */
-    bool keeps_early;   /* the responder keeps what comes early of WRITEs, as far as can be told */
-    bool selective;     /* both ends have said that they do selective repeat */
-    uint8_t rnr_timer;  /* as its RNR NAKs say */
-    unsigned qp_rights; /* MEM_REMOTE_* */
-    uint16_t pkey, answers_pkey; /* of the requests, and of what answers them */
+    size_t begin;    /* first packet whose requests count: before it the responder waits */
+    bool known_base; /* `base` is known */
+    bool own_port;   /* captured at the interface that sent the role's packets */
+    bool doubled;    /* captured twice: only a counter shows the order of answers */
+    bool exact;      /* captured packets reached the role, in captured order */
+    uint64_t trip;   /* ns from the capture to the responder and back, 0 = not considered: a packet
+                        sent less than this before a NAK isn't its cause */
+    uint8_t trip_share;          /* trip in eighths of its upper bound; find_choices */
+    bool keeps_early;            /* the responder seems to keep early packets of WRITEs */
+    bool selective;              /* both ends have announced selective repeat */
+    uint8_t rnr_timer;           /* timer code in its RNR NAKs */
+    unsigned qp_rights;          /* MEM_REMOTE_* */
+    uint16_t pkey, answers_pkey; /* P_Key of the requests, and of their answers */
 };
 
 #define AHEAD_MAX  65536u /* packets between a request and its answer */
 #define STEP_EVERY 1024u  /* packets from one look at the progress to the next */
 
-/* How far it is: packets that have been gone through, of all that are to be. */
+/* Progress: packets processed, of all to process. */
 struct watch {
     replay_progress progress; /* or NULL */
     void *ctx;
@@ -82,16 +80,16 @@ struct watch {
 
 struct judge {
     replay_report report;
-    bool mute; /* the text of differences isn't needed */
+    bool mute; /* no text of differences is needed */
     struct watch *watch;
     void *ctx;
     struct replay_outcome *out;
     unsigned cut;     /* differences of packets that were cut off */
-    uint64_t excused; /* answers that our engine doesn't give here, but might: another choice of
-                       * what the capture doesn't tell may explain them */
+    uint64_t excused; /* answers that our engine doesn't give here, but might with another choice of
+                         values that the capture doesn't show */
 };
 
-#define FULL_MEMBER 0x8000u /* of a partition: the P_Key's first bit */
+#define FULL_MEMBER 0x8000u /* full member of a partition: the P_Key's first bit */
 
 /* WIRE_F_* */
 static inline unsigned packet_flags(const struct packet *p)
@@ -117,7 +115,7 @@ static inline uint32_t packet_payload_have(const struct packet *p)
     return have < p->payload_len ? have : p->payload_len;
 }
 
-/* All that its headers say. */
+/* All fields of its headers. */
 static inline void packet_wire(const struct packet *p, struct wire_pkt *out)
 {
     kept_parse(p->kept, out);
@@ -164,52 +162,52 @@ uint32_t packet_psns(const struct direction *d, const struct packet *p);
 /* Make the list of answers, once it is known which packets are usable. 0, -ENOMEM, -EFBIG. */
 int packets_index(struct direction *d);
 void packets_unindex(struct direction *d);
-/* Where in the list the answers behind this packet begin. */
+/* The index in `answer` of the first one after this packet. */
 size_t packets_behind(const struct direction *d, size_t at);
-/* Where among those that bring data the ones with this PSN begin which stand behind this packet. */
+/* The index in `data` of the first one with this PSN after this packet. */
 size_t packets_data(const struct direction *d, uint32_t psn, size_t at);
 
-/* Which packets are usable, in this role. Where the end was captured whose place we take, that is:
- * where its packets went out, the capture shows just what came in. Else, if one interface has all
- * that this end sent, what that one shows. Elsewhere each packet counts where it was first seen;
- * also where those of the other end went out, too: a machine with both, and a capture that doesn't
- * name its interfaces. */
+/* Mark the usable packets in this role. If the capture has the interface that sent the packets of
+ * the replaced end, it shows exactly the packets that came in there. Else, if one interface shows
+ * all packets of this end, the packets of that interface are usable. In all other captures each
+ * packet counts at its first sight; also in a capture of both ends' machine that doesn't name its
+ * interfaces. */
 void vantage_view(struct direction *d, enum replay_role role);
 
-/* Without interfaces to tell them apart: are most answers there twice, as in captures of two places
- * merged into one? */
+/* In a capture without interfaces: do most answers occur twice, as in merged captures of two
+ * places? */
 bool vantage_doubled(const struct direction *d);
 
-/* RC, as responder: choose what leaves the fewest differences. *explained: that is none at all, and
- * j->out is what as_responder makes of it. 0, or what as_responder returns. */
+/* RC, as responder: choose the values that leave the fewest differences. *explained: there is no
+ * difference, and j->out is the result of as_responder. Returns 0, or an error of as_responder. */
 int choices_find(struct direction *d, struct judge *j, bool *explained);
 
 /* Fill in the MTU. */
 void evidence_mtu(struct direction *d);
 
-/* Find READs that ask for more PSNs than the requester goes by, and cut them. */
+/* Find READs that ask for more PSNs than the requester counts, and cut them. */
 void overrun_find(struct direction *d);
 
-/* Put answers that stand shortly before what they answer behind it. */
+/* Move answers that were captured shortly before their requests to the place after them. */
 void order_restore(struct direction *d);
 
-/* Fill in what the packets tell about this direction, and mark its packets. */
+/* Derive the facts about this direction from its packets, and mark the packets. */
 void evidence_find(struct direction *d);
 /* Was the message that begins with this packet refused with this NAK? */
 bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t syndrome);
 
-/* What this sequence NAK asks for: is it answered without being sent again? Then it came late,
- * behind what was sent after it. */
+/* Is the packet that this sequence NAK asks for answered without a retransmission? It then came
+ * late, after packets that were sent later. */
 bool evidence_late(const struct direction *d, const struct packet *nak);
 
-/* One more packet has been gone through: -EINTR = stop here. */
+/* Count one more packet as processed. -EINTR = stop here. */
 int judge_step(struct judge *j);
 
-/* Our engine in the responder's place, or the requester's: give it the other end's packets of this
- * direction, and tell the judge what differs. 0, -ENOMEM, -EFBIG, -EINTR. */
+/* Put our engine in the responder's place, or the requester's: give it the other end's packets of
+ * this direction, and report differences to the judge. 0, -ENOMEM, -EFBIG, -EINTR. */
 int as_responder(struct direction *d, struct judge *j);
 int as_requester(struct direction *d, struct judge *j);
-/* In the role that j->out says; d->answers is not used. */
+/* The same in the role of j->out; d->answers is not used. */
 int as_datagram(struct direction *d, struct judge *j);
 /* Likewise; d->flow and d->answers are those of queue pair 1, of two hosts. */
 int as_cm(struct direction *d, struct judge *j);

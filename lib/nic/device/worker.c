@@ -22,13 +22,10 @@
 #include "readonly.h"
 #include "round.h"
 
-#define WORKER_CALLS 32u /* calls timed, to know how long a system call takes */
-#define WORKER_STAND_IN                                                                            \
-    8u /* most rounds of the control thread in the place of a blocked worker                       \
-        */
-#define WORKER_LOOK_NS                                                                             \
-    (250 * CLOCK_US) /* period of the thread's look whether other threads still do rounds */
-#define WORKER_LONG_NS  (1 * CLOCK_MS) /* one holder for this long may need this core */
+#define WORKER_CALLS    32u /* calls timed, to know how long a system call takes */
+#define WORKER_STAND_IN 8u  /* most rounds of the control thread for a blocked worker */
+#define WORKER_LOOK_NS  (250 * CLOCK_US) /* period of the look at polling threads */
+#define WORKER_LONG_NS  (1 * CLOCK_MS)   /* one holder for this long may need this core */
 #define WORKER_ASK_NS   (1 * CLOCK_MS)
 #define WORKER_STAY_MIN (1 * CLOCK_MS)
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
