@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See foreign.h. A thread lives while its user has something to close: that is rare, and then most
- * often a single descriptor.
+ * See foreign.h. A thread lives while its user has descriptors to close. That is rare, and then it
+ * is most often a single one.
  */
 #include "foreign.h"
 
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define THREADS_MAX 64u /* the users that are left wait for one of them */
+#define THREADS_MAX 64u /* threads at most; further users wait for one to end */
 #define NS_PER_S    1000000000
 #define NS_PER_MS   1000000
 
@@ -30,8 +30,8 @@ struct foreign_user {
     struct foreign_user *next;
     struct foreign_job *first, **last;
     uid_t uid;
-    unsigned waiting; /* descriptors; also the one that is being closed */
-    bool served;      /* by a thread */
+    unsigned waiting; /* descriptors, including the one being closed */
+    bool served;      /* a thread serves this user */
 };
 
 static pthread_mutex_t foreign_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -114,7 +114,7 @@ static void *foreign_main(void *arg)
     return NULL;
 }
 
-/* One that can't be started now is when the next descriptor comes. */
+/* If the thread can't be started now, the next descriptor tries again. */
 static void foreign_start(void)
 {
     pthread_attr_t attr;
@@ -155,7 +155,7 @@ static bool foreign_add(uid_t uid, struct foreign_job job)
 static void foreign_later(uid_t uid, int fd)
 {
     if (!foreign_add(uid, (struct foreign_job){.fd = fd}))
-        close(fd); /* no memory: all else will fail, too */
+        close(fd); /* no memory: everything else will fail, too */
 }
 
 bool foreign_run(uid_t user, void (*fn)(void *arg), void *arg)
@@ -165,14 +165,14 @@ bool foreign_run(uid_t user, void (*fn)(void *arg), void *arg)
 
 void foreign_close(uid_t user, int fd)
 {
-    /* Files in memory have seals, and no server that a close would wait for. */
+    /* Files in memory have seals, and no server that a close could wait for. */
     if (fcntl(fd, F_GET_SEALS) >= 0)
         close(fd);
     else
         foreign_later(user, fd);
 }
 
-/* Look at the next message: its length, or less than 0. */
+/* Peek at the next message. Returns its length, or less than 0. */
 static ssize_t look(int sock, bool *descriptors)
 {
     char octet;
@@ -190,7 +190,7 @@ bool foreign_comes(int sock)
     return descriptors;
 }
 
-/* Waits one in a socket into which nothing more comes? What is before it is thrown away. */
+/* Does a descriptor wait in a socket that is shut down? Messages before it are thrown away. */
 static bool has_descriptors(int sock)
 {
     const int on = 1;
@@ -203,14 +203,14 @@ static bool has_descriptors(int sock)
         if (n == 0 || recv(sock, &octet, sizeof(octet), MSG_DONTWAIT) < 0)
             break;
     }
-    /* A message of no octets looks like the end of file. With SO_PASSCRED each message has
-     * something that there is no room for here. */
+    /* An empty message looks like the end of file. With SO_PASSCRED each message carries control
+     * data, for which there is no room here: this tells them apart. */
     return setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 || foreign_comes(sock);
 }
 
 void foreign_hang_up(uid_t user, int sock)
 {
-    shutdown(sock, SHUT_RDWR); /* nothing more comes */
+    shutdown(sock, SHUT_RDWR); /* no more messages can come */
     if (has_descriptors(sock))
         foreign_later(user, sock);
     else

@@ -58,9 +58,10 @@ static int plugin_in(const char *dir, const char *sub, char *path, size_t size)
     return n > 0 && (size_t)n < size && access(path, F_OK) == 0 ? 0 : -ENOENT;
 }
 
-/* The user's word first, and alone. Then what was built or installed together with the running
- * program: another release's would not fit it. A program with rights that its user lacks looks only
- * where it was told to be installed: its user may have linked it into a folder of his own. */
+/* If the user names a plugin, it is the only one tried. Otherwise the plugin that was built or
+ * installed together with the running program: one of another release would not fit. A program with
+ * more rights than its user looks only in its installation folder: the user may have linked the
+ * program into another folder. */
 int io_dpdk_plugin(char *path, size_t size)
 {
     static const char *const from_exe[] = {
@@ -82,7 +83,7 @@ int io_dpdk_plugin(char *path, size_t size)
     return rc ? plugin_in(URNIC_PLUGIN_LIBDIR, "", path, size) : 0;
 }
 
-/* dpdk:eth0 means the kernel's interface of that name. */
+/* dpdk:eth0 names a kernel interface. */
 static void suggest_udp(const char *args, char *err, size_t err_size)
 {
     char name[IF_NAMESIZE];
@@ -99,7 +100,7 @@ static void suggest_udp(const char *args, char *err, size_t err_size)
             name, name, name);
 }
 
-/* The plugin's opener, if it fits this program; else NULL and why. */
+/* The plugin's opener, if it fits this program; else NULL, and the reason. */
 static io_open_fn load_plugin(const char *path, char *why, size_t size)
 {
     io_open_fn open_fn = NULL;
@@ -157,9 +158,9 @@ static int check_dpdk(const char *args, char *err, size_t err_size)
     return dpdk_spec_parse(args, &spec, err, err_size);
 }
 
-/* Add a driver here: the word before ':', its opener, what reads its arguments only, and the
- * longest path that its first argument may be if it is one of use while the port is open, else 0.
- */
+/* Add a driver here: the word before ':'; its opener; its function that only reads arguments; and
+ * the greatest length of its first argument if that is a path in use while the port is open, else
+ * 0. */
 static const struct driver {
     const char *name;
     io_open_fn open;
@@ -175,8 +176,8 @@ static const struct driver {
     {"dpdk", open_dpdk, check_dpdk, 0},
 };
 
-/* The driver that a specification names, and what follows its name; or NULL, with -errno in *rc and
- * a sentence in err. */
+/* The driver of a specification, and the text after its name; or NULL, with -errno in *rc and a
+ * sentence in err. */
 static const struct driver *find_driver(const char *spec, const char **args, int *rc, char *err,
                                         size_t err_size)
 {
@@ -235,7 +236,7 @@ int io_absolute(char spec[IO_SPEC_MAX], const char *dir)
     return 0;
 }
 
-/* Beside the port that is open: with the kernel's interface, if there is to be one. */
+/* Put the kernel's interface around the open port, if one is wanted. */
 static int open_tap(const char *name, const struct io_open_params *params, struct io_port **port,
                     char *err, size_t err_size)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What happens between the ports of an emulated link: rules and dice, the way through the switch,
- * the limit of a queue, marking (CC-02) and serialization, delay and reordering, and the record of
- * what was lost.
+ * The path between the ports of an emulated link: rules and dice, the switch, the limit of a queue,
+ * marking (CC-02) and serialization, delay and reordering, and the record of lost frames.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "mem_internal.h"
 #include "wire.h"
 
-#define OCTET_NS 8000000000ull /* that an octet takes at 1 bit/s */
+#define OCTET_NS 8000000000ull /* time of an octet at 1 bit/s */
 
 static const char *const reason_names[MEM_LINK_REASONS] = {
     [MEM_LINK_R_LOSS] = "loss",         [MEM_LINK_R_RULE] = "rule",
@@ -95,8 +94,8 @@ static struct mem_buf *buf_copy(struct mem_link *link, const struct mem_buf *buf
     return copy;
 }
 
-/* Whose faults rule the queue from src to dst: a wire is the sender's, a switch's port the
- * receiver's. */
+/* The port whose faults apply to the queue from src to dst: the sender's on a wire, the receiver's
+ * on a switch. */
 static const struct mem_link_faults *queue_faults(const struct mem_link *link, unsigned src,
                                                   unsigned dst)
 {
@@ -112,8 +111,8 @@ uint64_t mem_socket_backlog(const struct mem_socket *dst, uint64_t rate, uint64_
 
 /* ---- one frame, one receiver ---- */
 
-/* Through the queue towards a port, at its rate: *at is when the last bit leaves it. False: full.
- */
+/* Pass a frame through the queue to a port, at its rate. *at becomes the time when the last bit
+ * leaves. False: the queue is full. */
 static bool queue_pass(struct mem_link *link, unsigned dir, unsigned to, struct mem_buf *buf,
                        uint64_t now, uint64_t *at)
 {
@@ -126,7 +125,7 @@ static bool queue_pass(struct mem_link *link, unsigned dir, unsigned to, struct 
         return false;
     if (q > qs->queue_max)
         qs->queue_max = q;
-    /* The frame itself isn't part of the queue that it finds. */
+    /* The frame itself doesn't count as part of the queue. */
     double p = mem_ecn_probability(q - wire, f->ecn_kmin, f->ecn_kmax, f->ecn_pmax);
     if (fault_draw_hit(&src->rng, p) && mem_frame_mark_ce(buf->data, buf->len))
         src->stats.marked++;
@@ -191,7 +190,7 @@ static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem
 
 /* ---- where to ---- */
 
-/* To all other ports: copies for all but the last, which gets the frame itself. */
+/* Send to all other ports: copies to all but the last, which gets the frame itself. */
 static void flood(struct mem_link *link, unsigned dir, struct mem_buf *buf,
                   const struct mem_link_verdict *v, uint64_t now)
 {
@@ -247,7 +246,7 @@ void mem_socket_forward(struct mem_link *link, unsigned from, struct mem_buf *bu
 
 /* ---- sending ---- */
 
-/* The dice, in a fixed order. */
+/* Throw the dice, in a fixed order. */
 static void roll(struct mem_socket *src, struct mem_link_verdict *v, bool *loss, bool *corrupt)
 {
     const struct mem_link_faults *f = &src->faults;
@@ -262,7 +261,7 @@ static void roll(struct mem_socket *src, struct mem_link_verdict *v, bool *loss,
     }
 }
 
-/* Why a frame goes no further than the port that sends it; MEM_LINK_REASONS: it goes on. */
+/* The reason why a frame is lost at the port that sends it; MEM_LINK_REASONS = it is not lost. */
 static enum mem_link_reason why_lost(const struct mem_socket *src, const struct mem_buf *buf,
                                      const struct mem_link_verdict *v, bool loss)
 {
@@ -275,7 +274,7 @@ static enum mem_link_reason why_lost(const struct mem_socket *src, const struct 
     return loss ? MEM_LINK_R_LOSS : MEM_LINK_REASONS;
 }
 
-/* Damage a frame as the dice (`corrupt`) and the rule want it. */
+/* Damage a frame as the dice (`corrupt`) and the rule say. */
 static void damage(struct mem_link *link, unsigned dir, struct mem_buf *buf,
                    const struct mem_link_verdict *v, bool corrupt, uint64_t now)
 {
@@ -339,7 +338,7 @@ static bool over_xoff(struct mem_socket *dst, const struct mem_link_faults *f, u
     return dst->over_xoff;
 }
 
-/* When does the queue towards dst run down to `target` octets? */
+/* The time at which the queue to dst has drained to `target` octets. */
 static uint64_t room_time(const struct mem_socket *dst, const struct mem_link_faults *f,
                           uint64_t target, uint64_t now)
 {
@@ -379,8 +378,8 @@ bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now)
 
 /* ---- link state ---- */
 
-/* A port that is alone from the start has a link, so that its owner can send to itself; the last
- * one of several has lost it. */
+/* A port that is alone from the start has link, so that its owner can send to itself. The last
+ * remaining one of several ports has lost its link. */
 void mem_links_update(struct mem_link *link)
 {
     for (unsigned i = 0; i < link->top; i++) {
@@ -397,7 +396,8 @@ void mem_links_update(struct mem_link *link)
     }
 }
 
-/* Drop from the queue towards `to` what hasn't arrived (or all that isn't lent), of one sender. */
+/* Drop frames of one sender from the queue to `to`: those that haven't arrived, or all that are not
+ * lent. */
 static void flush_queue(struct mem_link *link, unsigned to, unsigned from, bool all, uint64_t now)
 {
     struct mem_socket *s = link->sockets[to];

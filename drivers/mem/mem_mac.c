@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which MAC address is behind which port of a switch: a hash table that is never emptied; once it
- * is full a new address takes an old one's place.
+ * The port of each MAC address on a switch: a hash table that is never emptied. Once it is full a
+ * new address replaces an old one.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The driver's face of an emulated link: io.h's functions on one port. Frames are written and read
- * in place in the link's buffers; the lock is taken at most once a burst, and not at all to find
- * that nothing waits or, mostly, to reserve.
+ * The driver's side of an emulated link: io.h's functions on one port. Frames are written and read
+ * in place in the link's buffers. The lock is taken at most once a burst. A look that finds no
+ * frames takes no lock, and reserving mostly none.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static unsigned port_rx_peek(struct io_port *io, struct io_frame *frames, unsign
         const struct mem_entry *e = mem_queue_at(s, s->head + s->lent);
         if (e->at > now)
             break;
-        if (e->buf->gap) /* its time came before it was overtaken often enough */
+        if (e->buf->gap) /* due before enough frames had overtaken it */
             mem_queue_unhold(s, e->buf);
         frames[n++] = (struct io_frame){.data = e->buf->data, .len = e->buf->len};
         p->stats.rx_bytes += e->buf->len;
@@ -96,7 +96,7 @@ static unsigned port_tx_reserve(struct io_port *io, struct io_slot *slots, unsig
     struct mem_socket *s = p->sock;
     unsigned n = 0;
     bool ok = atomic_load_explicit(&s->up, memory_order_relaxed);
-    while (p->reserved_n) /* reserved before and never committed */
+    while (p->reserved_n) /* left from an earlier reserve without a commit */
         p->cache[p->cache_n++] = p->reserved[--p->reserved_n];
     if (ok && (p->cache_n < max || p->may_be_full))
         ok = port_refill(p, max, now);

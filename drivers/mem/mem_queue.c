@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The queue of frames under way to a port of an emulated link, sorted by their arrival; and those
- * of them that are held back until others have overtaken them.
+ * The queue of frames under way to a port of an emulated link, sorted by arrival, and the frames in
+ * it that wait until others have overtaken them.
  */
 #include <stdlib.h>
 
@@ -73,7 +73,7 @@ void mem_queue_passed(struct mem_socket *s, uint64_t flow, uint64_t at, uint64_t
         uint64_t pos = s->tail - 1;
         while (mem_queue_at(s, pos)->buf != buf)
             pos--;
-        /* Its arrival time may have passed unnoticed: then it stays in place. */
+        /* The frame's arrival time may have passed unnoticed; it then keeps its place. */
         if (mem_queue_at(s, pos)->at <= now || pos < s->head + s->arrived)
             continue;
         mem_queue_remove(s, pos);

@@ -34,7 +34,7 @@ static struct mem_link *link_new(const char *name, const struct mem_link_config 
     pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP); /* held for a burst only: spin */
     pthread_mutex_init(&link->lock, &attr);
     pthread_mutexattr_destroy(&attr);
-    memcpy(link->name, name, strlen(name) + 1); /* its length has been looked at */
+    memcpy(link->name, name, strlen(name) + 1); /* its length has been checked */
     link->cfg = *cfg;
     link->later = cfg->faults;
     link->faults = faults;
@@ -70,7 +70,7 @@ static void link_free(struct mem_link *link)
     free(link);
 }
 
-/* A place to plug a port in, with its frame buffers. NULL: errno says why. */
+/* Make a socket for a port, with its frame buffers. NULL: see errno. */
 static struct mem_socket *socket_new(const struct mem_link *link, unsigned index)
 {
     struct mem_socket *s = calloc(1, sizeof(*s));
@@ -89,7 +89,7 @@ static struct mem_socket *socket_new(const struct mem_link *link, unsigned index
     s->faults = link->later;
     s->rng = link->cfg.seed * 0x100000001B3u + index;
     while (s->pool_n < link->cfg.slots) {
-        /* The last one pushed is used first: the lowest addresses stay warm. */
+        /* The last buffer pushed is used first, so that the lowest addresses stay warm. */
         size_t k = link->cfg.slots - 1 - s->pool_n;
         struct mem_buf *buf = (struct mem_buf *)(void *)(s->arena + k * link->stride);
         buf->owner = index;
@@ -99,7 +99,7 @@ static struct mem_socket *socket_new(const struct mem_link *link, unsigned index
     return s;
 }
 
-/* Plug in: the lowest free place. Under both locks. */
+/* Plug the port in at the lowest free place. Under both locks. */
 static int attach(struct mem_link *link, const struct io_open_params *params, unsigned *index)
 {
     unsigned i = 0;

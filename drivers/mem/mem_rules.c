@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rule language of lib/fault on an emulated link: reading the rules, and doing what they say in
- * terms of the link's own verdict.
+ * The rule language of lib/fault on an emulated link: reads the rules, and translates their results
+ * into the link's own verdict.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ bool mem_link_rules_get(struct mem_link *link, unsigned rule, struct fault_rule_
 
 /* ---- a frame ---- */
 
-/* A port other than `dir`, from which a frame to it can come; MEM_LINK_ALL = none. */
+/* A port other than `dir` that can send frames to it; MEM_LINK_ALL = none. */
 static unsigned other_port(const struct mem_link *link, unsigned dir)
 {
     for (unsigned i = 0; i < link->top; i++)

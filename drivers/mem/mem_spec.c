@@ -62,7 +62,7 @@ static const char *const wanted[] = {
     [PATH] = "a file's name of at most 255 characters",
 };
 
-/* A value of any kind, so that two can be compared. */
+/* The value of a key of any kind. Two values can be compared. */
 struct value {
     uint64_t n;
     double p;
@@ -118,7 +118,7 @@ static void value_store(const struct key *key, struct mem_link_config *cfg, stru
     char *at = (char *)cfg + key->offset;
     const char *path = v.path ? v.path : "";
     if (key->kind == PATH)
-        memcpy(at, path, strlen(path) + 1); /* read into a place of that size */
+        memcpy(at, path, strlen(path) + 1); /* read into a buffer of that size */
     else if (key->kind == PROB)
         memcpy(at, &v.p, sizeof(v.p));
     else if (key->kind == SWITCH)

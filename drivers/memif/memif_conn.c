@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The handshake. A server answers what it is asked; a client sends its list of messages, the next
- * one at each ACK. Every fault ends the connection with a reason; none ends the port.
+ * The handshake. A server answers messages; a client sends its list of messages, the next one after
+ * each ACK. Every fault ends the connection with a reason; none ends the port.
  */
 #include "memif_conn.h"
 
@@ -18,8 +18,8 @@
 #define BUFFER_DPDK  2048u /* the PMD's default bsize */
 #define BUFFER_LEAST 4288u /* a frame of path MTU 4096 with every header */
 #define CACHE_LINE   64u
-#define HEADERS      54u     /* before the payload, mostly: Ethernet, IPv4, UDP, BTH */
-#define MESSAGES_MAX 16u     /* a call; the rest waits for the next one */
+#define HEADERS      54u     /* usual octets before the payload: Ethernet, IPv4, UDP, BTH */
+#define MESSAGES_MAX 16u     /* messages in one call; the rest waits for the next one */
 #define OUR_NAME     "urnic" /* "urnic/4" of a device of four workers */
 #define RINGS_AT     2u      /* the client's messages before those of its rings */
 
@@ -56,14 +56,15 @@ static int conn_send(const struct memif_conn *c, enum memif_msg_type type, struc
     return memif_sock_send(c->sock, msg, fd);
 }
 
-/* Our own messages fit in the socket's buffer: one that doesn't go means that the peer is gone. */
+/* Our own messages fit in the socket's buffer, so a message that can't be sent means that the peer
+ * is gone. */
 static enum memif_reason conn_say(const struct memif_conn *c, enum memif_msg_type type,
                                   struct memif_msg *msg, int fd)
 {
     return conn_send(c, type, msg, fd) ? MEMIF_HANGUP : MEMIF_OK;
 }
 
-/* Who we are, and how many workers have a queue of the port. */
+/* Our name, with the number of workers that have a queue of the port. */
 static void conn_name(const struct memif_config *cfg, char *name)
 {
     if (cfg->workers > 1)
@@ -72,7 +73,7 @@ static void conn_name(const struct memif_config *cfg, char *name)
         snprintf(name, MEMIF_NAME_SIZE, "%s", OUR_NAME);
 }
 
-/* The workers of a peer by its name: 1, 2, 4 or 8. */
+/* The number of a peer's workers, from its name: 1, 2, 4 or 8. */
 static unsigned conn_peer_workers(const char *name)
 {
     const size_t len = strlen(OUR_NAME);
@@ -92,7 +93,7 @@ static struct memif_queue *conn_queue(struct memif_conn *c, unsigned i, bool rx)
     return rx ? &pair->rx : &pair->tx;
 }
 
-/* Pairs of rings that this end can have at most. */
+/* The most pairs of rings that this end can have. */
 static unsigned conn_pairs_max(const struct memif_conn *c, const struct memif_config *cfg)
 {
     return c->more ? cfg->rings : 1;
@@ -110,8 +111,8 @@ static void queue_place(struct memif_queue *q, struct memif_ring *ring, unsigned
     q->mask = (uint16_t)(q->size - 1);
 }
 
-/* The two ends of a ring that frames leave through (`sender`) or come in by. Client to server, the
- * sender owns head. Server to client, the receiver owns head and starts a whole ring ahead. */
+/* Set the two ends of a ring for sending (`sender`) or receiving. Client to server, the sender owns
+ * head. Server to client, the receiver owns head and starts a whole ring ahead. */
 static void queue_start(struct memif_queue *q, bool sender, bool c2s)
 {
     bool own_head = sender == c2s;
@@ -145,8 +146,8 @@ static enum memif_reason client_place(struct memif_conn *c, unsigned i, unsigned
     return tx->event < 0 || rx->event < 0 ? MEMIF_SYSTEM : MEMIF_OK;
 }
 
-/* Where the buffers begin, behind the rings of all pairs. Payloads begin at a cache line: what
- * copies one, or takes its CRC, moves whole lines. */
+/* The offset of the buffers, after the rings of all pairs. Payloads begin at a cache line, because
+ * copies and CRCs of them work on whole lines. */
 static uint64_t client_buffers(unsigned pairs, unsigned log2)
 {
     return (((uint64_t)2 * pairs * memif_ring_octets(log2) + 4095) & ~(uint64_t)4095) + CACHE_LINE -
@@ -176,7 +177,7 @@ static enum memif_reason client_make(struct memif_conn *c, const struct memif_co
     return reason;
 }
 
-/* The client's ring number `n`: of each pair first the one that it sends by. */
+/* The client's ring number `n`: in each pair its sending ring comes first. */
 static enum memif_reason client_say_ring(struct memif_conn *c, unsigned n)
 {
     const struct memif_queue *q = conn_queue(c, n / 2, n % 2);
@@ -208,13 +209,13 @@ static enum memif_reason client_next(struct memif_conn *c, const struct memif_co
     if (step < RINGS_AT + 2 * c->pairs)
         return client_say_ring(c, step - RINGS_AT);
     if (step > RINGS_AT + 2 * c->pairs)
-        return MEMIF_MESSAGE; /* an ACK too many */
+        return MEMIF_MESSAGE; /* unexpected ACK */
     snprintf(msg.connect.name, sizeof(msg.connect.name), "urnic/%u", cfg->id);
     return conn_say(c, MEMIF_MSG_CONNECT, &msg, -1);
 }
 
-/* As many pairs as both ends have a use for: with an urnic one between each two workers, else one
- * for each of ours. */
+/* The number of pairs that both ends can use: with urnic as the peer one between each two workers,
+ * else one for each of our workers. */
 static void client_choose_pairs(struct memif_conn *c, const struct memif_config *cfg,
                                 const struct memif_hello *hello)
 {
@@ -246,7 +247,7 @@ static enum memif_reason client_hello(struct memif_conn *c, const struct memif_c
     return client_next(c, cfg);
 }
 
-/* The server has taken over. Only now are the indices ours: DPDK zeroes them at CONNECT. */
+/* The server has connected. Only now may we use the indices: DPDK zeroes them at CONNECT. */
 static enum memif_reason client_connected(struct memif_conn *c)
 {
     for (unsigned i = 0; i < c->pairs; i++) {
@@ -255,7 +256,7 @@ static enum memif_reason client_connected(struct memif_conn *c)
         queue_start(rx, false, false);
         atomic_store_explicit(rx->own, rx->size, memory_order_release);
     }
-    /* The mapping is enough from here on; the peer has its own descriptor. */
+    /* From here on only the mapping is needed; the peer has its own descriptor. */
     close(c->region[0].fd);
     c->region[0].fd = -1;
     c->state = MEMIF_UP;
@@ -386,7 +387,7 @@ static enum memif_reason server_message(struct memif_conn *c, const struct memif
     return reason == MEMIF_OK ? conn_say(c, MEMIF_MSG_ACK, &ack, -1) : reason;
 }
 
-/* What the peer says, which needn't end in NUL, for logs: no more than printable characters. */
+/* A text of the peer, which needn't end in NUL, for logs: only its printable characters. */
 static void take_text(char *to, size_t size, const char *from, size_t len)
 {
     size_t n = 0;
@@ -436,7 +437,7 @@ void memif_conn_start(struct memif_conn *c, const struct memif_config *cfg, int 
     c->state = MEMIF_HELLO;
     c->deadline = now + HANDSHAKE_NS;
     if (cfg->workers > 1)
-        conn_more(c); /* without memory for them there is one pair */
+        conn_more(c); /* without memory for more there is one pair */
     if (!cfg->server)
         return;
     conn_name(cfg, msg.hello.name);
@@ -467,7 +468,7 @@ bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, ui
         else
             reason = conn_message(c, cfg, &msg, &fd);
         if (c->more && !error)
-            c->deadline = now + HANDSHAKE_NS; /* there are many messages, of a number that ends */
+            c->deadline = now + HANDSHAKE_NS; /* there are many messages, but a bounded number */
         if (fd >= 0 && !reason && memif_sock_holds(fd))
             reason = MEMIF_HOLDER;
         if (fd >= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory of connections that have ended while frames in it were lent to the owner of the port, or
- * slots in it reserved. It stays mapped until they have come back; the port meanwhile goes on with
+ * slots in it reserved. It stays mapped until they have come back; meanwhile the port works with
  * the next peer. Frames come back oldest first, so those of the oldest connection come first.
  */
 #include "memif_port.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 
 struct memif_grave {
-    struct memif_grave *next; /* younger */
+    struct memif_grave *next; /* next younger connection */
     unsigned lent;
-    uint16_t copied; /* of the lent frames, those in side buffers */
-    bool reserved;   /* the last tx_reserve was in here */
+    uint16_t copied; /* lent frames in side buffers */
+    bool reserved;   /* the last tx_reserve used this connection */
     struct memif_region region[MEMIF_REGIONS_MAX];
 };
 
@@ -39,7 +39,7 @@ static void graves_tidy(struct memif_port *p)
     }
 }
 
-/* Are the reserved slots in the connection that is ending? Not if they are in an older one. */
+/* Are the reserved slots in the connection that is ending, not in an older one? */
 static bool reserved_here(const struct memif_port *p)
 {
     for (const struct memif_grave *g = p->graves; g; g = g->next)

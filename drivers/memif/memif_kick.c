@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A write to a full eventfd blocks unless O_NONBLOCK is set, and whoever shares the eventfd can
- * fill it and clear that flag at any time, also between our check and our write. pwritev2 with
- * RWF_NOWAIT isn't offered for eventfds. But the kernel itself signals an eventfd when an
- * asynchronous request is done, and that never waits: so the kick is the end of a read of nothing.
+ * A write to a full eventfd blocks unless O_NONBLOCK is set. A process that shares the eventfd can
+ * fill it and clear that flag at any time, also between our check and our write. Eventfds do not
+ * support pwritev2 with RWF_NOWAIT. But the kernel itself signals an eventfd when an asynchronous
+ * request is done, and that never waits. So a kick is an asynchronous read of no octets.
  */
 #include "memif_kick.h"
 
@@ -16,7 +16,7 @@
 
 #define EVENTS 32
 
-/* The kernel keeps the results until somebody takes them. */
+/* Take the results, which the kernel keeps until then. */
 static void kick_reap(const struct memif_kick *k)
 {
     struct io_event events[EVENTS];
@@ -52,8 +52,8 @@ static long kick_submit(const struct memif_kick *k, int event)
     return syscall(SYS_io_submit, k->aio, 1L, list) < 0 ? -errno : 0;
 }
 
-/* Where the kernel has no AIO for us (turned off, its quota used up, a fork). A full eventfd is
- * readable: nothing to add. */
+/* The kick without AIO (turned off, its quota used up, a fork). A full eventfd is readable already.
+ */
 static bool kick_plain(int event)
 {
     const uint64_t one = 1;

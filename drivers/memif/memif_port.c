@@ -2,9 +2,8 @@
  *
  * A memif port from open to close: its specification, its peers coming and going, its counters.
  *
- * The data path never makes a system call but the kick, and, when there is nothing, while it is
- * armed, a look at rx_fd; what it finds wrong it leaves in `fault`, and memif_port_control acts on
- * it.
+ * The data path makes only two system calls: the kick and, when it is armed and finds no frame, a
+ * look at rx_fd. It leaves faults of the peer in `fault`, and memif_port_control acts on them.
  */
 #include "memif_port.h"
 
@@ -24,9 +23,9 @@
 #define FRAME_MIN     64u
 #define BUFFER_MIN    64u
 #define BUFFER_MAX    65536u
-#define LOG2_DEFAULT  8u /* 1 MiB of full frames: more crowds payload out of the caches */
+#define LOG2_DEFAULT  8u /* 1 MiB of full frames: a larger ring evicts payload from the caches */
 #define CACHE_LINE    64u
-#define PEERS_MAX     4u /* in one call of service */
+#define PEERS_MAX     4u /* peers handled in one call of service */
 #define MEET_PAUSE_NS 100000000ull
 
 void memif_port_fault(struct memif_port *p, enum memif_reason reason)
@@ -66,7 +65,7 @@ static void port_up(struct memif_port *p)
     p->link.changes++;
     p->counters.connects++;
     if (p->worker)
-        return; /* the frames go by strands */
+        return; /* strands carry the frames */
     memif_port_watch(p, p->conn.rx.event);
     p->lent_head = p->lent_tail = 0;
     p->fault = MEMIF_OK;
@@ -75,19 +74,19 @@ static void port_up(struct memif_port *p)
         memif_rx_arm(&p->io, true);
 }
 
-/* A server of another program has refused a ring: it has fewer queues. The next time it is asked
- * for as many as it has taken. After a peer that has come and gone it begins anew. */
+/* A server that is not urnic has refused a ring, because it has fewer queues. The next attempt asks
+ * for as many as it has accepted. After a successful connection the number starts anew. */
 static void port_learn_rings(struct memif_port *p, bool was_up)
 {
     const struct memif_conn *c = &p->conn;
-    unsigned taken = c->step > 3 ? (c->step - 3) / 2 : 0; /* behind INIT and ADD_REGION */
+    unsigned taken = c->step > 3 ? (c->step - 3) / 2 : 0; /* after INIT and ADD_REGION */
     if (was_up)
         p->cfg.rings = p->rings;
     else if (!p->cfg.server && c->reason == MEMIF_GOODBYE && c->pairs > 1 && c->step > 2)
         p->cfg.rings = taken < 1 ? 1 : taken < c->pairs ? taken : c->pairs - 1;
 }
 
-/* The connection has just ended. */
+/* Clean up after the end of a connection. */
 static void port_down(struct memif_port *p)
 {
     struct memif_conn *c = &p->conn;
@@ -118,7 +117,7 @@ static void port_refuse(struct memif_port *p, int sock, const char *why)
     p->counters.refused++;
 }
 
-/* A second peer: there is one link, and it is taken. */
+/* Refuse a second peer: the only link is taken. */
 static void port_refuse_second(struct memif_port *p)
 {
     int sock = memif_sock_accept(p->listener);
@@ -126,7 +125,7 @@ static void port_refuse_second(struct memif_port *p)
         port_refuse(p, sock, "already connected");
 }
 
-/* Begin with the next peer, if one is there. */
+/* Start a connection with the next peer, if there is one. */
 static bool port_meet(struct memif_port *p, uint64_t now)
 {
     if (now < p->meet_from)
@@ -155,7 +154,7 @@ void memif_port_control(struct memif_port *p, uint64_t now)
         memif_conn_end(c, fault);
         port_down(p);
     }
-    /* When a peer has gone, the next may already be waiting. */
+    /* When a peer has gone, the next one may already be waiting. */
     for (unsigned i = 0; i < PEERS_MAX; i++) {
         if (memif_conn_service(c, &p->cfg, now)) {
             if (c->state == MEMIF_UP && p->worker && memif_worker_up(p))
@@ -164,7 +163,7 @@ void memif_port_control(struct memif_port *p, uint64_t now)
                 port_up(p);
             else if (c->state == MEMIF_DEAD) {
                 if (!p->link.up && !p->cfg.server)
-                    p->meet_from = now + MEET_PAUSE_NS; /* it would refuse us as often as we ask */
+                    p->meet_from = now + MEET_PAUSE_NS; /* it would refuse again */
                 port_down(p);
             }
         }
@@ -236,7 +235,7 @@ static const struct io_ops memif_ops = {
     .close = port_close,
 };
 
-/* Where the explanation of an error goes. */
+/* The buffer for the explanation of an error. */
 struct complaint {
     char *text;
     size_t size;
@@ -268,7 +267,7 @@ static int parse_role(const char *args, bool *server, struct complaint err)
                    role);
 }
 
-/* Every item behind the path is KEY=VALUE with a key that we know. */
+/* Check that every item after the path is KEY=VALUE with a known key. */
 static int check_keys(const char *args, struct complaint err)
 {
     static const char *const keys[] = {"role",   "id",     "rings", "log2_ring_size",
@@ -352,7 +351,7 @@ int io_memif_check(const char *args, char *err, size_t err_size)
     return parse(args, &cfg, (struct complaint){.text = err, .size = err_size});
 }
 
-/* What to do about a socket that can't be listened at. */
+/* The advice for a socket that can't be listened on. */
 static const char *listen_cure(int error)
 {
     switch (error) {

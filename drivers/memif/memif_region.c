@@ -42,7 +42,7 @@ static enum memif_reason region_check(int fd, uint64_t size, bool trust)
     struct stat st;
     struct statfs fs;
     int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 && !trust) /* of a file of FUSE nothing more may be asked: see memory_foreign */
+    if (seals < 0 && !trust) /* ask no more of a file of FUSE: see memory_foreign */
         return MEMIF_UNSEALED;
     if (size == 0 || size > MEMIF_REGION_MAX || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
         (uint64_t)st.st_size < size)
@@ -71,7 +71,7 @@ enum memif_reason memif_region_map(struct memif_region *r, int fd, uint64_t size
 
 int memif_region_again(const struct memif_region *from, struct memif_region *r)
 {
-    /* An old size of 0 means: a second mapping of the same shared memory. */
+    /* An old size of 0 makes a second mapping of the same shared memory. */
     void *base = mremap(from->base, 0, from->size, MREMAP_MAYMOVE);
     *r = (struct memif_region){.fd = -1};
     if (base == MAP_FAILED)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Receiving. Frames are lent where the peer wrote them. A frame in several slots is still lent in
- * place when its buffers lie back to back, as they do in a ring that was laid out once and for all;
- * otherwise it is copied into a side buffer.
+ * place if its buffers are contiguous, as they are in a ring whose layout never changes. Otherwise
+ * it is copied into a side buffer.
  *
  * Slots go back in order: a lent frame remembers where its slots end, and slots that carried
  * nothing to lend (oversize, empty) are added to the frame before them.
@@ -18,7 +18,8 @@ static void rx_give_back(struct memif_port *p, uint16_t end)
 {
     struct memif_queue *q = &p->conn.rx;
     if (q->bias) {
-        /* Ours to lay out again: the peer has written lengths, and could have written anything. */
+        /* Lay the slots out again: the peer has written lengths, and could have written anything
+         * else. */
         for (uint16_t i = q->done; i != end; i++)
             memif_desc_store(&q->ring->desc[i & q->mask],
                              memif_conn_empty(&p->conn, p->conn.buffers_s2c, i & q->mask));
@@ -45,7 +46,7 @@ static void rx_lend(struct memif_port *p, uint16_t end, bool copied)
 }
 
 /* Copy slots [from, to) to `side`; the descriptors are read a second time, so they are checked a
- * second time. Returns the octets copied, 0 when a descriptor has changed for the worse. */
+ * second time. Returns the octets copied, 0 if a descriptor has become invalid. */
 static uint32_t rx_copy(struct memif_port *p, uint8_t *side, uint16_t from, uint16_t to)
 {
     const struct memif_queue *q = &p->conn.rx;
@@ -61,8 +62,8 @@ static uint32_t rx_copy(struct memif_port *p, uint8_t *side, uint16_t from, uint
     return len;
 }
 
-/* Look how far the peer has got. Returns false when what it says can't be: more than there is, or
- * less than before, which would put the limit behind slots that are being looked at. */
+/* Read the peer's progress. Returns false if it is impossible: more slots than there are, or fewer
+ * than before, which would put the limit before slots that are being looked at. */
 static bool rx_refresh(struct memif_port *p)
 {
     struct memif_queue *q = &p->conn.rx;
@@ -84,13 +85,13 @@ enum rx_step {
 
 /* A frame in several slots, from q->cur on. */
 struct rx_chain {
-    const uint8_t *start; /* of the first slot's buffer */
-    uint64_t len;         /* octets of all */
-    uint16_t end;         /* the slot behind the last one */
-    bool together;        /* the buffers lie back to back */
+    const uint8_t *start; /* start of the first slot's buffer */
+    uint64_t len;         /* octets of all slots */
+    uint16_t end;         /* the slot after the last one */
+    bool together;        /* the buffers are contiguous */
 };
 
-/* Follow the chain to its end. False: it isn't there yet, or can't be right. */
+/* Follow the chain to its end. False: the end hasn't come yet, or the chain is invalid. */
 static bool rx_follow(struct memif_port *p, struct rx_chain *c)
 {
     struct memif_queue *q = &p->conn.rx;
@@ -99,7 +100,7 @@ static bool rx_follow(struct memif_port *p, struct rx_chain *c)
     *c = (struct rx_chain){.end = q->cur, .together = true};
     do {
         if (c->end == q->limit && (!rx_refresh(p) || c->end == q->limit)) {
-            /* The rest is still to come, unless the peer has no slots left to bring it in. */
+            /* The rest is still to come, unless the peer has no slots left for it. */
             if ((uint16_t)(q->limit - q->cur) == q->size)
                 memif_port_fault(p, MEMIF_CHAIN);
             return false;
@@ -121,7 +122,7 @@ static bool rx_follow(struct memif_port *p, struct rx_chain *c)
     return true;
 }
 
-/* Copy a frame that doesn't lie in one piece to a side buffer. */
+/* Copy a frame that isn't contiguous to a side buffer. */
 static enum rx_step rx_gather(struct memif_port *p, struct rx_chain *c)
 {
     struct memif_queue *q = &p->conn.rx;
@@ -144,7 +145,7 @@ static enum rx_step rx_gather(struct memif_port *p, struct rx_chain *c)
     return RX_LENT;
 }
 
-/* The frame at q->cur is not simply one good slot. */
+/* Receive a frame at q->cur that is not a single good slot. */
 static enum rx_step rx_uncommon(struct memif_port *p, struct io_frame *frame)
 {
     struct memif_queue *q = &p->conn.rx;
@@ -184,7 +185,8 @@ void memif_rx_drain(int event)
         (void)!preadv2(event, &iov, 1, -1, RWF_NOWAIT);
 }
 
-/* The first two cache lines of a frame, all of a small one; `at` needn't be an address of ours. */
+/* Fetch the first two cache lines of a frame, all of a small one; `at` needn't be a valid address.
+ */
 static void rx_fetch(uintptr_t at)
 {
     __builtin_prefetch((const void *)at);
@@ -202,7 +204,7 @@ unsigned memif_rx_ring(struct memif_port *p, struct io_frame *frames, unsigned m
         return 0;
     if (q->cur == q->limit)
         return 0;
-    /* Its lines come from the peer's core while its descriptor does, not after it. */
+    /* Fetch its lines from the peer's core together with its descriptor, not after it. */
     rx_fetch(p->rx_last + p->rx_stride);
     while (n < max && q->cur != q->limit) {
         struct memif_desc d = memif_desc_load(&q->ring->desc[q->cur & q->mask]);
@@ -219,8 +221,8 @@ unsigned memif_rx_ring(struct memif_port *p, struct io_frame *frames, unsigned m
             if (step == RX_STOP)
                 break;
             if (step == RX_NEXT) {
-                /* Slots that carry nothing go back at once, and the peer may fill them again as
-                 * fast: no more than a ring of them, others wait for their turn (SHM-08). */
+                /* Empty slots go back at once, and the peer may fill them again as fast. So at most
+                 * a ring of them is taken in one call: others wait for their turn (SHM-08). */
                 if ((uint16_t)(q->cur - first) >= q->size)
                     break;
                 continue;
@@ -233,8 +235,7 @@ unsigned memif_rx_ring(struct memif_port *p, struct io_frame *frames, unsigned m
     return n;
 }
 
-/* Is there anything to be seen at rx_fd? One system call instead of the three of a look at it all.
- */
+/* Is rx_fd readable? One system call, instead of the three of a full look. */
 static bool rx_stirs(const struct memif_port *p)
 {
     return poll(&(struct pollfd){.fd = p->epoll, .events = POLLIN}, 1, 0) != 0;
@@ -245,7 +246,7 @@ unsigned memif_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max
     struct memif_port *p = (struct memif_port *)io;
     unsigned n = p->up ? memif_rx_ring(p, frames, max) : 0;
     if (n == 0 && MEMIF_UNLIKELY(p->armed) && (!p->up || rx_stirs(p))) {
-        /* rx_fd may be readable for what is no frame; only now does it stop to be. */
+        /* rx_fd may be readable without a frame; this clears it. */
         memif_rx_drain(p->conn.rx.event);
         memif_port_control(p, now);
         if (p->up)
@@ -280,8 +281,8 @@ void memif_rx_arm(struct io_port *io, bool on)
         return;
     atomic_store_explicit(&p->conn.rx.ring->flags, on ? 0 : MEMIF_RING_MASK_INT,
                           memory_order_relaxed);
-    /* The peer advances its index, then looks at the flag; we clear the flag, then look at the
-     * index. One of us sees the other. */
+    /* The peer advances its index, then looks at the flag. We clear the flag, then look at the
+     * index. So one end sees the other's change. */
     atomic_thread_fence(memory_order_seq_cst);
 }
 

@@ -60,7 +60,8 @@ int memif_sock_listen(const char *path)
         return fd;
     int error = bind(fd, (struct sockaddr *)&un, (socklen_t)len) < 0 ? -errno : 0;
     if (error == -EADDRINUSE && path[0] != '@') {
-        /* A file left by a process that died refuses connections: only then is it ours to take. */
+        /* A socket file left by a dead process refuses connections. Only such a file is replaced.
+         */
         int probe = memif_sock_connect(path);
         if (probe >= 0)
             close(probe);
@@ -122,8 +123,8 @@ bool memif_sock_holds(int fd)
            strcmp(target, "anon_inode:[eventfd]") != 0;
 }
 
-/* The first descriptor in a message; a peer may have sent more than the one it should: those are
- * closed. *holds: one of them can have others in it. */
+/* The first descriptor in a message. Further ones, which a peer should not send, are closed.
+ * *holds: one of them may contain other descriptors. */
 static int sock_take_fd(int sock, struct msghdr *mh, bool *holds)
 {
     int first = -1;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sending. A reserved slot is room for the largest frame: one buffer, or as many buffers as it
- * takes when they lie back to back, or else a side buffer. What the caller then sends can be
- * shorter than what was reserved, or nothing; the frames move up so that the peer sees no hole.
+ * Sending. A reserved slot has room for the largest frame: one buffer, or as many contiguous
+ * buffers as needed, or else a side buffer. The caller may then send a shorter frame, or none; the
+ * frames move up so that the peer sees no hole.
  *
  * Moving up is safe in place: slots before a frame's own only ever get frames that came before it,
  * because each frame fits in the slots that were reserved for it. So a frame is copied towards the
- * front, in order, and never over one that is still to be sent.
+ * front, in order, and never over one that has not been sent.
  */
 #include "memif_port.h"
 
 #include <string.h>
 
-/* The empty buffer at slot index `i`: ours when we own the memory, otherwise what the peer says. */
+/* The empty buffer at slot index `i`: ours if we own the memory, otherwise the one in the peer's
+ * descriptor. */
 static uint8_t *tx_buffer(const struct memif_port *p, uint16_t i, struct memif_desc *d)
 {
     const struct memif_queue *q = &p->conn.tx;
@@ -24,8 +25,8 @@ static uint8_t *tx_buffer(const struct memif_port *p, uint16_t i, struct memif_d
     return memif_port_buffer(p, d);
 }
 
-/* Look how far the peer has got. Returns the free slots, or 0 when what it says can't be: more than
- * there are, or fewer than before. */
+/* Read the peer's progress. Returns the free slots, or 0 if the progress is impossible: more slots
+ * than there are, or fewer than before. */
 static uint16_t tx_refresh(struct memif_port *p)
 {
     struct memif_queue *q = &p->conn.tx;
@@ -54,7 +55,7 @@ unsigned memif_tx_room(struct memif_port *p, unsigned want)
     return room < want ? room : want;
 }
 
-/* There is no room for a frame before the limit. In a ring that is all ours there never will be. */
+/* No room for a frame before the limit. If all slots of the ring are free, there never will be. */
 static void tx_stuck(struct memif_port *p)
 {
     const struct memif_queue *q = &p->conn.tx;
@@ -62,8 +63,8 @@ static void tx_stuck(struct memif_port *p)
         memif_port_fault(p, MEMIF_SMALL);
 }
 
-/* Reserve room for one frame from slot index `at` on, when one buffer isn't enough.
- * Returns the slots it takes, 0 when there are too few. */
+/* Reserve room for one frame from slot index `at` on, if one buffer isn't enough. Returns the slots
+ * needed, 0 if there are too few. */
 static uint16_t tx_reserve_chain(struct memif_port *p, struct io_slot *slot, uint16_t at,
                                  unsigned number)
 {

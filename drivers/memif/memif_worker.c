@@ -15,49 +15,49 @@
 
 #include "wire.h"
 
-#define STRANDS   (MEMIF_PAIRS / 2) /* of a worker: a port of two may have all pairs */
-#define LOANS     256u              /* runs of frames that are lent */
-#define QPN_FIRST 23u               /* bit of a queue pair's number behind which the worker's are */
+#define STRANDS   (MEMIF_PAIRS / 2) /* most pairs of a worker */
+#define LOANS     256u              /* runs of lent frames */
+#define QPN_FIRST 23u /* bit of a queue pair's number; the bits that name the worker follow */
 
-/* A pair of rings. Its port has no socket: who it is for, and what becomes of it, is ours. */
+/* A pair of rings. Its port has no socket: this file decides its worker and its end. */
 struct strand {
     struct memif_port port;
-    struct strand *next; /* of those that have ended */
-    unsigned lent;       /* frames */
+    struct strand *next; /* next ended strand */
+    unsigned lent;       /* frames lent */
 };
 
-/* Frames of one strand that were lent one behind the other. */
+/* Frames of one strand that were lent in a row. */
 struct loan {
     struct strand *from;
     unsigned n;
 };
 
-/* What the workers of a port share. */
+/* State shared by the workers of a port. */
 struct share {
     unsigned n;
     struct memif_worker *worker[MEMIF_WORKERS];
-    pthread_mutex_t lock; /* of the next three */
+    pthread_mutex_t lock; /* guards the next three members */
     struct strand *offer[MEMIF_WORKERS][STRANDS];
     unsigned noffer[MEMIF_WORKERS];
-    unsigned peer_bits;       /* of a queue pair's number that name the peer's worker */
-    _Atomic uint32_t version; /* of the connection: counts its ends and beginnings */
+    unsigned peer_bits;       /* bits of a queue pair's number that name the peer's worker */
+    _Atomic uint32_t version; /* version of the connection: counts its ends and starts */
     _Atomic uint64_t fault;   /* version << 32 | enum memif_reason */
 };
 
 struct memif_worker {
-    struct memif_port *port; /* what its owner has: queue 0's, or one that has nothing but this */
+    struct memif_port *port; /* the owner's port: queue 0's, or one that has only this queue */
     struct share *all;
     unsigned k;
-    uint32_t version; /* of the connection whose strands these are */
+    uint32_t version; /* version of the connection of these strands */
     struct strand *strand[STRANDS];
     unsigned n, bits;
-    struct strand *ended; /* ... and something of theirs is still lent or reserved */
+    struct strand *ended; /* ended strands with frames or slots still lent or reserved */
     struct loan loan[LOANS];
     unsigned first, last; /* loans: a ring */
-    unsigned turn;        /* whose frames come first */
+    unsigned turn;        /* strand whose frames come first */
     struct strand *reserved;
-    unsigned hot; /* by which strand the last frames went: the next ones are likely to, too */
-    int news;     /* eventfd: the connection is another one; -1 on queue 0 */
+    unsigned hot; /* strand of the last frames, which the next ones likely use, too */
+    int news;     /* eventfd: the connection has changed; -1 on queue 0 */
     bool armed;
 };
 
@@ -124,7 +124,7 @@ static void counters_add(struct memif_counters *to, const struct memif_counters 
     to->kicks += c->kicks;
 }
 
-/* Free what has ended and come back. */
+/* Free ended strands whose frames have come back. */
 static void worker_tidy(struct memif_worker *w)
 {
     struct strand **link = &w->ended;
@@ -168,7 +168,7 @@ static void worker_begin(struct memif_worker *w, struct strand *const *strands, 
     w->hot = w->turn = 0;
 }
 
-/* Another queue than 0 has a link while it has strands. */
+/* A queue other than 0 has link while it has strands. */
 static void worker_link(struct memif_worker *w)
 {
     struct io_link *link = &w->port->link;
@@ -179,7 +179,7 @@ static void worker_link(struct memif_worker *w)
     link->why = link->up ? NULL : "the peer has no ring for this worker";
 }
 
-/* Is the connection another one? Then its strands are ours now. */
+/* If the connection has changed, take over its strands. */
 static void worker_follow(struct memif_worker *w)
 {
     struct share *all = w->all;
@@ -198,7 +198,7 @@ static void worker_follow(struct memif_worker *w)
     worker_link(w);
 }
 
-/* What the data path has found wrong with the peer ends the connection: tell queue 0. */
+/* A fault of the peer that the data path has found ends the connection: tell queue 0. */
 static void worker_complain(struct memif_worker *w)
 {
     for (unsigned i = 0; i < w->n; i++) {
@@ -219,7 +219,7 @@ static void offers_drop(struct share *all)
     }
 }
 
-/* All workers are to look; ours does at once. */
+/* Tell all workers to look; this one does so at once. */
 static void all_follow(struct share *all)
 {
     const uint64_t one = 1;
@@ -230,7 +230,7 @@ static void all_follow(struct share *all)
     }
 }
 
-/* Whose pair is it? In the order of the pairs a worker's are in that of the peer's workers. */
+/* Which worker has this pair? A worker's pairs are in the order of the peer's workers. */
 static unsigned pair_owner(const struct share *all, const struct memif_port *p, unsigned pair)
 {
     const bool divided = !p->cfg.server && p->conn.peer_workers > 1;
@@ -293,7 +293,7 @@ static void worker_lend(struct memif_worker *w, struct strand *s, unsigned n)
         w->loan[w->last++ % LOANS] = (struct loan){s, n};
 }
 
-/* Each strand has its turn to be the first. */
+/* Strands take turns to be first. */
 static unsigned worker_look(struct memif_worker *w, struct io_frame *frames, unsigned max)
 {
     unsigned n = 0;
@@ -325,7 +325,7 @@ static unsigned worker_rx_peek(struct io_port *io, struct io_frame *frames, unsi
     if (n > 0 || !w->armed ||
         poll(&(struct pollfd){.fd = io->caps.rx_fd, .events = POLLIN}, 1, 0) == 0)
         return n;
-    /* rx_fd may be readable for what is no frame; only now does it stop to be. */
+    /* rx_fd may be readable without a frame; this clears it. */
     for (unsigned i = 0; i < w->n; i++)
         memif_rx_drain(w->strand[i]->port.conn.rx.event);
     memif_rx_drain(w->news);
@@ -360,8 +360,8 @@ static void worker_rx_arm(struct io_port *io, bool on)
 
 /* ---- sending ---- */
 
-/* The peer's worker that a frame is for: its queue pair's number says it in the bits behind the
- * first. What has no such number is for worker 0. */
+/* The peer's worker for a frame: the bits after the first of the queue pair's number name it. A
+ * frame without such a number is for worker 0. */
 static unsigned frame_worker(const uint8_t *f, uint32_t len, unsigned bits)
 {
     uint32_t ip = WIRE_ETH_LEN, udp = 0;
@@ -389,7 +389,7 @@ static unsigned worker_tx_reserve(struct io_port *io, struct io_slot *slots, uns
     if (w->ended)
         worker_tidy(w);
     if (w->n > 0 && w->strand[w->hot]->port.up) {
-        /* Each frame may turn out to be for any of the peer's workers. */
+        /* Each frame may be for any of the peer's workers. */
         for (unsigned i = 0; w->bits > 0 && i < w->n && max > 0; i++) {
             if (i != w->hot && w->strand[i]->port.up)
                 max = memif_tx_room(&w->strand[i]->port, max);
@@ -402,8 +402,8 @@ static unsigned worker_tx_reserve(struct io_port *io, struct io_slot *slots, uns
     return n;
 }
 
-/* Frames that have been written into the slots of one strand and are for another one: copy them
- * there. Their slots are empty then. */
+/* Copy frames that were written into the slots of one strand, but belong to another, to that one.
+ * Their slots become empty. */
 static void worker_move(struct strand *to, struct io_slot *slots, const uint8_t *which, unsigned n,
                         unsigned index, uint64_t now)
 {
@@ -508,7 +508,7 @@ void memif_worker_close(struct memif_port *p)
     p->worker = NULL;
 }
 
-/* Queue 0 is the whole port; of another one there is no more than this. */
+/* Queue 0 is the whole port; every other queue has only this. */
 static void worker_close(struct io_port *io)
 {
     struct memif_port *p = port_of(io);
@@ -547,7 +547,7 @@ static int worker_new(struct memif_port *p, struct share *all, unsigned k)
     return 0;
 }
 
-/* The frames of the port that was opened first go by strands from now on. */
+/* From now on the frames of the port that was opened first use strands. */
 static int worker_first(struct memif_port *p, unsigned n)
 {
     struct share *all = calloc(1, sizeof(*all));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A port on capture files. libpcap reads, lib/capture writes. Frames are read ahead into a ring of
- * buffers, because libpcap's own is valid for one packet only.
+ * buffers, because libpcap's own buffer is valid for one packet only.
  */
 #include "pcap_port.h"
 
@@ -158,7 +158,7 @@ static uint64_t port_deadline(struct io_port *io)
     return p->start + p->ring[(p->head + p->lent) % RING].due;
 }
 
-/* Let a reader of a growing file see it. */
+/* Flush it for a reader of the growing file. */
 static void port_service(struct io_port *io, uint64_t now)
 {
     (void)now;
@@ -213,7 +213,8 @@ static int open_in(struct pcap_port *p, const char *path, char *err, size_t err_
     return 0;
 }
 
-/* A file being written is truncated first, and reading it would have no end. */
+/* Refuse to read the file that is written: it is truncated first, and reading it would never end.
+ */
 static bool same_file(const char *in, const char *out)
 {
     struct stat a, b;

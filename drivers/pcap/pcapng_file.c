@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The descriptor is all that a sink has to know, and travels as its argument.
+ * A sink needs only the descriptor, which is its argument.
  */
 #include "pcapng_file.h"
 
@@ -25,7 +25,7 @@ static ssize_t write_now(void *arg, const void *data, size_t len)
     return n < 0 ? -errno : n;
 }
 
-/* Another process may have made the pipe not to block. */
+/* Another process may have made the pipe non-blocking. */
 static ssize_t write_waiting(void *arg, const void *data, size_t len)
 {
     for (;;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See tap_dev.h. The kernel sends without offloads, as frames leave by a NIC that it doesn't know:
- * it computes its checksums, and cuts its segments, itself.
+ * See tap_dev.h. The kernel's frames leave by a NIC that it doesn't know. So it sends without
+ * offloads: it computes checksums and segments itself.
  */
 #include "tap_dev.h"
 
@@ -25,7 +25,7 @@ static struct ifreq request(const struct tap_dev *t)
     return r;
 }
 
-/* Some requests aren't the descriptor's of the tap, but any socket's. */
+/* Some requests need a socket, not the tap's descriptor. */
 static int by_socket(unsigned long what, struct ifreq *r)
 {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Both sides sleep on an eventfd. Each says so before it looks at its queue for the last time, and
- * the other one puts a frame in before it looks whether that is said: one of them sees the other.
+ * Both sides sleep on an eventfd. Each side sets a flag before its last look at its queue. The
+ * other side puts a frame in before it looks at the flag. So one of them sees the other's change.
  */
 #include "tap_mover.h"
 
@@ -16,8 +16,8 @@
 
 #include "io.h"
 
-#define TURN      64u  /* frames each way before the other way has its turn */
-#define RETURN_MS 1000 /* between two tries to have an interface that is gone */
+#define TURN      64u  /* frames one way before the other way gets its turn */
+#define RETURN_MS 1000 /* time between attempts to make a lost interface again */
 #define FRAME_MIN 14u
 
 static void signal_fd(int fd)
@@ -44,7 +44,7 @@ static void count(_Atomic uint64_t *c)
 
 /* ---- the thread ---- */
 
-/* The interface was removed. */
+/* Handle the removal of the interface. */
 static void lose(struct tap_mover *m)
 {
     tap_dev_close(&m->dev);
@@ -100,7 +100,7 @@ static unsigned take_from_kernel(struct tap_mover *m)
     return n;
 }
 
-/* Make the interface what the port wants it to be. */
+/* Set the interface up as the port wants it. */
 static void follow(struct tap_mover *m, bool all)
 {
     if (!atomic_exchange_explicit(&m->changed, false, memory_order_relaxed) && !all)
@@ -238,7 +238,7 @@ int tap_mover_start(struct tap_mover *m, const struct tap_dev *dev, const struct
     m->to_wire = tap_ring_new();
     if (!m->to_kernel || !m->to_wire)
         return -ENOMEM;
-    sigfillset(&all); /* signals are for the daemon's own threads */
+    sigfillset(&all); /* signals are for the daemon's other threads */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     int rc = pthread_create(&m->thread, NULL, move, m);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

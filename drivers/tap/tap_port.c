@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A port around another one. Received frames pass in place, each with a flag when the device has
- * nothing to do with it; the kernel's are copied into a bounded queue on the way, and lost, and
- * counted, when that is full. What the kernel sends leaves before the device's turn to send, a
- * bounded number of frames a round, so neither keeps the other from the wire.
+ * A port around another one. Received frames pass in place; frames that are not for the device have
+ * a flag. The kernel's are copied into a bounded queue on the way; if that is full they are lost
+ * and counted. The kernel's own frames leave before the device's turn to send, a bounded number in
+ * each round, so neither keeps the other from the wire.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,10 +17,10 @@
 #include "tap_mover.h"
 #include "tap_sort.h"
 
-#define CARRY_MAX 32u    /* frames of the kernel's that leave in one round */
-#define RETRY_NS  20000u /* between two looks for room in the port below */
+#define CARRY_MAX 32u    /* kernel's frames that leave in one round */
+#define RETRY_NS  20000u /* time between looks for room in the port below */
 #define ETH_HDR   14u    /* octets of an Ethernet header: the NIC's MTU counts no VLAN tag */
-#define TAG_LEN   4u     /* octets of a VLAN tag, for which a frame that was asked for has room */
+#define TAG_LEN   4u     /* octets of a VLAN tag, for which a requested frame size has room */
 #define MTU_MIN   68u
 #define MTU_MAX   (IO_FRAME_MAX - 18u) /* a frame of the kernel's with a VLAN tag is read whole */
 
@@ -28,13 +28,13 @@ static const uint8_t mac_none[6];
 
 struct tap_port {
     struct io_port io;
-    struct io_ops ops; /* with the name of the port below, by which users know it */
+    struct io_ops ops; /* with the name of the port below, which users know */
     struct io_port *below;
     struct tap_mover mover;
     struct tap_filter filter;
-    uint8_t mac[6]; /* asked for; zero = that of the port below, or of the interface */
-    uint32_t asked; /* largest frame asked for; 0 = the port below decides */
-    int epoll;      /* what the port below and the mover wake the worker by */
+    uint8_t mac[6]; /* requested; zero = that of the port below, or of the interface */
+    uint32_t asked; /* largest frame requested; 0 = the port below decides */
+    int epoll;      /* epoll set by which the port below and the mover wake the worker */
     int below_fd;   /* of the port below, in that set; -1 = none */
     bool waits;     /* frames of the kernel's wait for room in the port below */
     uint64_t last_now;
