@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes the program of a claim, an instruction after the other, and attaches it.
+ * Writes the program of a claim, instruction by instruction, and attaches it.
  */
 #include "dpdk_claim.h"
 
@@ -24,14 +24,14 @@
 /* Offsets in an Ethernet frame without VLAN tag. */
 enum { ETH_TYPE = 12, IP4 = 14, IP4_UDP = IP4 + 20, IP6 = 14, IP6_UDP = IP6 + 40 };
 
-/* The program's two ways out stand at its beginning, where everything can jump back to. */
+/* The program's two exits are at its beginning, where every instruction can jump back to. */
 enum { AT_NEXT = 1, AT_DROP = 3 };
 
 #define INSNS_FIXED    40u
 #define INSNS_PER_ADDR 8u
 
-/* Where the program has the frame's first octets: at the end of its stack, the IP header aligned.
- */
+/* The place of the frame's first octets: at the end of the program's stack, with the IP header
+ * aligned. */
 #define HEAD_ROOM 66
 
 struct program {
@@ -48,7 +48,7 @@ static void emit(struct program *p, int code, int dst, int src, int off, int imm
                                         .imm = imm};
 }
 
-/* To `target` when the 32 bits of register 0 compare so with a constant. */
+/* Jump to `target` if the comparison of register 0's 32 bits with a constant is true. */
 static void jump(struct program *p, int op, uint32_t with, int target)
 {
     emit(p, BPF_JMP32 | op | BPF_K, BPF_REG_0, 0, target - (int)p->n - 1, (int)with);
@@ -60,8 +60,9 @@ static void leave(struct program *p, int verdict)
     emit(p, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* The frame's octets from `from` to `to` to the stack, or out when it is shorter. All at once: few
- * of them lie in the buffer's linear part, and each look at the others is a walk. */
+/* Copy the frame's octets from `from` to `to` to the stack, or leave if the frame is shorter. All
+ * in one copy: few of them lie in the buffer's linear part, and each access to the others is a
+ * walk. */
 static void fetch(struct program *p, int from, int to)
 {
     emit(p, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0);
@@ -74,7 +75,8 @@ static void fetch(struct program *p, int from, int to)
     jump(p, BPF_JNE, 0, AT_NEXT);
 }
 
-/* Fetched octets to register 0, as they lie in memory: what they are compared with, too. */
+/* Load fetched octets into register 0, in memory order. The constants compared with them have
+ * memory order, too. */
 static void load(struct program *p, int size, int off)
 {
     emit(p, BPF_LDX | BPF_MEM | size, BPF_REG_0, BPF_REG_10, off - HEAD_ROOM, 0);

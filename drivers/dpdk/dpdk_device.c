@@ -25,9 +25,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* DPDK's af_xdp lays the kernel's frames over its mbufs, and the kernel wants them no larger than a
- * page. DPDK makes a buffer an odd number of cache lines, so 63 of 64; before the frame come the
- * pool's header (64), the mbuf (128), its head room (128) and XDP's own (256). */
+/* DPDK's af_xdp puts the kernel's frames into its mbufs, and the kernel limits them to a page. DPDK
+ * makes a buffer an odd number of cache lines: 63 of 64. Before the frame come the pool's header
+ * (64), the mbuf (128), its head room (128) and XDP's own (256). */
 #define AF_XDP_ROOM      (63u * 64u - 64u - 128u) /* data room, head room included */
 #define AF_XDP_FRAME_MAX (AF_XDP_ROOM - RTE_PKTMBUF_HEADROOM - 256u)
 
@@ -56,7 +56,7 @@ static bool ignores_mtu(const char *name)
     return false;
 }
 
-/* The largest frame for a device that isn't a kernel interface, and the MTU to tell it. */
+/* The largest frame for a device that isn't a kernel interface, and the MTU to set on it. */
 static uint32_t device_frame_max(const struct dpdk_spec *spec, const struct rte_eth_dev_info *info,
                                  uint32_t wanted, uint32_t *mtu)
 {
@@ -116,7 +116,7 @@ static int make_pool(struct dpdk_port *port, uint32_t frame_max, uint32_t n, cha
     return 0;
 }
 
-/* What DPDK couldn't do, in words that help. */
+/* Write what DPDK could not do, with advice. */
 static int explain(const struct dpdk_port *port, const char *step, int rc, char *err, size_t size)
 {
     const struct dpdk_spec *spec = &port->spec;
@@ -161,7 +161,7 @@ static int explain(const struct dpdk_port *port, const char *step, int rc, char 
                      *cause ? ": \"" : "", cause, *cause ? "\"" : "", more);
 }
 
-/* Must the NIC be told of our VLAN? With everything received, no. */
+/* Does the NIC need to know our VLAN? Not if it receives everything. */
 static bool filters_vlan(const struct dpdk_port *port, const struct rte_eth_dev_info *info)
 {
     return port->vlan && !port->spec.promisc &&
@@ -207,7 +207,7 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
     rc = make_pool(port, port->frame_max, n, err, size);
     if (rc)
         return rc;
-    /* What there is for a port alone, a queue must not ask for. */
+    /* Remove features that only a whole port may request, not a queue. */
     rxconf.offloads = conf.rxmode.offloads & info->rx_queue_offload_capa;
     txconf.offloads = conf.txmode.offloads & info->tx_queue_offload_capa;
     rc = rte_eth_rx_queue_setup(port->id, 0, rxd, SOCKET_ID_ANY, &rxconf, port->pool);
@@ -233,7 +233,7 @@ static void find_rx_fd(struct dpdk_port *port, const struct netdev_fdset *before
         port->packet_fd = netdev_find_socket(before, AF_PACKET, port->nd.ifindex);
         if (port->packet_fd >= 0)
             *fd = epoll_create1(EPOLL_CLOEXEC); /* see rx_arm */
-        /* Else we tell what this machine sends by its source address. */
+        /* Otherwise frames from this machine are recognized by their source address. */
         port->drop_own = port->packet_fd < 0 || netdev_ignore_outgoing(port->packet_fd) < 0;
         break;
     case DPDK_AF_XDP:
@@ -246,7 +246,7 @@ static void find_rx_fd(struct dpdk_port *port, const struct netdev_fdset *before
         break;
     case DPDK_PCI:
     case DPDK_VDEV:
-        /* DPDK calls it an error that a driver has no interrupts. */
+        /* DPDK logs an error if a driver has no interrupts. */
         rte_log_set_level_pattern("lib.ethdev", RTE_LOG_CRIT);
         if (interrupt)
             *fd = rte_eth_dev_rx_intr_ctl_q_get_fd(port->id, 0);
@@ -264,7 +264,7 @@ static void find_rx_fd(struct dpdk_port *port, const struct netdev_fdset *before
     }
 }
 
-/* The port's address. False: the NIC doesn't take the one that is wanted. */
+/* Set the port's MAC address. False: the NIC refuses the requested one. */
 static bool set_mac(struct dpdk_port *port, const uint8_t wanted[6])
 {
     static const uint8_t none[6];
@@ -286,9 +286,9 @@ static bool set_mac(struct dpdk_port *port, const uint8_t wanted[6])
     return rte_eth_dev_default_mac_addr_set(port->id, &mac) == 0;
 }
 
-/* What the NIC's filters let through, so that all that is ours arrives: our address, our VLAN, the
- * groups of IPv6's neighbour discovery. Where a filter can't be set the NIC shall let everything
- * through; where it can't do that either, the user is told what will not work. */
+/* Set the NIC's filters so that all our frames arrive: our address, our VLAN, the groups of IPv6's
+ * neighbour discovery. If a filter can't be set, the NIC is asked to receive everything. If it
+ * can't do that either, a message says what will not work. */
 static void set_filters(struct dpdk_port *port, bool filters_vlan)
 {
     struct dpdk_filters f = {
@@ -307,8 +307,8 @@ static void set_filters(struct dpdk_port *port, bool filters_vlan)
     dpdk_filters_tell(&f, port->spec.name);
 }
 
-/* DPDK's number of the port. Drivers whose device has several ports call them otherwise than the
- * device: mlx4, mana. */
+/* DPDK's number of the port. Drivers whose device has several ports (mlx4, mana) give them other
+ * names than the device. */
 static int find_port(struct dpdk_port *port, struct rte_eth_dev_info *info)
 {
     unsigned found = 0;
@@ -332,8 +332,8 @@ static int find_port(struct dpdk_port *port, struct rte_eth_dev_info *info)
     return found ? 0 : rc;
 }
 
-/* The device is to be let go of: by vfio's request (its hypervisor, or the kernel, wants it), or by
- * its driver's word. In DPDK's interrupt thread. */
+/* The device must be released: vfio requests it (for the hypervisor or the kernel), or its driver
+ * does. In DPDK's interrupt thread. */
 static void on_leaving(const char *name, enum rte_dev_event_type event, void *arg)
 {
     struct dpdk_port *port = arg;
@@ -356,7 +356,7 @@ static void hear_leaving(struct dpdk_port *port)
     atomic_store_explicit(&port->leaving, false, memory_order_relaxed);
     if (port->spec.kind != DPDK_PCI)
         return;
-    /* A NIC that uio lets go of takes its registers with it: what touches them gets zeros then. */
+    /* When uio releases a NIC, its registers vanish; reads of them then give zeros. */
     rte_dev_hotplug_handle_enable();
     rte_dev_event_callback_register(rte_dev_name(port->device), on_leaving, port);
     rte_eth_dev_callback_register(port->id, RTE_ETH_EVENT_INTR_RMV, on_port_leaving, port);
@@ -373,8 +373,8 @@ static void hear_no_more(struct dpdk_port *port)
         usleep(1000);
 }
 
-/* Everything between the probe and the first frame. *late: it was the device that failed, which may
- * be for its interrupts. */
+/* All steps between the probe and the first frame. *late: the start of the device failed, perhaps
+ * because of its interrupts. */
 static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netdev_fdset *before,
                   bool interrupt, bool *late, char *err, size_t size)
 {
@@ -407,7 +407,8 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
     port->next.frame_max = port->frame_max;
     find_rx_fd(port, before, interrupt);
     set_filters(port, filters_vlan(port, &info));
-    /* Where there is one, it is dropped in here, by its source: no use to who sends any source. */
+    /* Echoes are dropped here by their source address. That does not help an owner that sends with
+     * any source address. */
     port->next.own_echo = port->drop_own && port->spec.promisc;
 
     if (port->watched)
@@ -450,8 +451,8 @@ static int plug_in(struct dpdk_port *port, uint32_t frame_max, bool interrupt, b
     return rc;
 }
 
-/* DPDK goes on when the kernel refuses to let the NIC reach a piece of memory, and the first frame
- * that lies there is an error of the IOMMU. */
+/* If the kernel refuses to let the NIC reach a piece of memory, DPDK continues, and the first frame
+ * in that memory is an error of the IOMMU. */
 static int dma_refused(const struct dpdk_port *port, char *err, size_t size)
 {
     if (port->spec.kind != DPDK_PCI || !dpdk_log_said("Cannot set up DMA remapping"))
@@ -467,7 +468,8 @@ int dpdk_device_add(struct dpdk_port *port, uint32_t frame_max, char *err, size_
     bool interrupt = port->spec.kind == DPDK_PCI || port->spec.kind == DPDK_VDEV, late;
     int rc = plug_in(port, frame_max, interrupt, &late, err, size);
 
-    /* Not every driver has interrupts, and some say so late, half started: from the beginning. */
+    /* Some drivers have no interrupts, and some of these fail late, half started. The start is then
+     * repeated without interrupts. */
     if (rc && interrupt && late)
         rc = plug_in(port, frame_max, false, &late, err, size);
     int refused = dma_refused(port, err, size);

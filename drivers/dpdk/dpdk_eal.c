@@ -41,7 +41,7 @@ struct eal_args {
 static pthread_key_t thread_key;
 static bool bpf_debug, running;
 
-/* EAL's log stream ends here: one call per message, in the thread that logs. */
+/* The end of EAL's log stream: one call per message, in the thread that logs. */
 static ssize_t log_write(void *cookie, const char *buf, size_t size)
 {
     (void)cookie;
@@ -70,7 +70,7 @@ static void redirect_bpf_log(const char *library, const char *setter)
     void *lib = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     bpf_set_print_fn set = NULL;
 
-    if (lib) /* the way POSIX gives to make a function of what dlsym returns */
+    if (lib) /* POSIX's way to make a function pointer of dlsym's result */
         *(void **)&set = dlsym(lib, setter);
     if (set)
         set(bpf_print);
@@ -109,7 +109,7 @@ static void compose(struct eal_args *out, const struct dpdk_spec *spec, bool hug
     if (huge) {
         arg(out, "--in-memory");
     } else {
-        /* --in-memory is refused together with --no-huge; this comes to the same. */
+        /* EAL refuses --in-memory together with --no-huge; this has the same effect. */
         arg(out, "--no-huge");
         arg(out, "--no-shconf");
         arg(out, "-m");
@@ -119,8 +119,8 @@ static void compose(struct eal_args *out, const struct dpdk_spec *spec, bool hug
     arg(out, "--no-telemetry");
     /* One lcore that floats over all the CPUs we may use: two daemons don't meet on CPU 0. */
     arg(out, "--lcores=0@(%s)", cpus);
-    /* An allow-list with an unused address: no PCI device is taken unasked, but one can be plugged
-     * in by name later, which --no-pci would rule out. */
+    /* An allow-list with an unused address: EAL takes no PCI device by itself, but one can be
+     * plugged in by name later. --no-pci would exclude that. */
     arg(out, "--allow=ffff:ff:1f.7");
     /* With that list EAL does not see which driver has the NIC, and would take virtual addresses.
      */
@@ -178,8 +178,8 @@ static bool want_hugepages(const struct dpdk_spec *spec)
     return spec->kind == DPDK_PCI || dpdk_eal_free_hugepages() >= HUGE_WORTH_IT;
 }
 
-/* Start EAL, whose own threads inherit the signal mask: signals stay with the daemon's threads. 0
- * or what rte_eal_init says. */
+/* Start EAL, whose own threads inherit the signal mask: signals stay with the daemon's threads.
+ * Returns 0, or the result of rte_eal_init. */
 static int init_quietly(struct eal_args *args, const cpu_set_t *mine)
 {
     sigset_t all, old;
@@ -191,9 +191,9 @@ static int init_quietly(struct eal_args *args, const cpu_set_t *mine)
     return rc;
 }
 
-/* Let through, or not, what libraries below DPDK and its drivers say. tap calls the lack of flow
- * offload an error at every start, memif warns of what only a second DPDK process would need,
- * af_xdp of a queue that is still being let go of; what matters, we report ourselves. */
+/* Show or hide the messages of DPDK's drivers and of libraries below them. tap logs an error at
+ * every start because there is no flow offload, memif warns about a second DPDK process, af_xdp
+ * about a queue that is still being released. We report what matters. */
 static void tame_logs(bool debug)
 {
     bpf_debug = debug;
@@ -257,7 +257,7 @@ void dpdk_eal_register_thread(void)
 {
     if (rte_lcore_id() != LCORE_ID_ANY)
         return;
-    /* With no lcore id left the thread works as well, only slower. */
+    /* Without a free lcore id the thread works too, but slower. */
     if (rte_thread_register() == 0)
         pthread_setspecific(thread_key, &thread_key);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * DPDK's own answer to most mistakes is "cannot attach the device". This file finds the cause
- * first: a missing capability, or a name that is none of DPDK's. What concerns PCI devices is in
- * dpdk_pci.c.
+ * first: a missing capability, or a name that DPDK doesn't know. dpdk_pci.c does so for PCI
+ * devices.
  */
 #include "dpdk_hint.h"
 
@@ -86,12 +86,12 @@ static bool joins_fanout(int ifindex, unsigned id, unsigned flags)
 
 bool dpdk_hint_fanout_taken(int ifindex, int pid)
 {
-    /* As DPDK chooses them. */
+    /* The number and flags that DPDK chooses. */
     unsigned id = (unsigned)(pid ^ ifindex) & 0xffff;
     unsigned flags = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_DEFRAG | PACKET_FANOUT_FLAG_ROLLOVER;
 
-    /* The kernel says EINVAL to many things: a group with a number of its choice must be possible.
-     */
+    /* The kernel returns EINVAL for many reasons, so check that a group with a number of its choice
+     * is possible. */
     return joins_fanout(ifindex, 0, flags | PACKET_FANOUT_FLAG_UNIQUEID) &&
            !joins_fanout(ifindex, id, flags);
 }
@@ -107,7 +107,7 @@ static void pci_behind(const struct dpdk_machine *m, const char *class, const ch
     snprintf(address, 64, "%.63s", n > 0 && strchr(basename(link), ':') ? basename(link) : "");
 }
 
-/* A name that is none of DPDK's: of a kernel interface, or of an RDMA device? */
+/* A name that DPDK doesn't know: is it that of a kernel interface, or of an RDMA device? */
 static int check_name(const struct dpdk_spec *spec, const struct dpdk_machine *m, char *err,
                       size_t err_size)
 {

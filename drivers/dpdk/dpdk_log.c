@@ -16,17 +16,17 @@
 #define LEVEL_ERROR   4u
 #define LEVEL_WARNING 5u
 
-#define PAUSE_S 10 /* between two messages that come by themselves */
+#define PAUSE_S 10 /* pause between two unsolicited messages */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
     bool debug, collecting;
-    char all[4096]; /* what was collected: texts with a line end behind each */
+    char all[4096]; /* collected texts, each with a line end */
     size_t used;
-    char error[240], warning[240]; /* the first of each */
-    time_t next;                   /* not before this is the next one written */
-    unsigned long kept_back;       /* since the last one */
+    char error[240], warning[240]; /* first error, first warning */
+    time_t next;                   /* earliest time of the next message */
+    unsigned long kept_back;       /* messages dropped since the last one */
 } heard;
 
 static _Atomic(io_log_fn) sink;
@@ -95,7 +95,7 @@ void dpdk_log_message(unsigned level, const char *text, size_t len)
     pthread_mutex_lock(&lock);
     if (heard.collecting)
         keep(level, text, len);
-    if (heard.debug || level <= LEVEL_CRIT) /* DPDK ends the process after some */
+    if (heard.debug || level <= LEVEL_CRIT) /* DPDK ends the process after some of these */
         dpdk_log(level_of(level), "%.*s", (int)len, text);
     else if (!heard.collecting && level <= LEVEL_ERROR)
         write_sometimes(level, text, len);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Watches a kernel interface. Link events come by routing netlink, so that a link that went down
- * and up again between two looks still counts as two changes. Where it did so quickly the kernel
- * sends one event for both; then the interface's count of lost carriers tells. What an event is
- * about is then asked for: the kernel delays events of the carrier, but not its answers.
+ * and up again between two looks still counts as two changes. If it did so quickly, the kernel
+ * sends one event for both, and the interface's count of lost carriers shows it. After an event the
+ * state is asked for: the kernel delays events of the carrier, but not its answers.
  */
 #include "dpdk_netdev.h"
 
@@ -37,7 +37,7 @@ static void set_link(struct netdev *nd, bool up)
     nd->up = up;
 }
 
-/* How often the carrier was lost, from an event; false = it doesn't say. */
+/* The number of carrier losses, from an event; false = the event lacks it. */
 static bool event_downs(struct nlmsghdr *nlh, uint32_t *downs)
 {
     unsigned left = IFLA_PAYLOAD(nlh);
@@ -80,8 +80,8 @@ union answer {
     char bytes[16384];
 };
 
-/* Ask the kernel how an interface stands: the one with this index or, where that is 0, this name.
- * The answer is there when send() returns. Null: there is no such interface. */
+/* Ask the kernel for the state of the interface with this index or, if that is 0, this name. The
+ * answer is there when send() returns. NULL: there is no such interface. */
 static struct nlmsghdr *ask_link(struct netdev *nd, int ifindex, const char *name, union answer *a)
 {
     struct {
@@ -113,7 +113,7 @@ static struct nlmsghdr *ask_link(struct netdev *nd, int ifindex, const char *nam
     }
 }
 
-/* Take in what a message of the kernel says of the interface, but for its link. */
+/* Take over the facts about the interface from a message of the kernel, except its link. */
 static void take_attributes(struct netdev *nd, struct nlmsghdr *nlh)
 {
     unsigned left = IFLA_PAYLOAD(nlh);
@@ -128,8 +128,8 @@ static void take_attributes(struct netdev *nd, struct nlmsghdr *nlh)
     }
 }
 
-/* Ask the kernel how the interface stands. One that was given another name is the same; when it is
- * gone, one that has its last name or its first takes its place. */
+/* Ask the kernel for the interface's state. A renamed interface is the same one. If it is gone, an
+ * interface with its last or its first name takes its place. */
 static int refresh(struct netdev *nd)
 {
     static _Thread_local union answer a;
@@ -200,7 +200,7 @@ void netdev_close(struct netdev *nd)
     nd->ctl_fd = nd->ask_fd = nd->event_fd = nd->member_fd = -1;
 }
 
-/* Does the message say that the interface lives on in another network namespace? */
+/* Does the message say that the interface is now in another network namespace? */
 static bool says_moved(struct nlmsghdr *nlh)
 {
     unsigned left = IFLA_PAYLOAD(nlh);
@@ -227,7 +227,7 @@ static void link_event(struct netdev *nd, struct nlmsghdr *nlh)
 void netdev_poll(struct netdev *nd)
 {
     static _Thread_local union answer buf;
-    /* Some events come up to a second late: a link that is down is looked at each time. */
+    /* Some events come up to a second late, so a link that is down is checked each time. */
     bool any = nd->event_fd < 0 || !nd->up;
 
     while (nd->event_fd >= 0) {

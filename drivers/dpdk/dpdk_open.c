@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Opens a DPDK port and closes it, and lets it lose its device and get it back meanwhile; all that
- * in the network namespace of the opener.
+ * Opens and closes a DPDK port, and handles the loss and return of its device; all that in the
+ * network namespace of the opener.
  */
 #include "dpdk_open.h"
 
@@ -27,13 +27,13 @@
 
 #define AF_XDP_TRIES    20
 #define AF_XDP_PAUSE_US 20000u
-#define CLOSE_MS        3000 /* that closing waits for a driver that is busy */
+#define CLOSE_MS        3000 /* longest wait of closing for a busy driver */
 
 /* DPDK is started, and devices are plugged in and out, by one thread at a time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Go to the network namespace the port was opened in. Returns a descriptor to go back by, or -1
- * when this thread is there already. */
+/* Enter the network namespace in which the port was opened. Returns a descriptor for the way back,
+ * or -1 if this thread is there already. */
 static int enter_ns(const struct dpdk_port *port)
 {
     struct stat there, here;
@@ -54,8 +54,8 @@ static void leave_ns(int fd)
     }
 }
 
-/* Claim the owner's addresses on the interface that is there now. The new claim stands before the
- * old one falls. */
+/* Claim the owner's addresses on the current interface. The new claim is in place before the old
+ * one ends. */
 static void renew_claim(struct dpdk_port *port)
 {
     int old = port->claim_fd;
@@ -118,7 +118,7 @@ static int add_device(struct dpdk_port *port, uint32_t frame_max, char *err, siz
 /* The port's thread. */
 static void begin_use(struct dpdk_port *port)
 {
-    port->next.rate_bps = port->io.caps.rate_bps; /* until the link says another one */
+    port->next.rate_bps = port->io.caps.rate_bps; /* until the link reports another rate */
     port->next.ifindex = (uint32_t)port->nd.ifindex;
     port->io.caps = port->next;
     port->attached = true;
@@ -151,7 +151,7 @@ int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size
     return rc;
 }
 
-/* Another port's driver may not come back from a start. */
+/* The start of another port's driver may never return. */
 static bool lock_for_a_while(void)
 {
     struct timespec until;
@@ -181,12 +181,12 @@ void dpdk_port_detach(struct dpdk_port *port)
 
 /* ---- a NIC that is taken away ---- */
 
-#define LOOK_NS   100000000ull   /* between two looks whether the NIC is there */
-#define RETURN_NS 1000000000ull  /* between two tries to have one that came back */
-#define LATE_NS   30000000000ull /* after which a return is called late */
+#define LOOK_NS   100000000ull   /* time between two looks for the NIC */
+#define RETURN_NS 1000000000ull  /* time between two attempts to attach a returned NIC */
+#define LATE_NS   30000000000ull /* time after which a return counts as late */
 
-/* Drivers may take their time: half a minute to stop a NIC that isn't there, and for ever to start
- * one that doesn't answer. The port's own thread waits for neither. */
+/* Drivers may need half a minute to stop a missing NIC, and for ever to start one that doesn't
+ * answer. The port's own thread waits for neither. */
 static void in_thread(struct dpdk_port *port, void *(*run)(void *port))
 {
     pthread_t thread;
@@ -214,8 +214,7 @@ static void *remove_gone(void *arg)
     return NULL;
 }
 
-/* Let go of the NIC: what waits for it (the kernel, a hypervisor) goes on when DPDK has closed it.
- */
+/* Release the NIC: the kernel or hypervisor that waits for it continues when DPDK has closed it. */
 static void let_go(struct dpdk_port *port)
 {
     dpdk_port_drop_queued(port);
@@ -230,7 +229,7 @@ static void let_go(struct dpdk_port *port)
     in_thread(port, remove_gone);
 }
 
-/* It is there again, with a driver that we can take it by. */
+/* The NIC is present again, with a driver that DPDK can use. */
 static void *have_back(void *arg)
 {
     struct dpdk_port *port = arg;
@@ -294,7 +293,7 @@ void dpdk_port_follow_nic(struct dpdk_port *port, uint64_t now)
     struct dpdk_machine m = {.root = ""};
     bool leaving = atomic_load_explicit(&port->leaving, memory_order_acquire);
     if (port->attached && leaving) {
-        dpdk_port_keep_losses(port); /* vfio leaves us the device until we let go */
+        dpdk_port_keep_losses(port); /* the device is ours until we release it to vfio */
         let_go(port);
         return;
     }
@@ -314,7 +313,7 @@ void dpdk_port_follow_nic(struct dpdk_port *port, uint64_t now)
         take_back(port, now);
 }
 
-/* Until the thread that has the device has ended. False: it takes too long. */
+/* Wait for the thread that has the device. False: it takes too long. */
 static bool is_idle(const struct dpdk_port *port)
 {
     for (unsigned ms = 0; ms < CLOSE_MS; ms += 10) {
@@ -346,7 +345,7 @@ void dpdk_port_close(struct io_port *io)
     free(port);
 }
 
-/* What only concerns ports over a kernel interface, before DPDK is asked. */
+/* Checks for ports over a kernel interface, before DPDK is asked. */
 static int prepare_iface(struct dpdk_port *port, uint32_t *frame_max, char *err, size_t size)
 {
     const struct dpdk_spec *spec = &port->spec;

@@ -3,10 +3,9 @@
  * Moves frames between DPDK's buffers (mbufs) and the owner of the port. mbufs stay in here: what
  * is lent out is the address of their data.
  *
- * To send, slots are mbufs that were allocated beforehand. What the device doesn't take at once
- * waits, in order, in a queue of fixed length; tx_reserve grants no more slots than fit in there,
- * so that a committed frame always has a place. The queue is tried again at every call that comes
- * by.
+ * To send, slots are mbufs that were allocated beforehand. Frames that the device doesn't take at
+ * once wait, in order, in a queue of fixed length. tx_reserve grants no more slots than fit in
+ * there, so that a committed frame always has a place. Every later call tries the queue again.
  */
 #include "dpdk_port.h"
 
@@ -22,9 +21,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define REATTACH_NS 100000000ull /* between two tries to open a device that came back */
-#define GONE_NS     100000000ull /* for the kernel to say where an interface has gone */
-#define RETRY_NS    20000u       /* between two tries to send what the device didn't take */
+#define REATTACH_NS 100000000ull /* time between two attempts to open a returned device */
+#define GONE_NS     100000000ull /* wait for the kernel to report where an interface has gone */
+#define RETRY_NS    20000u       /* time between two attempts to send waiting frames */
 
 static struct dpdk_port *port_of(struct io_port *io)
 {
@@ -52,7 +51,7 @@ static inline void know_thread(struct dpdk_port *port)
         adopt_thread(port);
 }
 
-/* Hand the device what it takes now of the queue. */
+/* Give the device as many frames of the queue as it takes now. */
 static void flush(struct dpdk_port *port)
 {
     uint32_t lens[PORT_QUEUE_MAX], done = 0;
@@ -80,7 +79,7 @@ void dpdk_port_drop_queued(struct dpdk_port *port)
     port->n_queued = 0;
 }
 
-/* A frame in several mbufs becomes one; NULL when there is no room for it. */
+/* Join a frame in several mbufs into one; NULL = no room for it. */
 static struct rte_mbuf *linearise(struct dpdk_port *port, struct rte_mbuf *chain)
 {
     struct rte_mbuf *flat = rte_pktmbuf_alloc(port->pool);
@@ -206,8 +205,8 @@ static void rx_arm(struct io_port *io, bool on)
     if (port->n_queued)
         flush(port);
     if (port->packet_fd >= 0) {
-        /* A socket that somebody waits for costs the sender of each frame a wake-up, or, when the
-         * waiter is awake, the search for one to wake. */
+        /* A watched socket costs the sender of each frame a wake-up or, if the waiter is awake, the
+         * search for a waiter. */
         struct epoll_event ev = {.events = EPOLLIN};
         epoll_ctl(io->caps.rx_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, port->packet_fd, &ev);
         return;
@@ -409,9 +408,9 @@ static int attach_sized(struct dpdk_port *port, uint32_t frame_max, char *err, s
     return rc ? rc : dpdk_port_attach(port, frame_max, err, size);
 }
 
-/* There is an interface for the port: the one that was gone, or one of its name, or the one that it
- * had, on which frames have become longer than the buffers. Buffers never become smaller: there may
- * be queue pairs that fill them. */
+/* Attach the port to its interface: the one that was gone, or one of its name, or the same one,
+ * whose frames have outgrown the buffers. Buffers never become smaller, because queue pairs may
+ * fill them. */
 static void attach_again(struct dpdk_port *port, uint64_t now)
 {
     char err[512] = "";
@@ -445,7 +444,8 @@ static void attach_again(struct dpdk_port *port, uint64_t now)
     port->growing = false;
 }
 
-/* Once the kernel has said where it is, or had the time to. */
+/* Log that the interface is gone, once the kernel has reported where it is, or has had enough time.
+ */
 static void tell_gone(struct dpdk_port *port, uint64_t now)
 {
     const struct netdev *nd = &port->nd;
@@ -480,8 +480,8 @@ static void follow_mac(struct dpdk_port *port)
             w[3], w[4], w[5]);
 }
 
-/* The MTU is another one. What the buffers have room for is taken up at once; for longer frames new
- * ones are made, for which the device has to be attached again. */
+/* The MTU has changed. Frames that fit the buffers are allowed at once. Longer frames need new
+ * buffers, for which the device has to be attached again. */
 static void follow_mtu(struct dpdk_port *port)
 {
     uint32_t frame = dpdk_port_iface_frame(port);
@@ -496,7 +496,7 @@ static void follow_mtu(struct dpdk_port *port)
     port->io.caps.frame_max = RTE_MIN(frame, port->frame_max);
 }
 
-/* What has become of the interface under the port. */
+/* Follow changes of the interface under the port. */
 static void follow_interface(struct dpdk_port *port, uint64_t now)
 {
     struct netdev *nd = &port->nd;

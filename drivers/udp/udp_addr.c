@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See udp_addr.h. What changed is not read from the events: they only say that the list has to be
- * asked for again, which is right also where events were lost.
+ * See udp_addr.h. Events only say that the list has to be read again; their contents are ignored.
+ * So lost events do no harm.
  */
 #include "udp_addr.h"
 
@@ -65,7 +65,7 @@ static bool parse(struct nlmsghdr *nh, int ifindex, struct io_addr *out)
             memcpy(&flags, RTA_DATA(a), sizeof(flags));
         if (a->rta_type != IFA_LOCAL && (a->rta_type != IFA_ADDRESS || local))
             continue;
-        local = a->rta_type == IFA_LOCAL; /* of a point-to-point link the other is the peer's */
+        local = a->rta_type == IFA_LOCAL; /* on a point-to-point link the other one is the peer's */
         memset(out->b, 0, sizeof(out->b));
         if (ifa->ifa_family == AF_INET && size == 4) {
             out->b[10] = out->b[11] = 0xFF;

@@ -10,17 +10,17 @@
 #include "io.h"
 
 struct udp_watch {
-    int fd; /* -1 = none: changes are looked for each time */
+    int fd; /* -1 = none: every look reads the list */
 };
 
-/* Be told of changes of addresses, in the network namespace of this thread. */
+/* Watch changes of addresses, in the network namespace of this thread. */
 void udp_watch_open(struct udp_watch *w);
 void udp_watch_close(struct udp_watch *w);
 /* May an address of any interface have changed since the last call? */
 bool udp_watch_changed(struct udp_watch *w);
 
-/* The addresses that a socket can be bound to: none that is being checked for duplicates, or has
- * one. Returns how many, at most max; or -errno. */
+/* The addresses that a socket can be bound to; not those that are being checked for duplicates, or
+ * have one. Returns the number, at most max; or -errno. */
 int udp_addr_list(int ifindex, struct io_addr *out, unsigned max);
 /* Is it fe80::/10? */
 bool udp_addr_is_link_local(const struct io_addr *a);

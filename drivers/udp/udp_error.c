@@ -27,7 +27,8 @@ static const char *meaning(const struct sock_extended_err *e)
     }
 }
 
-/* New connections to it need not be tried any longer. The kernel gives up on a neighbour, too. */
+/* Note an error about this address for the device. The kernel itself reports a neighbour that it
+ * can't resolve. */
 static void note(struct udp_port *p, const struct sock_extended_err *e, const struct io_addr *to)
 {
     const int error = (int)e->ee_errno;
@@ -53,7 +54,7 @@ bool udp_error_icmp(struct io_port *io, struct io_icmp *out)
     return true;
 }
 
-/* A change of what is told counts, not each error. */
+/* Have a changed error logged, not each repetition. */
 static void tell(struct udp_port *p, struct msghdr *mh, const union udp_sockaddr *to)
 {
     char text[64], line[UDP_TELL];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Between a frame, as the engine has it, and what a UDP socket takes and gives: a payload, two
- * addresses, and a few fields of the headers. Pure functions; any thread.
+ * Conversion between a frame of the engine and the data of a UDP socket: a payload, two addresses,
+ * and a few fields of the headers. Pure functions; any thread.
  */
 #ifndef URNIC_UDP_FRAME_H
 #define URNIC_UDP_FRAME_H
@@ -15,7 +15,7 @@
 #define UDP_HDR_V6  62u
 #define UDP_HDR_MAX 64u /* room kept in front of a payload */
 
-/* The headers of what one peer sends to one address: all but lengths, traffic class and so on. */
+/* Headers for packets of one peer to one address: all but lengths, traffic class and so on. */
 struct udp_head {
     uint8_t octets[UDP_HDR_V6];
     uint8_t len;
@@ -36,30 +36,30 @@ struct udp_verdict {
     uint16_t id;
     bool df; /* id and df are in the frame now */
 };
-/* Look for an IPv4 identification, with DF or without, that makes the iCRC right; try `guess` with
- * DF first. IPv6: it is right or not. `frame` as udp_frame_put made it, `len` the whole. */
+/* Find an IPv4 identification, with or without DF, that makes the iCRC right; `guess` with DF is
+ * tried first. IPv6: check the iCRC. `frame` is from udp_frame_put; `len` is its whole length. */
 struct udp_verdict udp_frame_check(uint8_t *frame, uint32_t len, uint16_t guess);
 
-/* Make the frame's identification 0 with DF again: the one found counts as damage. */
+/* Set the frame's identification to 0 with DF again: the one found counts as damage. */
 void udp_frame_forget(uint8_t *frame);
-/* The IPv4 source address that would make the iCRC right, the identification being that of the
- * frame. There always is one: only that many packets agree on it says something (NAT). */
+/* The IPv4 source address that would make the iCRC right with the frame's identification. There
+ * always is one. Only if many packets agree on it, it is evidence of NAT. */
 bool udp_frame_other_source(const uint8_t *frame, uint32_t len, struct io_addr *source);
 
-/* A frame to send, taken apart. */
+/* The parts of a frame to send. */
 struct udp_out {
     struct io_addr from, to;
     bool v4;
     uint8_t tclass, ttl;
-    uint8_t off; /* of the datagram in the frame */
+    uint8_t off; /* offset of the datagram in the frame */
     uint16_t sport, id;
-    uint32_t len; /* of the datagram */
+    uint32_t len; /* length of the datagram */
 };
-/* False: it is no RoCEv2 frame of right lengths. A VLAN tag is no part of one here. */
+/* Take a frame apart. False: it is no RoCEv2 frame of right lengths, or it has a VLAN tag. */
 bool udp_frame_parse(const uint8_t *frame, uint32_t len, struct udp_out *out);
 
-/* Make the iCRC of a datagram right for the source port 4791 and an identification, where the frame
- * that it was sealed in had others. */
+/* Correct the iCRC of a datagram for source port 4791 and an identification; it was sealed for
+ * others. */
 void udp_frame_reseal(uint8_t *datagram, const struct udp_out *o, uint16_t id);
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "udp_habit.h"
 
-#define PLACES 128u /* in a train, at most */
+#define PLACES 128u /* most datagrams in a train */
 
 static bool counts_now(const struct udp_habit *h)
 {

@@ -13,10 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UDP_HABIT_PACKETS 1000u /* in a row make a habit */
-#define UDP_HABIT_BROKEN  16u /* packets outside it in a row end it: the peer is another one now */
+#define UDP_HABIT_PACKETS 1000u /* packets in a row that make a habit */
+#define UDP_HABIT_BROKEN  16u   /* packets in a row outside it that end it */
 #define UDP_HABIT_STEP                                                                             \
-    1024u /* of identifications that count: so many packets may be lost, or be others' */
+    1024u /* identifications after the last one that fit a count: packets lost, or sent to others  \
+           */
 
 /* All zero: nothing is known. */
 struct udp_habit {
@@ -26,11 +27,10 @@ struct udp_habit {
     uint8_t strange;        /* packets in a row that did not fit */
 };
 
-/* The identification that the next packet is likely to have; `place`: of it in its train. DF is
- * set. */
+/* The likely identification of the next packet, which is at `place` of its train. DF is set. */
 uint16_t udp_habit_guess(const struct udp_habit *h, uint16_t place);
-/* A packet whose iCRC is right with this identification and DF. False: the peer's habit says that
- * it is damaged all the same. */
+/* Record a packet whose iCRC is right with this identification and DF. False: by the peer's habit
+ * it is damaged. */
 bool udp_habit_take(struct udp_habit *h, uint16_t id, bool df);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See udp_holder.h. A socket's inode stands in /proc/self/net/udp, and as a link in the folder of
- * descriptors of each process that has it open.
+ * See udp_holder.h. /proc/self/net/udp lists a socket's inode, and the descriptor folder of each
+ * process that has it open has a link to it.
  */
 #include "udp_holder.h"
 

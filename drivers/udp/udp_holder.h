@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The program that has a UDP port, as far as /proc tells.
+ * The program that has a UDP port, as far as /proc shows it.
  */
 #ifndef URNIC_UDP_HOLDER_H
 #define URNIC_UDP_HOLDER_H

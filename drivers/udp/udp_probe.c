@@ -77,7 +77,7 @@ static bool collect(const struct pair *s, uint8_t mark, unsigned n, int *lens)
     return have == n;
 }
 
-/* Send n datagrams in one call, and look how long they come out; -1 = not seen. */
+/* Send n datagrams in one call, and read their lengths on arrival; -1 = not seen. */
 static bool look(struct pair *s, unsigned n, int *lens)
 {
     uint8_t payload[PAYLOAD * UDP_PROBE_TRAIN] = {0};
@@ -130,7 +130,7 @@ void udp_probe(struct udp_seen *out)
     memset(out, 0xFF, sizeof(*out)); /* -1 */
     if (open_pair(&s) == 0 && show(&s, 0) == 0) {
         ids_of(&s, 1, &out->single[0]);
-        if (out->single[0] >= 0) { /* else it would take some time to see nothing */
+        if (out->single[0] >= 0) { /* otherwise waiting for the others would be in vain */
             ids_of(&s, 1, &out->single[1]);
             ids_of(&s, UDP_PROBE_TRAIN, out->train[0]);
             ids_of(&s, UDP_PROBE_TRAIN, out->train[1]);

@@ -12,24 +12,24 @@
 
 #define UDP_PROBE_TRAIN 4u
 
-/* Identifications that have been seen; -1 = none. */
+/* Identifications seen; -1 = none. */
 struct udp_seen {
     int single[2];                 /* of two datagrams sent alone */
     int train[2][UDP_PROBE_TRAIN]; /* of two trains */
 };
 
-/* What can be foreseen. */
+/* The rule of the kernel's identifications. */
 struct udp_ids {
     uint16_t single;      /* of a datagram alone */
-    uint16_t first, step; /* of a train: that of its first datagram, and from one to the next */
+    uint16_t first, step; /* of a train: the first datagram's, and the step to the next */
     bool single_ok;       /* false: it changes, and no iCRC can be right */
     bool train_ok;        /* false: no trains */
 };
 
-/* As Linux has been since version 4.18, when it got trains. */
+/* The rule of Linux since version 4.18, which introduced trains. */
 struct udp_ids udp_ids_usual(void);
-/* The rule behind what was seen. What has not been seen is as usual, but a train of which only the
- * first datagram came out was none. Pure. */
+/* Derive the rule from the identifications seen. For those not seen the usual rule holds; but if
+ * only the first datagram of a train was seen, there are no trains. Pure. */
 struct udp_ids udp_ids_judge(const struct udp_seen *seen);
 
 /* Send a few datagrams over the loopback interface of this network namespace and look at them.

@@ -23,26 +23,26 @@
 #define QPN_AT       4 /* of a BTH, with a reserved octet before it */
 #define QPN_PROGRAMS 1 /* bits before those of the worker */
 
-/* The sockets of one address; one that its queue has taken, or that was never there, is -1. */
+/* The sockets of one address; -1 = taken by its queue, or never made. */
 struct spot {
     bool used;
     struct io_addr addr;
     uint32_t scope;
     bool v4;
-    uint32_t serial; /* an address that goes and comes back is another one */
+    uint32_t serial; /* changes when an address goes and comes back */
     int fd[UDP_QUEUES];
 };
 
 struct udp_queues {
     unsigned n, bits;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the members below */
     struct spot spot[UDP_ADDRS];
     uint32_t serial;
-    _Atomic uint32_t version; /* of all of it */
+    _Atomic uint32_t version; /* version of the whole */
 };
 
-/* The queue by the number's bits; 0 for what has none: QP1, groups, programs' engines. The program
- * sees the datagram from the BTH on. */
+/* Choose the queue by the number's bits; 0 for QP1, groups and programs' engines, whose numbers
+ * have none. The program sees the datagram from the BTH on. */
 static int steer(const struct udp_queues *q, int fd)
 {
     struct sock_filter code[] = {
@@ -94,7 +94,7 @@ static int split_locked(struct udp_port *p, const struct udp_socket *s)
     *spot = (struct spot){.addr = s->addr, .scope = s->scope, .v4 = s->v4, .serial = ++q->serial};
     for (unsigned k = 0; k < UDP_QUEUES; k++)
         spot->fd[k] = -1;
-    /* Only now: with it from the start, our socket could stand beside another program's. */
+    /* Set it only now: otherwise our socket could share the port with another program's. */
     if (setsockopt(s->fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) < 0)
         rc = -errno;
     for (unsigned k = 1; k < q->n && rc == 0; k++)
@@ -176,7 +176,7 @@ void udp_queue_follow(struct udp_port *p)
             all &= take(p, &q->spot[i]);
     }
     pthread_mutex_unlock(&q->lock);
-    if (all) /* else again with the next call: frames come to a socket that no queue reads */
+    if (all) /* otherwise retry with the next call: frames arrive at a socket that no queue reads */
         p->queue_version = version;
 }
 

@@ -2,8 +2,8 @@
  *
  * Several queues of a udp port, one for each worker of a device: each address has a socket for
  * each, and the kernel picks the one by the first bits of the packet's queue pair number
- * (lib/core/qpn.h). Queue 0 is the port that was opened first: it alone follows the addresses of
- * the interface, joins groups, and hands the others their sockets.
+ * (lib/core/qpn.h). Queue 0 is the port that was opened first. It alone follows the addresses of
+ * the interface, joins groups, and gives the other queues their sockets.
  *
  * The kernel knows the sockets of an address by the order in which they were bound. So queue 0
  * binds them all, in the order of the queues, and they come and go together.
@@ -20,14 +20,14 @@ struct udp_queues;
 /* io_ops.queue. */
 int udp_queue_open(struct io_port *io, unsigned k, unsigned n, struct io_port **out);
 
-/* On queue 0: the socket of an address is bound; bind those of the other queues beside it. 0 or
- * -errno, and nothing is left of the others. */
+/* On queue 0, after the socket of an address is bound: bind those of the other queues to the same
+ * address. 0, or -errno with none of them bound. */
 int udp_queue_split(struct udp_port *p, const struct udp_socket *s);
-/* On queue 0, which closes the socket of this address: close those of the other queues. */
+/* On queue 0, when it closes the socket of this address: close those of the other queues. */
 void udp_queue_drop(struct udp_port *p, const struct udp_socket *s);
-/* On another queue: have the sockets that queue 0 has made, and no others. */
+/* On another queue: take over the sockets that queue 0 has made, and close all others. */
 void udp_queue_follow(struct udp_port *p);
-/* The port closes. Queue 0 is the last. */
+/* Close the queue. Queue 0 is the last. */
 void udp_queue_close(struct udp_port *p);
 
 #endif

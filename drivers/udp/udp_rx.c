@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Receiving. Each datagram gets a slot of its own, with room for the headers that are made up in
- * front. A train that the kernel has joined (UDP_GRO) would need copies to be taken apart, so it is
- * received into slots at once, an iovec for each datagram: of the length that those of the last
- * train had. Where that was not right, there are copies.
+ * front. Taking a train apart that the kernel has joined (UDP_GRO) would need copies. So it is
+ * received directly into slots, with an iovec for each datagram of the length that those of the
+ * last train had. If that guess was wrong, the datagrams are copied.
  */
 #include "udp_rx.h"
 
@@ -23,10 +23,10 @@
 #endif
 
 #define SLOT_MAX    (UDP_STRIDE - UDP_HDR_MAX) /* octets of a datagram */
-#define LONELY      256u /* messages without a train: the next ones are expected to be none, too */
-#define HOT_TURNS   8u   /* looks at one socket before all others are asked */
-#define NAT_SURE    3u   /* bad packets in a row that were made for one other address */
-#define EMPTY_LOOKS 8u   /* between two looks for errors of ICMP */
+#define LONELY      256u /* messages without a train after which none is expected */
+#define HOT_TURNS   8u   /* looks at one socket before a look at all */
+#define NAT_SURE    3u   /* bad packets in a row with an iCRC for one other address */
+#define EMPTY_LOOKS 8u   /* empty looks between two looks for errors of ICMP */
 #define RECV_TRIES  4u   /* each one may find an error of ICMP instead */
 
 int udp_rx_alloc(struct udp_port *p)
@@ -81,7 +81,7 @@ static void make_message(struct udp_port *p, unsigned i, unsigned per, struct io
                                         .msg_controllen = sizeof(r->more[i].control)};
 }
 
-/* How many messages fit behind the frames that are still lent, whatever they turn out to be. */
+/* The number of messages that fit after the frames still lent, whatever the messages contain. */
 unsigned udp_rx_make(struct udp_port *p)
 {
     struct udp_rx *r = &p->rx;
@@ -124,7 +124,7 @@ static struct udp_peer *find_peer(struct udp_port *p, const struct udp_socket *s
     return peer;
 }
 
-/* NAT changes addresses, which the iCRC covers: then all packets of a peer are damaged alike. */
+/* NAT changes addresses, which the iCRC covers, so all packets of a peer have the same damage. */
 static void look_for_nat(struct udp_port *p, struct udp_peer *peer, const uint8_t *frame,
                          uint32_t len)
 {
@@ -180,7 +180,7 @@ static void queue_frame(struct udp_port *p, struct udp_peer *peer, uint8_t *data
 
 struct about {
     uint8_t tclass, ttl;
-    unsigned segment; /* of a train; 0 = it is none */
+    unsigned segment; /* octets of a train's datagrams; 0 = no train */
 };
 
 static int number(const struct cmsghdr *c)
@@ -212,7 +212,7 @@ static struct about read_control(struct udp_port *p, struct udp_socket *s, struc
     return a;
 }
 
-/* All octets of a message in one piece, wherever they were received. */
+/* Make all octets of a message contiguous. */
 static void linearize(const struct msghdr *mh, uint32_t len, uint8_t *to)
 {
     for (size_t i = 0; i < mh->msg_iovlen && len > 0; i++) {
@@ -245,8 +245,8 @@ static void take_single(struct udp_port *p, const struct message *m)
     take_datagram(p, m, at, m->len, 0);
 }
 
-/* A train: its datagrams lie in slots of their own, or (`whole`) in one piece, from which they are
- * copied to slots. Returns the slots used behind `free_slot`. */
+/* Take a train apart. Its datagrams lie in slots of their own, or (`whole`) in one piece, from
+ * which they are copied to slots. Returns the slots used from `free_slot` on. */
 static unsigned take_train(struct udp_port *p, const struct message *m, unsigned free_slot)
 {
     struct udp_rx *r = &p->rx;
@@ -283,7 +283,7 @@ void udp_rx_take(struct udp_port *p, struct udp_socket *s, unsigned n)
         if (m.mh->msg_flags & MSG_TRUNC)
             p->stats.rx_oversize++;
         else if (s->group && udp_socket_find(p, &from, false))
-            ; /* what we sent to the group: the device gives it to itself */
+            ; /* our own frame to the group: the device's loop delivers it */
         else {
             m.peer = find_peer(p, s, &from, sport);
             if (train)
@@ -319,8 +319,7 @@ static unsigned receive(struct udp_port *p, unsigned index)
             break;
         }
         if (errno == EAGAIN) {
-            /* an error may have been told to a call that sent something, and wake us all the same
-             */
+            /* a sending call may have returned the error, which wakes us nevertheless */
             if (p->rx.empty++ % EMPTY_LOOKS == 0)
                 udp_error_drain(p, s);
             break;
@@ -330,8 +329,8 @@ static unsigned receive(struct udp_port *p, unsigned index)
     return p->rx.count - before;
 }
 
-/* Ask the socket that had something last, and all of them now and then, or when one has woken the
- * owner. To ask one is one system call. */
+/* Look at the socket that had the last message; at all of them from time to time, or when one has
+ * woken the owner. A look at one is one system call. */
 static void look(struct udp_port *p)
 {
     struct udp_rx *r = &p->rx;
@@ -341,7 +340,7 @@ static void look(struct udp_port *p)
         return;
     }
     if (r->hot < p->nsock && r->turns++ % HOT_TURNS && (receive(p, r->hot) > 0 || !r->woken)) {
-        r->woken = false; /* what another one has wakes the owner again */
+        r->woken = false; /* a message of another socket wakes the owner again */
         return;
     }
     r->woken = false;

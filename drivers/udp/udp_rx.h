@@ -10,15 +10,16 @@
 unsigned udp_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max, uint64_t now);
 void udp_rx_release(struct io_port *io, unsigned n);
 
-/* The memory of it. 0 or -ENOMEM; free takes what is left of a failed one. */
+/* Allocate its memory. 0 or -ENOMEM; free also takes a partly allocated one. */
 int udp_rx_alloc(struct udp_port *p);
 void udp_rx_free(struct udp_port *p);
 
-/* The two halves of a look at a socket, around recvmmsg, apart for the fuzz target. Prepare
- * p->rx.msg for the kernel: returns how many messages of it, 0 = too much is lent still. */
+/* The two halves of a look at a socket, before and after recvmmsg; separate for the fuzz target.
+ * Prepare p->rx.msg for the kernel. Returns the number of messages prepared, 0 = too many frames
+ * are still lent. */
 unsigned udp_rx_make(struct udp_port *p);
-/* The kernel has filled the first `n` of them from socket `s`: make frames of them, and queue them.
- */
+/* Make frames of the first `n` messages, which the kernel has filled from socket `s`, and queue
+ * them. */
 void udp_rx_take(struct udp_port *p, struct udp_socket *s, unsigned n);
 
 #endif

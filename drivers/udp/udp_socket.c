@@ -97,7 +97,7 @@ static void options_v6(const struct udp_port *p, int fd)
     on(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX); /* WIRE-24 */
 }
 
-/* With CAP_NET_ADMIN as much as we like, else as much as rmem_max and wmem_max grant. */
+/* With CAP_NET_ADMIN any size, else as much as rmem_max and wmem_max allow. */
 static void buffers(int fd, uint32_t octets)
 {
     const int want = (int)octets;
@@ -107,8 +107,8 @@ static void buffers(int fd, uint32_t octets)
         set(fd, SOL_SOCKET, SO_SNDBUF, want);
 }
 
-/* Each datagram costs more than its octets; the kernel doubles what was asked for to make up for
- * that. A train costs its octets and little more, so half of it is safe. */
+/* Each datagram costs more than its octets; the kernel doubles the requested size to compensate. A
+ * train costs its octets and little more, so half of the size is safe. */
 static void note_room(struct udp_port *p, int fd)
 {
     int granted = 0;

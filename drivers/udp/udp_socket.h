@@ -8,8 +8,8 @@
 #include "udp_port.h"
 
 /* Open the socket of one more address, or of a group. 0; -ENOSPC; -EADDRINUSE: the port is taken,
- * and why (size octets; may be NULL) says by what; -EADDRNOTAVAIL and other errors of the kernel.
- */
+ * and why (size octets; may be NULL) names the holder; -EADDRNOTAVAIL and other errors of the
+ * kernel. */
 int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, char *why,
                     size_t size);
 /* A second socket of the address of `s`, which shares it already (SO_REUSEPORT); it receives
@@ -17,14 +17,14 @@ int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, 
 int udp_socket_twin(struct udp_port *p, const struct udp_socket *s, int *fd);
 /* Receive from this socket, too, which is the port's then. 0; -ENOSPC or what the kernel said. */
 int udp_socket_adopt(struct udp_port *p, const struct udp_socket *s);
-/* Close it. What has been received from it stays. */
+/* Close it. Frames already received from it stay. */
 void udp_socket_close(struct udp_port *p, struct udp_socket *s);
 /* The socket of an address, or (group) of a group; NULL = none. */
 struct udp_socket *udp_socket_find(struct udp_port *p, const struct io_addr *addr, bool group);
 
-/* The address and port 4791 as the kernel takes them. Returns its length. */
+/* Convert the address, with port 4791, to the kernel's form. Returns its length. */
 socklen_t udp_sockaddr_set(union udp_sockaddr *sa, const struct io_addr *addr, uint32_t scope);
-/* The address in it, and its port. */
+/* The address in the kernel's form, and its port. */
 uint16_t udp_sockaddr_get(const union udp_sockaddr *sa, struct io_addr *addr);
 
 #endif

@@ -17,7 +17,7 @@ static uint32_t behind(uint32_t psn, uint32_t of)
     return (of - psn) & PSN_MASK;
 }
 
-/* psn stands before `of`, not far. */
+/* Does psn come shortly before `of`? */
 static bool before(uint32_t psn, uint32_t of)
 {
     uint32_t d = behind(psn, of);
@@ -43,7 +43,7 @@ static uint32_t psn_of(const uint8_t *bth)
     return wire_get32(bth + 8) & PSN_MASK;
 }
 
-/* Does the other end of its queue pair see to it that it arrives? */
+/* Does the other end of its queue pair ensure that it arrives? */
 static bool reliable(const uint8_t *bth)
 {
     return bth[0] >> 5 == WIRE_RC || bth[0] >> 5 == WIRE_XRC;
@@ -74,8 +74,8 @@ static struct udp_reach *reach_of(struct udp_trains *t, const struct io_addr *to
     return r;
 }
 
-/* All before psn has arrived. Was a datagram of a train among it, behind the first one, which
- * looks like a single one? Each train answers once. */
+/* All packets before psn have arrived. Was one of them in a train, and not its first datagram,
+ * which looks like a single one? Each train is counted once. */
 static bool arrived(struct udp_flow *f, uint32_t psn)
 {
     bool yes = false;
@@ -88,7 +88,7 @@ static bool arrived(struct udp_flow *f, uint32_t psn)
     return yes;
 }
 
-/* Trains that hold any of these PSNs say nothing any more: they are on their way twice. */
+/* Trains with any of these PSNs are no evidence any more: these packets are on their way twice. */
 static void forget(struct udp_flow *f, uint32_t psn, unsigned n)
 {
     for (unsigned i = 0; i < UDP_FLOW_MEMO; i++) {
@@ -98,7 +98,7 @@ static void forget(struct udp_flow *f, uint32_t psn, unsigned n)
     }
 }
 
-/* How many datagrams of a train follow from psn on; 0 = it was in none. */
+/* The number of datagrams of a train from psn on; 0 = psn was in no train. */
 static unsigned in_train(const struct udp_flow *f, uint32_t psn)
 {
     for (unsigned i = 0; i < UDP_FLOW_MEMO; i++) {
@@ -109,7 +109,7 @@ static unsigned in_train(const struct udp_flow *f, uint32_t psn)
     return 0;
 }
 
-/* The flow goes back to psn: what does that say of the way? */
+/* The flow goes back to psn: draw conclusions about the path. */
 static void went_back(struct udp_flow *f, struct udp_reach *r, uint32_t psn, bool *told)
 {
     bool again = f->lost_set && f->lost == psn;

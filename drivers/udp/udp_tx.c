@@ -2,8 +2,8 @@
  *
  * Sending. Frames lose their headers; runs of frames to one queue pair, of one length but for the
  * last, leave in one call as a train (UDP_SEGMENT). The kernel gives the datagrams of a train the
- * identifications 0, 1, 2 ..., and 0 to one alone, or what udp_probe.c has found out: that is what
- * their iCRCs are made for (WIRE-11).
+ * identifications 0, 1, 2 ..., and 0 to a single one, or others by the rule that udp_probe.c has
+ * found. The iCRCs are made for them (WIRE-11).
  */
 #include "udp_tx.h"
 
@@ -21,9 +21,9 @@
 #define UDP_SEGMENT 103
 #endif
 
-#define TRAIN_OCTETS 65000u /* of a train: what IP and UDP carry, and some less */
+#define TRAIN_OCTETS 65000u /* most octets of a train: IP's and UDP's limit, and some less */
 #define RETRY_NS     20000u
-#define REFUSALS     1000u /* of one message, for want of room: then it is lost */
+#define REFUSALS     1000u /* refusals of a message for want of room until it is dropped */
 #define ERROR_TRIES  4u    /* each one may find an error of ICMP about another datagram */
 
 /* A message: the frames [first, first + n) of the burst. */
@@ -62,7 +62,7 @@ static uint32_t dqpn(const uint8_t *datagram)
     return wire_get32(datagram + 4) & WIRE_QPN_MASK;
 }
 
-/* May frame b ride behind frame a, which is at the head of a train? */
+/* May frame b join the train whose head is frame a? */
 static bool rides(const struct udp_tx *t, unsigned a, unsigned b)
 {
     const struct udp_out *x = &t->out[a], *y = &t->out[b];
@@ -83,12 +83,12 @@ static unsigned ridden(const struct udp_tx *t, unsigned first)
             break;
         n++;
         if (t->out[first + n - 1].len < len)
-            break; /* a shorter one is the last */
+            break; /* a shorter frame ends the train */
     }
     return n;
 }
 
-/* How many of the frames from `first` on leave in one call. */
+/* The number of frames from `first` on that leave in one call. */
 static unsigned train_len(struct udp_port *p, unsigned first)
 {
     const struct udp_tx *t = &p->tx;
@@ -180,7 +180,7 @@ static void make_message(struct udp_port *p, const struct udp_socket *s, struct 
     }
 }
 
-/* All messages of the socket of the first frame, up to one of another. */
+/* Collect messages for the socket of the first frame, up to the first one for another socket. */
 static unsigned make_call(struct udp_port *p, const struct udp_socket *s, struct call *c)
 {
     const struct udp_tx *t = &p->tx;
@@ -193,7 +193,7 @@ static unsigned make_call(struct udp_port *p, const struct udp_socket *s, struct
     return n;
 }
 
-/* Frames are gone, one way or another. */
+/* Remove frames that were sent or dropped. */
 static void done(struct udp_port *p, unsigned n, bool lost)
 {
     struct udp_tx *t = &p->tx;
@@ -221,7 +221,7 @@ static void sent(struct udp_port *p, const struct message *m)
     done(p, m->n, false);
 }
 
-/* The first message was refused. Returns whether to go on now. */
+/* Handle the refusal of the first message. Returns whether to continue now. */
 static bool refused(struct udp_port *p, const struct udp_socket *s, const struct message *m,
                     int error, uint64_t now)
 {
@@ -237,7 +237,7 @@ static bool refused(struct udp_port *p, const struct udp_socket *s, const struct
     udp_error_drain(p, s);
     if (m->n > 1 &&
         (error == EINVAL || error == EIO || error == EMSGSIZE ||
-         error == EOPNOTSUPP)) { /* the first one alone tells whether the train is at fault */
+         error == EOPNOTSUPP)) { /* the first frame alone will show whether the train is at fault */
         t->train_error = error;
         t->ride[m->first] = 1;
         t->ride[m->first + 1] = (uint8_t)(m->n - 1);
@@ -246,7 +246,7 @@ static bool refused(struct udp_port *p, const struct udp_socket *s, const struct
     return true;
 }
 
-/* Of one message, sendmsg takes a little less time. */
+/* For one message, sendmsg is a little faster. */
 static int send_call(const struct udp_socket *s, struct call *c, unsigned n)
 {
     if (n > 1)
@@ -270,7 +270,7 @@ void udp_tx_flush(struct udp_port *p, uint64_t now)
         int error = errno;
         for (int i = 0; i < rc; i++)
             sent(p, &c.message[i]);
-        if (rc > 0 && rc < (int)n) /* what stopped the kernel it tells no later call */
+        if (rc > 0 && rc < (int)n) /* no later call reports why the kernel stopped here */
             udp_error_drain(p, s);
         if (rc <= 0 && !refused(p, s, &c.message[0], error, now))
             break;

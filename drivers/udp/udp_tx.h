@@ -9,7 +9,7 @@
 
 unsigned udp_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now);
 void udp_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now);
-/* Try to send what is committed and has not gone: the kernel had no room. */
+/* Try again to send committed frames that the kernel had no room for. */
 void udp_tx_flush(struct udp_port *p, uint64_t now);
 
 #endif
