@@ -64,6 +64,8 @@ class Host:
 
     def env(self, extra=None):
         env = dict(os.environ, URNIC_SOCKET=self.socket)
+        if self.rig.engine:
+            env["URNIC_ENGINE"] = self.rig.engine
         env.update(extra or {})
         return env
 
@@ -99,10 +101,11 @@ class Host:
 
 class Rig:
     """A topology that runs. server and client are hosts, which may be the same; *_dev and *_ip are their devices and
-    RDMA addresses, *_ip6 those of IPv6; oob is the server's address for TCP."""
+    RDMA addresses, *_ip6 those of IPv6; oob is the server's address for TCP. engine is the URNIC_ENGINE of all
+    programs; None leaves it to the caller's environment."""
 
-    def __init__(self, topology, urnicd, urnic):
-        self.topology, self.urnicd, self.urnic = topology, urnicd, urnic
+    def __init__(self, topology, urnicd, urnic, engine=None):
+        self.topology, self.urnicd, self.urnic, self.engine = topology, urnicd, urnic, engine
         self.folder = tempfile.mkdtemp(prefix="urnic-apps-")
         self.stack = contextlib.ExitStack()
         self.stack.callback(shutil.rmtree, self.folder, ignore_errors=True)

@@ -52,6 +52,11 @@ class Result:
 PORT = [18000]
 
 
+def sent(counters):
+    """Octets that queue pairs have sent: the daemon's, and those of engines in programs."""
+    return counters.get("tx_bytes", 0) + counters.get("channel_tx_bytes", 0)
+
+
 def names(rig, row):
     PORT[0] += 1
     out = {"sdev": rig.server_dev, "cdev": rig.client_dev, "sip": rig.server_ip, "cip": rig.client_ip,
@@ -95,7 +100,7 @@ def judge(rig, row, before, out, server_out):
         m = re.search(row.refuse, text, re.M) if row.refuse else None
         if m:
             wrong.append(f"an output has {m[0]!r}")
-    carried = rig.counters().get("tx_bytes", 0) - before.get("tx_bytes", 0)
+    carried = sent(rig.counters()) - sent(before)
     if carried < row.octets:
         wrong.append(f"queue pairs carried {carried} octets, not {row.octets}")
     return wrong

@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from row import LOCAL, Row
+from row import LOCAL, Row, sent
 from rows_storage import program
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -65,7 +65,7 @@ def two_hosts(flavour):
             with open(known[name], "w", encoding="ascii") as f:
                 f.write(text)
             os.chmod(known[name], 0o755)
-        rig.sent = [host.counters().get("tx_bytes", 0) for host in rig.hosts()]
+        rig.sent = [sent(host.counters()) for host in rig.hosts()]
         return known
 
     return prepare
@@ -75,9 +75,9 @@ def both_sent(least):
     """Ranks that share a device would pass without this."""
     def check(rig, _):
         for host, before in zip(rig.hosts(), rig.sent):
-            sent = host.counters().get("tx_bytes", 0) - before
-            if sent < least:
-                return f"the {host.name}'s queue pairs sent {sent} octets, not {least}"
+            octets = sent(host.counters()) - before
+            if octets < least:
+                return f"the {host.name}'s queue pairs sent {octets} octets, not {least}"
         return ""
     return check
 

@@ -826,6 +826,7 @@ START_TEST(shm_02_a_lying_program_is_given_up)
         (void)run_tx(IO_BURST_MAX, S);
     ck_assert_uint_eq(sw->counters[SWITCH_C_channel_bad_index], 1);
     ck_assert_uint_eq(sw->counters[SWITCH_C_channel_tx_frames], 1);
+    ck_assert_uint_gt(sw->counters[SWITCH_C_channel_tx_bytes], 0);
     ck_assert_uint_eq(sw->nactive, 1);
     ck_assert(switch_passed(prog[0].c, &mark));
     mark = switch_mark(sw, prog[0].c);

@@ -31,6 +31,7 @@
 #define SWITCH_COUNTERS(X)                                                                         \
     X(channel_rx_frames)    /* given to channels */                                                \
     X(channel_tx_frames)    /* taken from channels and passed on */                                \
+    X(channel_tx_bytes)     /* ... their octets */                                                 \
     X(channel_inside)       /* ... of these, to another channel */                                 \
     X(channel_group_copies) /* of datagrams to groups, for channels */                             \
     X(channel_drops)        /* lost: the program's ring was full */                                \

@@ -48,6 +48,7 @@ static bool pass_on(struct nic_switch *s, struct switch_channel *c, const struct
         return false;
     }
     s->counters[SWITCH_C_channel_tx_frames]++;
+    s->counters[SWITCH_C_channel_tx_bytes] += f->len;
     *qpn = s->captured ? sender(s, c, i) : 0;
     if (way == SWITCH_INSIDE) {
         s->counters[SWITCH_C_channel_inside] +=
