@@ -153,9 +153,11 @@ struct urnic_context {
     int kick_fd;
     int daemon_kick; /* likewise, of a daemon that notices when it is closed; -1 = none */
     struct client_inbox async;
-    bool fatal_told;           /* DEVICE_FATAL was reported */
-    struct urnic_cm_id *fresh; /* requests that weren't accepted yet */
-    uint32_t objects;          /* PDs, channels ...: what keeps urnic_close busy */
+    bool fatal_told;                   /* DEVICE_FATAL was reported */
+    struct urnic_cm_id *fresh;         /* requests that weren't accepted yet */
+    struct urnic_context *next_engine; /* client_engine_join */
+    bool no_engine;                    /* the daemon's, whatever the user wants */
+    uint32_t objects;                  /* PDs, channels ...: what keeps urnic_close busy */
 };
 
 struct urnic_pd {

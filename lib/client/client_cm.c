@@ -179,9 +179,10 @@ static int fill_conn(struct ipc_cm_conn *req, const struct urnic_cm_id *id,
         return -EINVAL;
     if ((p->tclass != 0 || p->sl != 0) && !(id->ctx->conn.features & IPC_FEAT_CLASS))
         return -EOPNOTSUPP;
-    if (client_has_channel(&id->ctx->conn))
-        req->qp_type =
-            (uint8_t)(id->qp != NULL ? id->qp->type : client_engine_qp_type(id->ctx, p->qp_num));
+    if (id->qp == NULL)
+        req->qp_type = (uint8_t)client_engine_qp_type(p->qp_num);
+    else if (client_has_channel(&id->ctx->conn))
+        req->qp_type = (uint8_t)id->qp->type;
     req->follows = client_cm_moves(id->ctx) && id->qp != NULL;
     req->tclass = p->tclass;
     req->sl = p->sl;

@@ -127,7 +127,10 @@ static int open_engine(struct urnic_context *ctx, const char *device, const char
     memcpy(req.device, device, strlen(device));
     ssize_t n = client_conn_engine(&ctx->conn, &req, sizeof(req), NULL, 0, &reply, sizeof(reply),
                                    fds, &nfds);
-    return n < 0 ? (int)n : use_context(ctx, &reply, fds, nfds);
+    err = n < 0 ? (int)n : use_context(ctx, &reply, fds, nfds);
+    if (err == 0)
+        client_engine_join(ctx);
+    return err;
 }
 
 static int open_device(struct urnic_context *ctx, const char *device, int worker)
@@ -156,7 +159,8 @@ static int open_device(struct urnic_context *ctx, const char *device, int worker
         return -ENODEV;
 
     int err = 0;
-    const char *options = ctx->conn.sock >= 0 ? client_engine_wanted(&err) : NULL;
+    const char *options =
+        ctx->conn.sock >= 0 && !ctx->no_engine ? client_engine_wanted(&err) : NULL;
     if (err == 0)
         err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
     if (err < 0)
@@ -185,6 +189,8 @@ static void unmap(const void *p, size_t size)
 
 static void context_free(struct urnic_context *ctx)
 {
+    if (ctx->conn.engine != NULL)
+        client_engine_leave(ctx);
     client_conn_close(&ctx->conn);
     unmap(ctx->db, ctx->db_size);
     unmap(ctx->worker, ctx->worker_size);
@@ -219,8 +225,8 @@ int client_context_open(struct urnic_context *ctx, const char *device, int worke
     return err;
 }
 
-int urnic_open_at(const char *socket_path, const char *device, int worker,
-                  struct urnic_context **out)
+static int open_at(const char *socket_path, const char *device, int worker, bool no_engine,
+                   struct urnic_context **out)
 {
     struct urnic_context *ctx = calloc(1, sizeof(*ctx));
     if (ctx == NULL)
@@ -230,15 +236,27 @@ int urnic_open_at(const char *socket_path, const char *device, int worker,
         free(ctx);
         return err;
     }
+    ctx->no_engine = no_engine;
     err = client_context_open(ctx, device, worker);
     if (err == 0)
         *out = ctx;
     return err;
 }
 
+int urnic_open_at(const char *socket_path, const char *device, int worker,
+                  struct urnic_context **out)
+{
+    return open_at(socket_path, device, worker, false, out);
+}
+
 int urnic_open(const char *device, struct urnic_context **ctx)
 {
-    return urnic_open_at(NULL, device, -1, ctx);
+    return open_at(NULL, device, -1, false, ctx);
+}
+
+int urnic_open_daemon(const char *device, struct urnic_context **out)
+{
+    return open_at(NULL, device, -1, true, out);
 }
 
 int urnic_close(struct urnic_context *ctx)

@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *client_engine_wanted(int *err)
 {
@@ -125,7 +127,52 @@ int client_engine_open(struct client_conn *c, const char *device, const char *op
     return err;
 }
 
-unsigned client_engine_qp_type(struct urnic_context *ctx, uint32_t qpn)
+/* ---- all of the process ---- */
+
+/* The contexts whose engine runs in this process, and of its parents at the time of their forks. */
+static struct urnic_context *engines; /* under `holder` */
+static _Atomic pid_t holder;          /* the process whose thread changes or reads the list */
+
+/* A child that was forked while a thread of its parent was here does not wait for that one. */
+static void take(void)
+{
+    const pid_t own = getpid();
+    pid_t is = 0;
+    while (!atomic_compare_exchange_strong_explicit(&holder, &is, own, memory_order_acquire,
+                                                    memory_order_relaxed)) {
+        if (is == own) {
+            sched_yield();
+            is = 0;
+        }
+    }
+}
+
+static void give(void)
+{
+    atomic_store_explicit(&holder, 0, memory_order_release);
+}
+
+void client_engine_join(struct urnic_context *ctx)
+{
+    take();
+    ctx->next_engine = engines;
+    engines = ctx;
+    give();
+}
+
+void client_engine_leave(struct urnic_context *ctx)
+{
+    take();
+    for (struct urnic_context **at = &engines; *at != NULL; at = &(*at)->next_engine) {
+        if (*at == ctx) {
+            *at = ctx->next_engine;
+            break;
+        }
+    }
+    give();
+}
+
+static unsigned type_in(struct urnic_context *ctx, uint32_t qpn)
 {
     unsigned type = 0;
     pthread_mutex_lock(&ctx->lock);
@@ -138,5 +185,15 @@ unsigned client_engine_qp_type(struct urnic_context *ctx, uint32_t qpn)
             type = ((const struct urnic_qp *)obj)->type;
     }
     pthread_mutex_unlock(&ctx->lock);
+    return type;
+}
+
+unsigned client_engine_qp_type(uint32_t qpn)
+{
+    unsigned type = 0;
+    take();
+    for (struct urnic_context *ctx = engines; ctx != NULL && type == 0; ctx = ctx->next_engine)
+        type = client_forked(ctx) ? 0 : type_in(ctx, qpn);
+    give();
     return type;
 }

@@ -35,7 +35,13 @@ static inline bool client_engine_serves(unsigned type)
            (type >= IPC_CHANNEL_CREATE && type <= IPC_SRQ_RESIZE && type != IPC_AV_RESOLVE);
 }
 
-/* The type of a queue pair of this context by its number; 0 = it has none. */
-unsigned client_engine_qp_type(struct urnic_context *ctx, uint32_t qpn);
+/* The context's engine runs in this process: its queue pairs are found by client_engine_qp_type,
+ * also by connections of other contexts. librdmacm has a context of its own. Any thread. */
+void client_engine_join(struct urnic_context *ctx);
+/* Before the context is freed; nothing to do for one that has not joined. Any thread. */
+void client_engine_leave(struct urnic_context *ctx);
+/* The type of a queue pair that an engine of this process has, by its number; 0 = none has it. Any
+ * thread that holds no context's lock. */
+unsigned client_engine_qp_type(uint32_t qpn);
 
 #endif

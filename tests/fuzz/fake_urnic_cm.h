@@ -212,6 +212,11 @@ int urnic_close(struct urnic_context *ctx)
     return 0;
 }
 
+int urnic_open_daemon(const char *device, struct urnic_context **ctx)
+{
+    return urnic_open(device, ctx);
+}
+
 int urnic_query_port(struct urnic_context *ctx, struct urnic_port_attr *attr)
 {
     (void)ctx;

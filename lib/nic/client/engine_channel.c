@@ -13,6 +13,7 @@
 
 #include "channel.h"
 #include "client.h"
+#include "clients.h"
 #include "clock.h"
 #include "device.h"
 #include "device_switch.h"
@@ -162,7 +163,7 @@ static void engine_look(void *arg, uint64_t now)
     job->passed = switch_passed(job->c->engine->channel, &job->mark);
 }
 
-void engine_channel_settle(struct client *c)
+static void settle(struct client *c)
 {
     const struct timespec nap = {.tv_nsec = (long)ENGINE_LOOK_NS};
     struct engine_job job = {.c = c};
@@ -173,6 +174,21 @@ void engine_channel_settle(struct client *c)
         worker_call(c->ctx.worker, engine_look, &job);
         if (!job.passed)
             nanosleep(&nap, NULL);
+    }
+}
+
+/* Do two clients belong to one process? One of another namespace has no number here. */
+static bool same_process(const struct client *a, const struct client *b)
+{
+    return a == b || (a->pid > 0 && a->pid == b->pid && a->uid == b->uid);
+}
+
+void engine_channel_settle(struct client *c)
+{
+    settle(c);
+    for (struct client *o = c->all->first; o; o = o->next) {
+        if (o != c && o->engine && same_process(o, c))
+            settle(o);
     }
 }
 
@@ -187,9 +203,8 @@ static void engine_end(void *arg, uint64_t now)
 
 void engine_channel_end(struct client *c)
 {
-    if (!c->engine || !c->engine->channel)
-        return;
-    worker_call(c->ctx.worker, engine_end, c);
+    if (c->engine && c->engine->channel)
+        worker_call(c->ctx.worker, engine_end, c);
     engine_channel_settle(c);
 }
 
@@ -219,6 +234,5 @@ bool engine_channel_has(const struct client *c, uint32_t qpn)
     const struct nic_switch *s = c->ctx.device->sw;
     const struct switch_channel *ch = s ? blocks_owner(&s->blocks, qpn) : NULL;
     const struct client *owner = ch ? ch->owner : NULL;
-    return owner &&
-           (owner == c || (owner->pid > 0 && owner->pid == c->pid && owner->uid == c->uid));
+    return owner && same_process(owner, c);
 }

@@ -26,11 +26,12 @@ int engine_channel_open(struct client *c, uint32_t slots, struct engine_channel_
  * -EPERM: they can't be sealed; -EAGAIN: no block is free; -ENOMEM. */
 int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2]);
 
-/* Wait until what the client has sent by now has left (QP-11), for some milliseconds at most.
- * Nothing to do without a channel. */
+/* Wait until what the client's process has sent by now has left (QP-11), for some milliseconds at
+ * most: a request of one connection may be about a queue pair of another one (librdmacm). Nothing
+ * to do without a channel. */
 void engine_channel_settle(struct client *c);
-/* The client goes: it gets nothing any more, and what it had sent leaves, as far as it does within
- * some milliseconds. Nothing to do without a channel. */
+/* The client goes: it gets nothing any more, and what its process had sent leaves, as far as it
+ * does within some milliseconds. Nothing to do without a channel. */
 void engine_channel_end(struct client *c);
 /* Close the channel; its blocks rest. Nothing to do without one. */
 void engine_channel_free(struct client *c);

@@ -212,7 +212,7 @@ int ucma_dev_open(struct ucma_dev *d, bool cm)
         return -ENODEV;
     if (d->ctx == NULL) {
         urnic_set_first_fd(UV_OWN_FROM);
-        err = urnic_open(d->dev.name, &d->ctx);
+        err = urnic_open_daemon(d->dev.name, &d->ctx);
         if (err == 0 && (err = urnic_query_port(d->ctx, &d->port)) < 0) {
             urnic_close(d->ctx);
             d->ctx = NULL;

@@ -41,6 +41,10 @@ URNIC_API int urnic_open(const char *device, struct urnic_context **ctx);
  * any). -EINVAL: another worker serves the device. */
 URNIC_API int urnic_open_at(const char *socket_path, const char *device, int worker,
                             struct urnic_context **ctx);
+/* The same, but without an engine in this program, whatever URNIC_ENGINE says. Its connections may
+ * have queue pairs of other contexts of this process, of an engine in it also. For a context that
+ * has connections only. */
+URNIC_API int urnic_open_daemon(const char *device, struct urnic_context **ctx);
 /* Open a port of this program's own, without a daemon. The engine and its connection manager, the
  * same as the daemon's, run in this process. The context serves all functions of this library.
  *
