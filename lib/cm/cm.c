@@ -386,6 +386,7 @@ int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t l
         return -EINVAL;
     cm_half_open(cm, c, false);
     c->state = CMS_DREQ_SENT;
+    cm_drop_peer(cm, c);
     c->max_retries = cm->params.max_retries;
     c->resend_ns = cm_wait_ns(cm->params.cm_timeout);
     cm_send(cm, c, &dreq, now, true);

@@ -26,6 +26,16 @@ struct cm;
 struct cm_conn;
 struct cm_listener;
 
+/* A peer's queue pair that a live connection names (CM-21). The first four members are set. */
+struct cm_peer {
+    struct wire_addr addr;
+    uint64_t guid;
+    uint32_t qpn;
+    uint32_t id; /* of the connection */
+    bool held;
+    struct cm_peer *next; /* for the table of all managers of a device */
+};
+
 struct cm_params {
     uint64_t key[2]; /* secret seed of ids (CM-15, SEC-21) */
     uint64_t ca_guid;
@@ -47,6 +57,13 @@ struct cm_params {
      * NULL = no host is silent. */
     bool (*silent)(void *arg, const struct wire_addr *addr);
     void *silent_arg;
+    /* Of several managers of one device: `hold` notes that a live connection names the peer, and
+     * sets p->held. False: a connection of another manager, other than `except` (an id, 0 = none),
+     * names it, and that manager is to be told (cm_doubt_peer). `drop`: the connection lives no
+     * longer. cm_destroy drops nothing. They must not call back; NULL = the only manager. */
+    bool (*hold)(void *arg, struct cm_peer *p, uint32_t except);
+    void (*drop)(void *arg, struct cm_peer *p);
+    void *peers;
 };
 #define CM_LOOK_NS 3000000000ull
 
@@ -165,6 +182,9 @@ int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t l
 /* The consumer has learnt that c's peer uses its queue pair for another connection: ask the peer
  * whether it has lost c, as for a REQ that names the queue pair (CM-21). */
 void cm_doubt(struct cm *cm, struct cm_conn *c, uint64_t now);
+/* Another manager of the device was asked for a connection with this peer: ask the peer whether it
+ * has lost ours, if there is one (CM-21). */
+void cm_doubt_peer(struct cm *cm, const struct cm_peer *peer, uint64_t now);
 /* The first request packet arrived on the passive queue pair (CM-23). */
 void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
 /* The consumer releases c: it gets no more events for it, and the pointer is dead. Ends a live

@@ -70,6 +70,7 @@ struct cm_conn {
     uint8_t transport, max_retries;
     uint8_t rep_wait; /* exponent: how long to wait for the answer to our REP */
     bool flow_control, peer_flow_control, peer_srq, peer_alt_path;
+    struct cm_peer peer; /* as other managers of the device know it */
     /* CM-21: is this the peer's connection still? */
     uint64_t challenge_tid, challenged_at; /* of the last challenge; at 0 = never */
     uint8_t challenges_left;               /* repetitions to come */
@@ -142,6 +143,11 @@ void cm_conn_close(struct cm *cm, struct cm_conn *c);
 /* Learn the peer's id, and then its QPN, once each: it is found by them from now on. */
 void cm_conn_set_remote(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_t remote_id);
 void cm_conn_set_peer_qpn(struct cm *cm, struct cm_conn *c, uint32_t qpn);
+/* Note that the connection names this queue pair of its peer, in the table of all managers. False:
+ * a live connection of another one does, other than `except` (CM-21). */
+bool cm_hold_peer(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_t qpn, uint32_t except);
+/* The connection is no longer live. */
+void cm_drop_peer(struct cm *cm, struct cm_conn *c);
 /* Look-ups; NULL = none. */
 struct cm_conn *cm_find_local(const struct cm *cm, uint32_t local_id);
 struct cm_conn *cm_find_remote(const struct cm *cm, const struct wire_addr *addr, uint64_t guid,

@@ -120,6 +120,25 @@ static void take_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg)
     c->peer_alt_path = !cm_addr_eq(&msg->alt_remote_gid, &no_addr);
 }
 
+/* A connection that is in no table yet. NULL: there is no room, or another manager of the device
+ * has a connection with the queue pair (CM-21). */
+static struct cm_conn *new_passive(struct cm *cm, const struct cm_path *path,
+                                   const struct cm_msg *msg, uint64_t now)
+{
+    struct cm_conn *c = cm_conn_new(cm, CMS_REQ_RCVD, NULL);
+    if (!c) {
+        cm_count(cm, CM_C_cm_req_backlog_drop);
+        return NULL;
+    }
+    c->path = *path;
+    if (cm_hold_peer(cm, c, msg->ca_guid, msg->qpn, 0))
+        return c;
+    cm_send_rej_to(cm, path, msg, 0, CM_REJ_STALE_CONN, CM_ABOUT_REQ, 0, now);
+    c->released = true;
+    cm_conn_close(cm, c);
+    return NULL;
+}
+
 void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
                const struct wire_addr *dst, uint16_t pkey, uint64_t now)
 {
@@ -156,13 +175,10 @@ void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *
         cm_challenge(cm, c, now);
         return;
     }
-    c = cm_conn_new(cm, CMS_REQ_RCVD, NULL);
-    if (!c) {
-        cm_count(cm, CM_C_cm_req_backlog_drop);
+    c = new_passive(cm, &path, msg, now);
+    if (!c)
         return;
-    }
     c->listener = l;
-    c->path = path;
     c->rport = ip.sport;
     take_req(cm, c, msg);
     cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);

@@ -45,6 +45,7 @@ static void enter_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
         wait = TIMEWAIT_MAX_NS;
     cm_half_open(cm, c, false);
     c->state = CMS_TIMEWAIT;
+    cm_drop_peer(cm, c);
     cm_timer_set(cm, c, now + wait);
 }
 
@@ -100,6 +101,13 @@ void cm_doubt(struct cm *cm, struct cm_conn *c, uint64_t now)
     cm_challenge(cm, c, now);
 }
 
+void cm_doubt_peer(struct cm *cm, const struct cm_peer *peer, uint64_t now)
+{
+    struct cm_conn *c = cm_find_qpn(cm, &peer->addr, peer->guid, peer->qpn);
+    if (c && cm_is_live(c))
+        cm_challenge(cm, c, now);
+}
+
 /* No answer: the peer still has the connection, or the challenge or its answer is lost. */
 static void challenge_unanswered(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
@@ -141,10 +149,13 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, u
     }
     const uint32_t qpn = cm_rep_qpn(msg, c->transport);
     struct cm_conn *old = cm_find_qpn(cm, &c->path.remote, msg->ca_guid, qpn);
-    if (old && cm_is_live(old) && old->local_id != msg->local_id) {
+    if (old && (!cm_is_live(old) || old->local_id == msg->local_id))
+        old = NULL;
+    if (old || !cm_hold_peer(cm, c, msg->ca_guid, qpn, msg->local_id)) {
         c->remote_id = msg->local_id;
         cm_send_rej(cm, c, CM_REJ_STALE_CONN, CM_ABOUT_REP, NULL, 0, now);
-        cm_challenge(cm, old, now);
+        if (old)
+            cm_challenge(cm, old, now);
         cm_event_push(cm, c, CM_EV_REJECTED)->reason = CM_REJ_STALE_CONN;
         cm_conn_close(cm, c);
         return;

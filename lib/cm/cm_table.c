@@ -146,6 +146,21 @@ void cm_conn_set_peer_qpn(struct cm *cm, struct cm_conn *c, uint32_t qpn)
     c->in_qpn = true;
 }
 
+bool cm_hold_peer(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_t qpn, uint32_t except)
+{
+    if (!cm->params.hold)
+        return true;
+    c->peer = (struct cm_peer){.addr = c->path.remote, .guid = guid, .qpn = qpn, .id = c->local_id};
+    return cm->params.hold(cm->params.peers, &c->peer, except);
+}
+
+void cm_drop_peer(struct cm *cm, struct cm_conn *c)
+{
+    if (c->peer.held)
+        cm->params.drop(cm->params.peers, &c->peer);
+    c->peer.held = false;
+}
+
 /* ---- timers: a binary heap, each connection knows its place ---- */
 
 static void heap_put(struct cm *cm, uint32_t at, struct cm_conn *c)
@@ -318,6 +333,7 @@ void cm_conn_close(struct cm *cm, struct cm_conn *c)
         cm_half_open(cm, c, false);
         unlink_remote(cm, c);
         unlink_qpn(cm, c);
+        cm_drop_peer(cm, c);
         struct cm_conn **at = &cm->by_local[c->local_id & cm->bucket_mask];
         while (*at != c)
             at = &(*at)->next_local;

@@ -4,7 +4,9 @@
 ends no connection, and REQs of made-up hosts silence no listener. One daemon on one end of a veth, this script as all
 other hosts on the other end.
 
-    test_forgers.py URNICD URNIC          (as root, with DPDK; else skipped)
+    test_forgers.py URNICD URNIC [WORKERS]      (as root, with DPDK; else skipped)
+
+Two workers: the forger asks a listener of another worker than the connection's.
 """
 import json
 import os
@@ -20,6 +22,7 @@ import time
 import zlib
 
 URNICD, URNIC = sys.argv[1], sys.argv[2]
+WORKERS = sys.argv[3] if len(sys.argv) > 3 else "1"
 IN_NS = "--in-namespace"
 NS = f"urnic-forge{os.getpid()}"
 OURS, PEER = "10.9.0.1", "10.9.0.50"
@@ -179,9 +182,12 @@ def stale(wire, sock):
     theirs = connect(wire, 7001, ours, qpn)
     check(theirs is not None, "a connection")
     check(soon(lambda: counters(sock)["cm_established"] == 1), "is established")
+    # Contexts go to the worker with the fewest: this one to the other worker, if there is one.
+    other = server(sock, "rping", "--port", "7003")
+    check(connect(wire, 7003, 0x22222222, 0x654321) is not None, "another one")
     before = counters(sock)["cm_tx"]
     for i in range(200):
-        wire.send(req(7001, 0xDEAD0000 + i, qpn))
+        wire.send(req(7003, 0xDEAD0000 + i, qpn))
     got, tid = [], None
     while m := wire.get(3.5):
         got.append(m[0])
@@ -197,15 +203,16 @@ def stale(wire, sock):
     wire.send(mad(DREP, struct.pack("!II", ours, theirs), tid))
     check(soon(lambda: listener.poll() is not None), "the answer to the challenge does")
     check(counters(sock)["cm_stale_confirmed"] == 1, "and is counted")
-    listener.kill()
-    listener.wait()
+    for each in (listener, other):
+        each.kill()
+        each.wait()
 
 
 def flood(wire, sock):
     """SEC-20: the listener's program stands still, and hosts that nobody has ask it for connections."""
     listener = server(sock, "perf", "--server", "--port", "7002")
     asked = lambda: (wire.send(req(7002, random.getrandbits(31) | 1, random.getrandbits(23) | 1)), wire.get(0.5))[1]
-    check(soon(lambda: (m := asked()) is not None and (m[0] != REJ or m[2][10:12] != b"\0\x08")), "a listener answers")
+    check(soon(lambda: (m := asked()) is not None and (m[0] == REP or (m[0] == REJ and m[2][10:12] != b"\0\x08"))), "a listener answers")
     listener.send_signal(signal.SIGSTOP)
     before = counters(sock)
     for i in range(2400):
@@ -248,15 +255,16 @@ def main():
 
 def call_in(here):
     """The rest inside of the namespace, with a daemon."""
-    return subprocess.run(["ip", "netns", "exec", NS, sys.executable, __file__, URNICD, URNIC, IN_NS, here], timeout=110,
+    return subprocess.run(["ip", "netns", "exec", NS, sys.executable, __file__, URNICD, URNIC, WORKERS, IN_NS, here], timeout=110,
                           check=False).returncode
 
 
 def inside(here):
     sock = f"{here}/u.sock"
     with open(f"{here}/log", "w+", encoding="utf-8") as log:
-        daemon = subprocess.Popen([URNICD, "--foreground", "--socket", sock, "--port", "dpdk:net_af_packet0,iface=v0",
-                                   "--addr", f"{OURS}/24"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        daemon = subprocess.Popen([URNICD, "--foreground", "--socket", sock, "--device",
+                                   f"port=dpdk:net_af_packet0,iface=v0,addr={OURS}/24,workers={WORKERS}"],
+                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             if not soon(lambda: os.path.exists(sock) or daemon.poll() is not None, 30) or daemon.poll() is not None:
                 log.seek(0)
@@ -274,4 +282,4 @@ def inside(here):
 
 
 if __name__ == "__main__":
-    sys.exit(inside(sys.argv[4]) if IN_NS in sys.argv else main())
+    sys.exit(inside(sys.argv[-1]) if IN_NS in sys.argv else main())

@@ -16,6 +16,7 @@
 #include "cmid_news.h"
 #include "device.h"
 #include "log.h"
+#include "peers.h"
 #include "quota.h"
 #include "services.h"
 #include "stats.h"
@@ -158,6 +159,15 @@ static bool cmgr_tx(struct gsi *g, struct engine_slot *slot)
 
 /* ---- time ---- */
 
+/* Other workers were asked for connections with peers of this one's (CM-21). */
+static void cmgr_doubt(struct cmgr *m, uint64_t now)
+{
+    struct cm_peer peer;
+    while (peers_next(m->peers, m->device->member, &peer))
+        cm_doubt_peer(m->cm, &peer, now);
+    m->dirty = true;
+}
+
 static unsigned cmgr_run(struct gsi *g, uint64_t now)
 {
     struct cmgr *m = cmgr_at(g);
@@ -171,6 +181,8 @@ static unsigned cmgr_run(struct gsi *g, uint64_t now)
         cmgr_retry(m, now);
     if (claim_has_news(&m->device->team->claims, m->device->member))
         cmid_hear_claims(m, now);
+    if (peers_doubts(m->peers, m->device->member))
+        cmgr_doubt(m, now);
     if (!LIST_EMPTY(&m->displacing))
         cmid_displace(LIST_FIRST(&m->displacing), now);
     if (!m->dirty)
@@ -190,7 +202,8 @@ static uint64_t cmgr_deadline(const struct gsi *g)
 {
     const struct cmgr *m = cmgr_behind(g);
     uint64_t at = LIST_EMPTY(&m->displacing) ? cm_deadline(m->cm) : 0;
-    if (claim_has_news(&m->device->team->claims, m->device->member))
+    if (claim_has_news(&m->device->team->claims, m->device->member) ||
+        peers_doubts(m->peers, m->device->member))
         return 0;
     return m->nwaiting > 0 && m->retry_at < at ? m->retry_at : at;
 }
@@ -218,13 +231,19 @@ static void cmgr_count(const struct gsi *g, struct stats_list *list)
     stats_add(list, "cm_live", cm_live(m->cm));
 }
 
+static void cmgr_free(struct cmgr *m)
+{
+    cm_destroy(m->cm);
+    if (m->device->member == 0) {
+        services_free(m->services);
+        peers_free(m->peers);
+    }
+    free(m);
+}
+
 static void cmgr_destroy(struct gsi *g)
 {
-    struct cmgr *m = cmgr_at(g);
-    cm_destroy(m->cm);
-    if (m->device->member == 0)
-        services_free(m->services);
-    free(m);
+    cmgr_free(cmgr_at(g));
 }
 
 static const struct gsi_ops cmgr_ops = {
@@ -244,9 +263,35 @@ static const struct gsi_ops cmgr_ops = {
     .destroy = cmgr_destroy,
 };
 
+static void cmgr_wake(void *team, unsigned member)
+{
+    team_wake(team, member);
+}
+
+/* What the connection managers of a device with several workers have together. */
+static bool cmgr_join(struct cmgr *m)
+{
+    const struct device *d = m->device;
+    if (!d->shared)
+        return true;
+    if (d->member > 0) {
+        const struct cmgr *first = cmgr_of(d->team->member[0]);
+        m->services = first->services;
+        m->peers = first->peers;
+    } else {
+        m->services = services_new();
+        m->peers = peers_new(d->team->bits, cmgr_wake, d->team);
+    }
+    return m->services && m->peers;
+}
+
 struct cmgr *cmgr_create(struct device *d)
 {
     struct cmgr *m = calloc(1, sizeof(*m));
+    if (!m)
+        return NULL;
+    m->gsi.ops = &cmgr_ops;
+    m->device = d;
     struct cm_params p = {.ca_guid = d->guid,
                           .max_mtu = (uint8_t)d->path_mtu,
                           .max_conns = LIMIT_CM_ID,
@@ -255,20 +300,14 @@ struct cmgr *cmgr_create(struct device *d)
                           .silent_arg = m,
                           .part_bits = (uint8_t)d->team->bits,
                           .part = (uint8_t)d->member};
-    if (!m)
-        return NULL;
-    m->gsi.ops = &cmgr_ops;
-    m->device = d;
-    if (d->member > 0)
-        m->services = cmgr_of(d->team->member[0])->services;
-    else if (d->shared)
-        m->services = services_new();
-    if (getrandom(p.key, sizeof(p.key), 0) == (ssize_t)sizeof(p.key) && (m->services || !d->shared))
+    if (cmgr_join(m) && getrandom(p.key, sizeof(p.key), 0) == (ssize_t)sizeof(p.key)) {
+        p.hold = m->peers ? peers_hold : NULL;
+        p.drop = peers_drop;
+        p.peers = m->peers;
         m->cm = cm_create(&p);
+    }
     if (!m->cm) {
-        if (d->member == 0)
-            services_free(m->services);
-        free(m);
+        cmgr_free(m);
         return NULL;
     }
     d->gsi = &m->gsi;

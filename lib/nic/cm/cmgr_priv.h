@@ -12,6 +12,7 @@
 #include "gsi.h"
 
 struct cm_channel;
+struct peers;
 struct services;
 
 #define CMGR_READY   256u
@@ -29,6 +30,7 @@ struct cmgr {
     struct device *device;
     struct cm *cm;
     struct services *services; /* of all workers of the device; NULL = it has one */
+    struct peers *peers;       /* likewise */
     struct cm_channel *channels;
     unsigned nfull; /* channels with events that their sockets have refused */
     uint64_t now;   /* of the round: callbacks of the engine have no clock */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The peers' queue pairs that live connections of a device name, whichever of its workers has the
+ * connection: a request that names one of another worker's is refused, and that worker asks the
+ * peer whether it has lost its connection (CM-21). Any thread.
+ */
+#ifndef NIC_PEERS_H
+#define NIC_PEERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cm.h"
+
+struct peers;
+
+/* For a device of several workers, whose connections' ids begin with `bits` bits that name the
+ * worker. `wake`: tells a worker that it has doubts; NULL = no worker sleeps. NULL = out of memory
+ * or of random numbers. free takes NULL. */
+struct peers *peers_new(unsigned bits, void (*wake)(void *arg, unsigned member), void *arg);
+void peers_free(struct peers *t);
+
+/* cm_params.hold and .drop; `peers` is a struct peers. */
+bool peers_hold(void *peers, struct cm_peer *p, uint32_t except);
+void peers_drop(void *peers, struct cm_peer *p);
+
+/* Has this worker connections to doubt? */
+bool peers_doubts(const struct peers *t, unsigned member);
+/* The next one's peer; false = none. Many of one peer are told once, and of many peers some are
+ * lost: a repeated request causes them again. */
+bool peers_next(struct peers *t, unsigned member, struct cm_peer *out);
+
+#endif
