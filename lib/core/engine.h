@@ -203,7 +203,7 @@ struct engine_hooks {
     /* A datagram for QP1: the 256-octet MAD (GSI-02 is checked by the receiver). */
     void (*gsi_rx)(void *arg, const struct wire_pkt *pkt, const uint8_t *payload, uint32_t len);
     /* The first valid request on a QP, in RTR or later: for the CM (CM-23). May be NULL. */
-    void (*comm_est)(void *arg, void *qp_arg);
+    void (*comm_est)(void *arg, void *qp_arg, uint32_t qpn);
     /* A send queue has room again after engine_post_send said -EAGAIN. May be NULL. */
     void (*sq_room)(void *arg, void *qp_arg);
     /* A message has come and no receive is posted. The caller posts receives that the program has

@@ -472,7 +472,7 @@ void resp_comm_est(struct rx *rx, struct qp *qp)
     if (qp->state == QPS_RTR) /* RSP-26; in RTS the consumer has been told */
         engine_event(e, EVT_COMM_EST, qp->arg);
     if (e->p.hooks.comm_est)
-        e->p.hooks.comm_est(e->p.hook_arg, qp->arg);
+        e->p.hooks.comm_est(e->p.hook_arg, qp->arg, qp->qpn);
 }
 
 void resp_rx(struct rx *rx, struct qp *qp)

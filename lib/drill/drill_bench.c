@@ -52,8 +52,9 @@ static void on_gsi_rx(void *arg, const struct wire_pkt *pkt, const uint8_t *payl
     cm_rx(run->cm, payload, len, &pkt->sip, &pkt->dip, pkt->sqpn, pkt->pkey, run->now);
 }
 
-static void on_comm_est(void *arg, void *qp_arg)
+static void on_comm_est(void *arg, void *qp_arg, uint32_t qpn)
 {
+    (void)qpn;
     struct drill_run *run = arg;
     struct drill_object *qp = qp_arg;
     if (qp && qp->conn)

@@ -10,6 +10,7 @@
 #include "port_rig.h"
 
 #define SIZE (1u << 20)
+#define MS   1000000u
 
 /* Two devices of one daemon, joined by a link. */
 static struct rig rig;
@@ -123,6 +124,35 @@ START_TEST(shm_14_programs_exchange_messages)
     ck_assert_int_gt(rig_counter(&rig, "urn0", "channel_tx_frames") +
                          rig_counter(&rig, "urn1", "channel_tx_frames"),
                      0);
+}
+END_TEST
+
+/* CM-23: the RTU is lost, and so are the first messages that bring it again. The peer's first
+ * request does as well, whichever engine it comes to. */
+START_TEST(cm_23_first_request_without_rtu)
+{
+    static const char *const engines[] = {"application", "daemon"};
+    struct other other = {"urn1", engines[_i], false};
+    char file[128], more[160];
+    struct port_end e;
+    rig_stop(&rig);
+    snprintf(file, sizeof(file), "/tmp/urnic-rtu-%d", (int)getpid());
+    FILE *f = fopen(file, "w");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_gt(fprintf(f, "drop cm dst 10.0.0.2 nth 2..4\n"), 0);
+    ck_assert_int_eq(fclose(f), 0);
+    snprintf(more, sizeof(more), ",rules=%s", file);
+    rig_start_pair(&rig, more);
+    unlink(file);
+    pid_t pid = port_child(other_end, &other);
+    join(&e, "urn0", "application", SIZE);
+    port_connect(&e, "10.0.0.2");
+    uint64_t begun = port_now();
+    exchange(&e);
+    ck_assert_uint_lt(port_now() - begun, 400 * MS); /* REP is repeated after 536 ms */
+    port_close(&e);
+    port_await_child(pid);
+    ck_assert_int_eq(rig_counter(&rig, "urn1", "channel_news"), _i == 0);
 }
 END_TEST
 
@@ -247,6 +277,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_loop_test(c, shm_14_programs_exchange_messages, 0,
                         (int)(sizeof(pairs) / sizeof(pairs[0])));
+    tcase_add_loop_test(c, cm_23_first_request_without_rtu, 0, 2);
     tcase_add_loop_test(c, shm_14_peer_of_a_killed_program, 0, 2);
     tcase_add_test(c, shm_09_program_without_its_daemon);
     tcase_add_test(c, shm_14_fork);

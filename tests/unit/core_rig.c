@@ -46,8 +46,9 @@ static void on_trace(void *arg, uint32_t qpn, const char *what, uint32_t psn, ui
     r->traced[r->ntraced++ % 64].v = v;
 }
 
-static void on_comm_est(void *arg, void *qp_arg)
+static void on_comm_est(void *arg, void *qp_arg, uint32_t qpn)
 {
+    (void)qpn;
     (void)qp_arg;
     ((struct rig *)arg)->comm_est++;
 }

@@ -32,8 +32,9 @@ static bool on_cq(void *arg, void *cq_arg, const struct engine_wc *wc)
     return true;
 }
 
-static void on_comm_est(void *arg, void *qp_arg)
+static void on_comm_est(void *arg, void *qp_arg, uint32_t qpn)
 {
+    (void)qpn;
     struct bed *b = arg;
     (void)qp_arg;
     if (b->s->setup.rtr) /* in RTS it is called all the same; tests/drill says so (CM-23) */

@@ -181,6 +181,7 @@ static const struct {
     {"channel_tx_bytes", "Octets of these frames."},
     {"channel_inside", "Frames of a program for another program of the device."},
     {"channel_group_copies", "Copies of datagrams to groups, for programs."},
+    {"channel_news", "First requests that programs have told the connection manager of (CM-23)."},
     {"channel_drops", "Frames lost: the program's ring was full."},
     {"channel_group_drops", "Copies to groups left out: too many at a time."},
     {"channel_bad_frame", "Refused of a program: not RoCEv2, or lengths that do not agree."},

@@ -15,9 +15,10 @@ struct cm_channel;
 struct peers;
 struct services;
 
-#define CMGR_READY   256u
-#define CMGR_WAITING 64u
-#define CMID_UD_QKEY 0x01234567u /* RDMA CM's own for its port space: RDMA_UDP_QKEY (CM-31) */
+#define CMGR_READY    256u
+#define CMGR_WAITING  64u
+#define CMGR_AWAITING 256u
+#define CMID_UD_QKEY  0x01234567u /* RDMA CM's own for its port space: RDMA_UDP_QKEY (CM-31) */
 
 struct mad_out {
     struct cm_out out;
@@ -35,6 +36,8 @@ struct cmgr {
     unsigned nfull; /* channels with events that their sockets have refused */
     uint64_t now;   /* of the round: callbacks of the engine have no clock */
     LIST_HEAD(, cm_id) displacing;
+    LIST_HEAD(, cm_id) awaiting[CMGR_AWAITING]; /* by their queue pairs (cmid_await) */
+    bool begun;                                 /* one of these has got its first request */
     bool dirty; /* it has got a call or a datagram: events and datagrams may be ready */
     unsigned first_ready, nready, nwaiting;
     uint64_t retry_at;

@@ -208,7 +208,10 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     p.psn = id->psn ? id->psn : cmid_psn(req->param.starting_psn);
     id->follows = req->follows != 0;
     cmid_attach(id, req->param.qpn);
-    return cm_accept(m->cm, id->conn, &p, id, now);
+    rc = cm_accept(m->cm, id->conn, &p, id, now);
+    if (rc == 0 && engine_channel_has(id->client, id->qpn))
+        cmid_await(id);
+    return rc;
 }
 
 int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
@@ -251,6 +254,7 @@ void cmgr_id_free(struct cm_id *id, uint64_t now)
     if (id->resolving)
         neigh_cancel(id->device->neigh, &id->waiter);
     claim_drop(&id->claim);
+    cmid_await_end(id);
     if (id->displaces)
         LIST_REMOVE(id, displacing);
     cmid_leave_all(id, now);

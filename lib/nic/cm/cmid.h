@@ -50,6 +50,8 @@ struct cm_id {
     unsigned ngroups;
     bool displaces; /* queue pairs of others that name its peer are still to end */
     LIST_ENTRY(cm_id) displacing;
+    bool awaits; /* RTU, or the first request of the peer (cmid_await) */
+    LIST_ENTRY(cm_id) awaiting;
 };
 
 /* A new id, all zero but for what it is about: before it has a handle. */

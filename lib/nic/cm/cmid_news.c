@@ -215,6 +215,7 @@ void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
     }
     if (!id)
         return;
+    cmid_await_end(id);
     if (ev->type == CM_EV_SIDR_REP) {
         cmid_datagram_service(id, ev);
         return;

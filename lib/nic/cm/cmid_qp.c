@@ -15,6 +15,8 @@
 #include "cmid_group.h"
 #include "device.h"
 
+#define CMID_LOOKS 64u /* at ids, for the one that awaits something */
+
 uint32_t cmid_psn(uint32_t wanted)
 {
     uint32_t psn = wanted;
@@ -57,6 +59,35 @@ void cmid_attach(struct cm_id *id, uint32_t qpn)
         qp->cm_id = id;
         qp->cm_gone = cmid_qp_gone;
     }
+}
+
+void cmid_await(struct cm_id *id)
+{
+    struct cmgr *m = cmgr_of(id->device);
+    cmid_await_end(id);
+    id->awaits = true;
+    LIST_INSERT_HEAD(&m->awaiting[id->qpn % CMGR_AWAITING], id, awaiting);
+}
+
+void cmid_await_end(struct cm_id *id)
+{
+    if (id->awaits)
+        LIST_REMOVE(id, awaiting);
+    id->awaits = false;
+}
+
+struct cm_id *cmid_awaiting(const struct cmgr *m, uint32_t qpn)
+{
+    struct cm_id *id;
+    unsigned left = CMID_LOOKS;
+    LIST_FOREACH(id, &m->awaiting[qpn % CMGR_AWAITING], awaiting)
+    {
+        if (id->qpn == qpn)
+            return id;
+        if (--left == 0)
+            break; /* others are not to wait; RTU comes again */
+    }
+    return NULL;
 }
 
 /* -EADDRNOTAVAIL: our address was removed meanwhile. */

@@ -10,6 +10,8 @@
 
 #include "cmid.h"
 
+struct cmgr;
+
 /* The attributes that a client's own queue pair needs for a state of the connection. */
 int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out);
 /* Can the id have a queue pair? Not if it listens or has one. */
@@ -29,6 +31,13 @@ void cmid_detach(struct cm_id *id);
 struct client_qp *cmid_driven(const struct cm_id *id);
 /* The id's queue pair, NULL = none. */
 struct client_qp *cmid_qp(const struct cm_id *id);
+/* The id has accepted, with a queue pair of a program's own engine. The program tells when that has
+ * got the peer's first request, which then counts as the RTU (CM-23). */
+void cmid_await(struct cm_id *id);
+/* It is established, or over; harmless otherwise. */
+void cmid_await_end(struct cm_id *id);
+/* The id that awaits this of the queue pair; NULL = none. */
+struct cm_id *cmid_awaiting(const struct cmgr *m, uint32_t qpn);
 /* Move it from INIT to RTS with the peer's values; the neighbour's MAC is in the id. */
 int cmid_qp_connected(struct cm_id *id, struct client_qp *qp, uint64_t now);
 

@@ -94,3 +94,18 @@ void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t no
     if (qp)
         (void)engine_qp_modify(d->engine, qp, &err, QPA_STATE, now);
 }
+
+void behind_begun(struct behind *b, uint32_t qpn)
+{
+    if (b->begun_head - b->begun_tail < BEHIND_BEGUN)
+        b->begun[b->begun_head++ % BEHIND_BEGUN] = qpn;
+}
+
+uint32_t behind_say(struct behind *b, uint8_t *buf, uint32_t cap)
+{
+    if (!behind_says(b))
+        return 0;
+    uint32_t len = switch_news_begun(buf, cap, b->begun[b->begun_tail % BEHIND_BEGUN]);
+    b->begun_tail += len > 0;
+    return len;
+}

@@ -15,6 +15,10 @@ struct device;
 struct engine_slot;
 struct io_port;
 
+/* Queue pairs that the daemon is still to be told of, at most: as many as a program has (a power of
+ * two). */
+#define BEHIND_BEGUN 1024u
+
 struct behind {
     struct io_port *io;                /* the program's end of its channel */
     const struct ipc_facts_page *page; /* outlives the device */
@@ -24,6 +28,8 @@ struct behind {
     /* what was read last */
     uint32_t seen;
     struct ipc_facts facts;
+    uint32_t begun[BEHIND_BEGUN]; /* a ring */
+    uint32_t begun_head, begun_tail;
 };
 
 /* Read the facts for the first time, before the device is opened, and write what of them are
@@ -38,6 +44,19 @@ void behind_follow(struct device *d, uint64_t now);
 /* These slots are about to be sent: the daemon, for its captures, is told whose they are. On the
  * device's worker. */
 void behind_tx(struct device *d, const struct engine_slot *slots, unsigned n);
+
+/* The first request has come to a queue pair: behind_say tells the daemon, whose connection manager
+ * may have missed that the peer is ready (CM-23). When there is no room the peer's RTU comes
+ * again. */
+void behind_begun(struct behind *b, uint32_t qpn);
+/* Is there something to tell the daemon? */
+static inline bool behind_says(const struct behind *b)
+{
+    return b && b->begun_head != b->begun_tail;
+}
+/* Write the next news to buf, `cap` octets. Returns its length, 0 = none. */
+uint32_t behind_say(struct behind *b, uint8_t *buf, uint32_t cap);
+
 /* A frame has come that isn't RoCE: news of the daemon. On the device's worker. */
 void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now);
 

@@ -545,10 +545,17 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
     return m;
 }
 
-/* Fill slots with frames that the engine doesn't send: ARP and the like, and QP1's datagrams. */
+/* Fill slots with frames that the engine doesn't send: news for the daemon, ARP and the like, QP1's
+ * datagrams. */
 static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsigned n, uint64_t now)
 {
     unsigned m = 0;
+    while (m < n && d->behind && behind_says(d->behind)) {
+        es[m].len = behind_say(d->behind, es[m].buf, es[m].cap);
+        if (es[m].len == 0)
+            break;
+        es[m++].qpn = 0;
+    }
     while (m < n) {
         es[m].len = neigh_tx(d->neigh, es[m].buf, es[m].cap, now);
         if (es[m].len == 0)
@@ -648,7 +655,8 @@ unsigned device_tx(struct device *d, uint64_t now)
 {
     unsigned total = 0;
     for (unsigned i = 0; i < DATAPATH_TX_BURSTS; i++) {
-        bool slow = neigh_tx_ready(d->neigh) || d->gsi->ops->tx_ready(d->gsi);
+        bool slow =
+            neigh_tx_ready(d->neigh) || d->gsi->ops->tx_ready(d->gsi) || behind_says(d->behind);
         bool programs = d->sw && switch_tx_ready(d->sw);
         if (!slow && !programs && !engine_tx_ready(d->engine))
             break;
@@ -667,7 +675,8 @@ unsigned device_tx_first(struct device *d, uint64_t now)
 
 bool device_can_wait(const struct device *d)
 {
-    return engine_tx_only_ack(d->engine) && !neigh_tx_ready(d->neigh) && !d->gsi->ops->busy(d->gsi);
+    return engine_tx_only_ack(d->engine) && !neigh_tx_ready(d->neigh) &&
+           !d->gsi->ops->busy(d->gsi) && !behind_says(d->behind);
 }
 
 /* ---- time ---- */

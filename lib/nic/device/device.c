@@ -105,10 +105,13 @@ static void device_on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *
     d->gsi_came = true;
 }
 
-static void device_on_comm_est(void *arg, void *qp_arg)
+static void device_on_comm_est(void *arg, void *qp_arg, uint32_t qpn)
 {
     struct device *d = arg;
-    d->gsi->ops->comm_est(d->gsi, qp_arg);
+    if (d->behind)
+        behind_begun(d->behind, qpn);
+    else
+        d->gsi->ops->comm_est(d->gsi, qp_arg);
 }
 
 static void device_on_guess(void *arg, const struct wire_addr *source, enum engine_counter why)

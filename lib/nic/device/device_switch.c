@@ -34,6 +34,12 @@ static void inside(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn)
     capture_tx(d->captures, &s, 1, d->worker->now);
 }
 
+static void begun(void *arg, uint32_t qpn)
+{
+    struct device *d = arg;
+    d->gsi->ops->begun(d->gsi, qpn);
+}
+
 int device_switch_start(struct device *d)
 {
     if (d->sw)
@@ -52,6 +58,7 @@ int device_switch_start(struct device *d)
         return -ENOMEM;
     }
     s->engine_in = engine_in;
+    s->begun = begun;
     s->engine_arg = d;
     s->inside = inside;
     s->inside_arg = d;

@@ -28,6 +28,12 @@ static void none_comm_est(struct gsi *g, void *qp_arg)
     (void)qp_arg;
 }
 
+static void none_begun(struct gsi *g, uint32_t qpn)
+{
+    (void)g;
+    (void)qpn;
+}
+
 static bool none_waits(const struct gsi *g)
 {
     (void)g;
@@ -81,6 +87,7 @@ static const struct gsi_ops none_ops = {
     .rx = none_rx,
     .member = none_member,
     .comm_est = none_comm_est,
+    .begun = none_begun,
     .busy = none_waits,
     .tx_ready = none_waits,
     .tx = none_tx,

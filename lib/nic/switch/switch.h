@@ -34,6 +34,7 @@
     X(channel_tx_bytes)     /* ... their octets */                                                 \
     X(channel_inside)       /* ... of these, to another channel */                                 \
     X(channel_group_copies) /* of datagrams to groups, for channels */                             \
+    X(channel_news)         /* that programs have told of their queue pairs */                     \
     X(channel_drops)        /* lost: the program's ring was full */                                \
     X(channel_group_drops)  /* copies left out: too many in one round */                           \
     /* refused, from programs: */                                                                  \
@@ -73,7 +74,9 @@ struct nic_switch {
 
     /* Is the daemon's engine a member of a group? NULL: of every one. */
     bool (*engine_in)(void *arg, const struct wire_addr *group);
-    void *engine_arg;
+    /* A queue pair of a program has got its first request. May be NULL. */
+    void (*begun)(void *arg, uint32_t qpn);
+    void *engine_arg; /* of both */
     /* Captures: is there one? Then switch_tx says of each slot that it has filled which queue pair
      * of the program the frame is from, 0 = unknown, and shows what goes to another channel. */
     bool captured;

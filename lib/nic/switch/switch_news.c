@@ -3,32 +3,71 @@
 
 #include <string.h>
 
+#include "io.h"
 #include "switch_rx.h"
 #include "wire_bytes.h"
 
 #define NEWS_LEN  64u
 #define NEWS_TYPE 0x88B5u /* for local experiments */
-#define NEWS_OVER 1u      /* followed by a queue pair's number */
+/* What is said of the queue pair whose number follows. */
+#define NEWS_OVER  1u
+#define NEWS_BEGUN 2u
+#define NEWS_SAID  22u /* octets that say something; the rest is 0 */
+
+static void news_write(uint8_t *frame, uint32_t what, uint32_t qpn)
+{
+    memset(frame, 0, NEWS_LEN);
+    wire_put16(frame + 12, NEWS_TYPE);
+    wire_put32(frame + 14, what);
+    wire_put32(frame + 18, qpn);
+}
+
+/* The queue pair of which `frame` says this; 0: it doesn't. */
+static uint32_t news_read(const uint8_t *frame, uint32_t what)
+{
+    if (wire_get16(frame + 12) != NEWS_TYPE || wire_get32(frame + 14) != what)
+        return 0;
+    return wire_get32(frame + 18) & WIRE_QPN_MASK;
+}
 
 bool switch_news_over(struct nic_switch *s, uint32_t qpn)
 {
     struct switch_channel *c = blocks_owner(&s->blocks, qpn);
-    uint8_t frame[NEWS_LEN] = {0};
+    uint8_t frame[NEWS_LEN];
     const struct io_frame f = {.data = frame, .len = sizeof(frame)};
     if (!c || c->ending)
         return false;
+    news_write(frame, NEWS_OVER, qpn);
     memcpy(frame, s->mac, sizeof(s->mac));
     memcpy(frame + 6, s->mac, sizeof(s->mac));
-    wire_put16(frame + 12, NEWS_TYPE);
-    wire_put32(frame + 14, NEWS_OVER);
-    wire_put32(frame + 18, qpn);
     return switch_put(s, c, frame, 0, &f);
 }
 
 uint32_t switch_news_read(const uint8_t *frame, uint32_t len)
 {
-    if (len < NEWS_LEN || wire_get16(frame + 12) != NEWS_TYPE ||
-        wire_get32(frame + 14) != NEWS_OVER)
+    return len < NEWS_LEN ? 0 : news_read(frame, NEWS_OVER);
+}
+
+uint32_t switch_news_begun(uint8_t *frame, uint32_t cap, uint32_t qpn)
+{
+    if (cap < NEWS_LEN)
         return 0;
-    return wire_get32(frame + 18) & WIRE_QPN_MASK;
+    news_write(frame, NEWS_BEGUN, qpn); /* to no MAC: it goes round nowhere */
+    return NEWS_LEN;
+}
+
+bool switch_news_hear(struct nic_switch *s, struct switch_channel *from,
+                      const struct io_frame *frame)
+{
+    uint8_t copy[NEWS_SAID];
+    if (frame->len != NEWS_LEN)
+        return false;
+    memcpy(copy, frame->data, sizeof(copy));
+    uint32_t qpn = news_read(copy, NEWS_BEGUN);
+    if (qpn == 0 || blocks_owner(&s->blocks, qpn) != from)
+        return false;
+    s->counters[SWITCH_C_channel_news]++;
+    if (s->begun)
+        s->begun(s->engine_arg, qpn);
+    return true;
 }

@@ -10,6 +10,7 @@
 
 #include "channel.h"
 #include "switch_check.h"
+#include "switch_news.h"
 #include "switch_rx.h"
 
 /* The queue pair that the program names as the sender of the i-th frame lent; 0: it has none of
@@ -41,6 +42,8 @@ static bool pass_on(struct nic_switch *s, struct switch_channel *c, const struct
                     unsigned i, struct io_slot *slot, uint32_t *qpn)
 {
     struct switch_frame h;
+    if (switch_news_hear(s, c, f))
+        return false;
     enum switch_way way = switch_check(s, c, f, &h);
     if (way == SWITCH_REFUSED || f->len > slot->cap) {
         s->counters[way == SWITCH_REFUSED ? h.why : SWITCH_C_channel_bad_frame]++;
