@@ -131,10 +131,12 @@ int urnic_resolve(struct urnic_cm_id *id, const struct sockaddr *src, const stru
 static int group(struct urnic_cm_id *id, enum ipc_type type, const struct sockaddr *addr)
 {
     struct ipc_cm_addr req = {.hdr.type = (uint16_t)type};
-    int err = client_cm_moves(id->ctx) ? -EOPNOTSUPP : sockaddr_to_ipc(&req.dst, addr);
+    int err = sockaddr_to_ipc(&req.dst, addr);
     if (err == 0)
         err = client_id_ensure(id);
     req.id = id->handle;
+    if (err == 0 && client_cm_moves(id->ctx))
+        return type == IPC_CM_JOIN ? client_cm_join(id, &req.dst) : client_cm_leave(id, &req.dst);
     return err < 0 ? err : client_tell(id->ctx, &req, sizeof(req));
 }
 

@@ -105,6 +105,7 @@ static void id_free(struct urnic_cm_id *id)
     id->channel->base.ids--;
     pthread_mutex_unlock(&id->ctx->lock);
     client_count(id->ctx, -1);
+    free(id->groups);
     free(id);
 }
 
@@ -151,6 +152,7 @@ int urnic_destroy_id(struct urnic_cm_id *id)
 {
     if (client_forked(id->ctx)) /* even if the daemon doesn't know the id */
         return client_conn_fork_error(&id->ctx->conn);
+    client_cm_leave_all(id);
     int err = id->handle != 0 ? client_destroy(id->ctx, IPC_CM_ID_DESTROY, id->handle) : 0;
     if (err < 0)
         return err;

@@ -2,6 +2,7 @@
 #include "client_cm_move.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define UD_QKEY 0x01234567u /* RDMA CM's own for its port space (CM-31) */
@@ -87,4 +88,77 @@ void client_cm_follow(struct urnic_cm_event *ev)
     else if (ev->event == URNIC_CM_DISCONNECTED || ev->event == URNIC_CM_CONNECT_ERROR ||
              ev->event == URNIC_CM_REJECTED || ev->event == URNIC_CM_UNREACHABLE)
         client_cm_fail(ev->id->qp);
+}
+
+/* ---- groups ---- */
+
+#define GROUPS 16u /* of one id, as in the daemon */
+
+struct client_groups {
+    unsigned n;
+    uint8_t gid[GROUPS][16];
+};
+
+static int group_find(const struct client_groups *g, const uint8_t gid[16])
+{
+    for (unsigned i = 0; g != NULL && i < g->n; i++) {
+        if (memcmp(g->gid[i], gid, sizeof(g->gid[i])) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+static int tell(const struct urnic_cm_id *id, enum ipc_type type, const struct ipc_sockaddr *group)
+{
+    struct ipc_cm_addr req = {.hdr.type = (uint16_t)type,
+                              .id = id->handle,
+                              .dst = *group,
+                              .qpn = type == IPC_CM_JOIN ? id->qp->qpn : 0};
+    return client_tell(id->ctx, &req, sizeof(req));
+}
+
+int client_cm_join(struct urnic_cm_id *id, const struct ipc_sockaddr *group)
+{
+    if (id->qp == NULL || id->ps != URNIC_PS_UDP)
+        return -EINVAL;
+    if (id->groups == NULL)
+        id->groups = calloc(1, sizeof(*id->groups));
+    struct client_groups *g = id->groups;
+    if (g == NULL)
+        return -ENOMEM;
+    if (group_find(g, group->ip) >= 0)
+        return -EADDRINUSE;
+    if (g->n == GROUPS)
+        return -ENOSPC;
+    int err = urnic_attach_mcast(id->qp, group->ip);
+    if (err < 0)
+        return err;
+    err = tell(id, IPC_CM_JOIN, group); /* its event says how to send there */
+    if (err < 0)
+        (void)urnic_detach_mcast(id->qp, group->ip);
+    else
+        memcpy(g->gid[g->n++], group->ip, sizeof(g->gid[0]));
+    return err;
+}
+
+int client_cm_leave(struct urnic_cm_id *id, const struct ipc_sockaddr *group)
+{
+    struct client_groups *g = id->groups;
+    int i = group_find(g, group->ip);
+    if (i < 0)
+        return -EINVAL;
+    memmove(g->gid[i], g->gid[--g->n], sizeof(g->gid[0]));
+    if (id->qp != NULL)
+        (void)urnic_detach_mcast(id->qp, group->ip);
+    return tell(id, IPC_CM_LEAVE, group);
+}
+
+void client_cm_leave_all(struct urnic_cm_id *id)
+{
+    struct client_groups *g = id != NULL ? id->groups : NULL;
+    while (g != NULL && g->n > 0) {
+        g->n--;
+        if (id->qp != NULL)
+            (void)urnic_detach_mcast(id->qp, g->gid[g->n]);
+    }
 }

@@ -19,6 +19,12 @@ int client_cm_begin(struct urnic_qp *qp);
 /* The id's queue pair to RTR and RTS, with what the connection has; asked: the limits with which
  * the program accepts, or NULL. 0 or -errno. */
 int client_cm_connected(struct urnic_cm_id *id, const struct ipc_cm_param *asked);
+/* The id's queue pair joins a group, or leaves it. -EINVAL: it has none, or is not in the group;
+ * -EADDRINUSE: it is a member; -ENOSPC; -ENOMEM; of the daemon's. */
+int client_cm_join(struct urnic_cm_id *id, const struct ipc_sockaddr *group);
+int client_cm_leave(struct urnic_cm_id *id, const struct ipc_sockaddr *group);
+/* The id or its queue pair goes. NULL is fine. */
+void client_cm_leave_all(struct urnic_cm_id *id);
 /* To ERR, unless it is in RESET. */
 void client_cm_fail(struct urnic_qp *qp);
 /* An event of an id with a queue pair: move that, and make of CONNECT_RESPONSE what the program

@@ -316,7 +316,6 @@ int urnic_query_device(struct urnic_context *ctx, struct urnic_device_attr *attr
         if (attr->max_qp > IPC_ENGINE_QPS)
             attr->max_qp = IPC_ENGINE_QPS;
         attr->local_ca_ack_delay = IPC_ENGINE_ACK_DELAY;
-        attr->max_mcast_grp = attr->max_mcast_qp_attach = 0;
     }
     device_from(&attr->dev, &a.dev);
     memcpy(attr->fw_ver, a.fw_ver, sizeof(attr->fw_ver) - 1);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_cm_move.h"
 #include "client_engine.h"
 
 static int rq_init(struct client_rq *rq, void *at, const struct ipc_where *w, uint32_t max_wr,
@@ -327,6 +328,8 @@ int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *a)
 int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id)
 {
     const bool apart = client_has_channel(&qp->ctx->conn);
+    if (apart && cm_id != 0)
+        client_cm_leave_all(qp->id);
     struct ipc_qp_destroy req = {
         .hdr.type = IPC_QP_DESTROY, .qp = qp->handle, .cm_id = apart ? 0 : cm_id};
     int err = client_destroyed(qp->ctx, client_tell(qp->ctx, &req, sizeof(req)));
@@ -365,19 +368,32 @@ static int mcast(struct urnic_qp *qp, enum ipc_type type, const uint8_t gid[16])
 {
     struct ipc_mcast req = {.hdr.type = (uint16_t)type, .qp = qp->handle};
     memcpy(req.gid, gid, sizeof(req.gid));
-    if (client_has_channel(&qp->ctx->conn)) /* the daemon would have to be a member, too */
-        return -EOPNOTSUPP;
     return client_tell(qp->ctx, &req, sizeof(req));
+}
+
+/* An engine in this program has its queue pairs, and the daemon is the member of groups. */
+static int mcast_apart(struct urnic_qp *qp, enum ipc_type type, const uint8_t gid[16])
+{
+    struct ipc_engine_group req = {.hdr.type = (uint16_t)type, .qpn = qp->qpn};
+    memcpy(req.gid, gid, sizeof(req.gid));
+    return client_has_channel(&qp->ctx->conn) ? client_tell(qp->ctx, &req, sizeof(req)) : 0;
 }
 
 int urnic_attach_mcast(struct urnic_qp *qp, const uint8_t gid[16])
 {
-    return mcast(qp, IPC_MCAST_ATTACH, gid);
+    int err = mcast_apart(qp, IPC_ENGINE_JOIN, gid);
+    if (err < 0)
+        return err;
+    err = mcast(qp, IPC_MCAST_ATTACH, gid);
+    if (err < 0)
+        (void)mcast_apart(qp, IPC_ENGINE_LEAVE, gid);
+    return err;
 }
 
 int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16])
 {
-    return mcast(qp, IPC_MCAST_DETACH, gid);
+    int err = mcast(qp, IPC_MCAST_DETACH, gid);
+    return err < 0 ? err : mcast_apart(qp, IPC_ENGINE_LEAVE, gid);
 }
 
 /* ---- shared receive queues ---- */

@@ -7,6 +7,8 @@
  *     IPC_ENGINE_MAPPED   the daemon seals them, and the channel carries frames from now on; the
  *                         answer is the program's block of queue pair numbers (lib/core/qpn.h)
  *
+ *     IPC_ENGINE_JOIN     the daemon is a member of a multicast group for a queue pair; _LEAVE
+ *
  * The channel ends with the connection. Objects of such a program (domains, regions, queues) are
  * its own, and the daemon knows none of them; connections are the daemon's, and name a queue pair
  * by its number.
@@ -18,6 +20,15 @@
 
 #define IPC_ENGINE_QPS       1024u /* queue pairs of such a program */
 #define IPC_ENGINE_ACK_DELAY 16u   /* what it advertises: 268 ms; it may have to be scheduled */
+
+/* A queue pair of the channel is in a group, or no longer: the program's engine delivers to it, and
+ * the daemon is a member for it. -EINVAL: no queue pair of this channel, no group; LEAVE: it was
+ * not in it. -EDQUOT, -ENOSPC: too many groups. */
+struct ipc_engine_group {
+    struct ipc_hdr hdr;
+    uint32_t qpn, zero;
+    uint8_t gid[16];
+};
 
 /* -EPERM: neither root nor the daemon's own user; -ENOTSUP: the device has several workers;
  * -EALREADY: the connection has a channel; -EINVAL: slots (channel_memory_size). */
@@ -46,5 +57,6 @@ struct ipc_engine_block {
 IPC_SIZE_CHECK(struct ipc_engine_open, 24);
 IPC_SIZE_CHECK(struct ipc_engine_opened, 24);
 IPC_SIZE_CHECK(struct ipc_engine_block, 40);
+IPC_SIZE_CHECK(struct ipc_engine_group, 40);
 
 #endif

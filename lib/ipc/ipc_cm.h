@@ -75,7 +75,7 @@ struct ipc_cm_addr {
     uint32_t channel, ps; /* as in ipc_cm_id_create */
     uint64_t ref;
     uint32_t flags; /* IPC_CM_F_* */
-    uint32_t zero;
+    uint32_t qpn;   /* minor 16, JOIN: a queue pair of the program's own engine; 0 = the id's */
 };
 #define IPC_CM_F_ROUTE 1u /* RESOLVE_ADDR: and the route; its event stands for both */
 

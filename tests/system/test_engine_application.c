@@ -236,25 +236,110 @@ START_TEST(shm_14_many_programs)
 }
 END_TEST
 
-/* What such an engine can't do yet is refused. */
+/* What such an engine says of itself. */
 START_TEST(shm_14_limits)
 {
-    const uint8_t group[16] = {0xFF, 0x0E, [15] = 7};
     struct urnic_device_attr attr;
-    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_UD,
-                                      .cap = {.max_send_wr = 4, .max_recv_wr = 4}};
-    struct urnic_qp *qp;
     struct port_end e;
     join(&e, "urn0", "application", 4096);
     OK(urnic_query_device(e.ctx, &attr));
     ck_assert_int_eq(attr.max_qp, 1024);
     ck_assert_int_eq(attr.local_ca_ack_delay, 16);
-    ck_assert_int_eq(attr.max_mcast_grp, 0);
-    init.send_cq = init.recv_cq = e.cq;
-    OK(urnic_create_qp(e.pd, &init, &qp));
-    ck_assert_int_eq(urnic_attach_mcast(qp, group), -EOPNOTSUPP);
-    OK(urnic_destroy_qp(qp));
+    ck_assert_int_eq(attr.max_mcast_grp, 64);
     port_close(&e);
+}
+END_TEST
+
+/* ---- groups ---- */
+
+#define MEMBERS 4u
+
+/* Three members on one device, and one on the other. */
+static const char *const engines_of[][MEMBERS] = {
+    {"daemon", "daemon", "daemon", "daemon"},
+    {"application", "application", "application", "application"},
+    {"application", "application", "daemon", "application"},
+    {"daemon", "application", "application", "daemon"},
+};
+static struct end member[MEMBERS];
+static const uint8_t group[16] = {[10] = 0xFF, 0xFF, 239, 1, 2, 3};
+
+static void members_come(const char *const engine[MEMBERS])
+{
+    for (unsigned i = 0; i < MEMBERS; i++) {
+        setenv("URNIC_ENGINE", engine[i], 1);
+        end_open(&member[i], &rig, i == MEMBERS - 1 ? "urn1" : "urn0", SIZE);
+        end_datagrams(&member[i]);
+        for (unsigned k = 0; k < 8; k++)
+            OK(end_post_recv(&member[i], 4096 * k, 1024, 100 + k));
+        OK(urnic_attach_mcast(member[i].qp, group));
+        OK(urnic_attach_mcast(member[i].qp, group)); /* once more is as well */
+    }
+}
+
+/* A datagram of this many octets to the group. */
+static void send_to_group(struct end *e, uint32_t len)
+{
+    struct urnic_ah_attr to = {.sgid_index = 3};
+    struct urnic_sge sge = {(uintptr_t)e->mem + SIZE / 2, len, e->mr->lkey};
+    struct urnic_send_wr wr = {.wr_id = 1,
+                               .sg_list = &sge,
+                               .num_sge = 1,
+                               .opcode = URNIC_WR_SEND,
+                               .send_flags = URNIC_SEND_SIGNALED};
+    struct urnic_ah *ah;
+    memcpy(to.dgid, group, sizeof(to.dgid));
+    OK(urnic_create_ah(e->pd, &to, &ah));
+    wr.ud.ah = ah;
+    wr.ud.remote_qpn = 0xFFFFFF;
+    wr.ud.remote_qkey = 0x11;
+    OK(urnic_post_send(e->qp, &wr, NULL));
+    OK(urnic_destroy_ah(ah));
+}
+
+/* How many completions come to it, of which one is for a datagram of `len` octets of its own or of
+ * others; waits for that one. */
+static unsigned hear(struct end *e, uint32_t len)
+{
+    struct urnic_wc wc;
+    unsigned n = 0;
+    do {
+        end_wait(e, &wc, 10000);
+        ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
+        n += wc.opcode == URNIC_WC_RECV;
+    } while (wc.opcode != URNIC_WC_RECV || wc.byte_len != 40 + len);
+    return n;
+}
+
+/* UD-10 UD-11: each member gets one copy of each datagram, whichever engines they have; one that
+ * has left gets none. */
+START_TEST(ud_11_groups_of_programs)
+{
+    setenv("URNIC_ENGINE", "daemon", 1);
+    rig_await_link(&rig, "urn0");
+    members_come(engines_of[_i]);
+    for (unsigned i = 0; i < MEMBERS; i++) {
+        send_to_group(&member[i], 64 + i);
+        for (unsigned k = 0; k < MEMBERS; k++)
+            ck_assert_uint_eq(hear(&member[k], 64 + i), 1);
+    }
+    OK(urnic_detach_mcast(member[1].qp, group));
+    ck_assert_int_lt(urnic_detach_mcast(member[1].qp, group), 0);
+    send_to_group(&member[3], 80);
+    for (unsigned k = 0; k < MEMBERS; k++) {
+        if (k != 1)
+            ck_assert_uint_eq(hear(&member[k], 80), 1);
+    }
+    OK(urnic_attach_mcast(member[1].qp, group));
+    send_to_group(&member[0], 90);
+    for (unsigned k = 0; k < MEMBERS; k++)
+        ck_assert_uint_eq(hear(&member[k], 90), 1); /* the one of 80 octets went by */
+    ck_assert_int_eq(urnic_destroy_qp(member[2].qp), -EBUSY);
+    for (unsigned k = 0; k < MEMBERS; k++) {
+        OK(urnic_detach_mcast(member[k].qp, group));
+        end_close(&member[k]);
+    }
+    ck_assert_uint_eq(rig_counter(&rig, "urn0", "channel_drops"), 0);
 }
 END_TEST
 
@@ -283,6 +368,8 @@ int main(void)
     tcase_add_test(c, shm_14_fork);
     tcase_add_test(c, shm_14_many_programs);
     tcase_add_test(c, shm_14_limits);
+    tcase_add_loop_test(c, ud_11_groups_of_programs, 0,
+                        (int)(sizeof(engines_of) / sizeof(engines_of[0])));
     tcase_add_test(c, shm_14_unknown_engine);
     suite_add_tcase(s, c);
     return unit_run(s);

@@ -15,6 +15,7 @@
 #include "unread.h"
 
 struct engine_channel;
+struct engine_group;
 struct clients;
 
 struct client {
@@ -49,6 +50,7 @@ struct client {
     struct unread unread;           /* descriptors under way to it; the control thread's */
     struct client_capture *capture; /* the control thread's; at most one runs */
     struct engine_channel *engine;  /* it runs one itself (engine_channel.h); NULL = none */
+    struct engine_group *groups;    /* ... and is in these (engine_group.h); the worker's */
     struct deferred *deferred;      /* requests that wait for something; the worker's */
 };
 

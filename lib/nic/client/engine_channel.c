@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "device.h"
 #include "device_switch.h"
+#include "engine_group.h"
 #include "facts.h"
 #include "switch_channel.h"
 #include "worker.h"
@@ -197,7 +198,7 @@ void engine_channel_settle(struct client *c)
 static void engine_end(void *arg, uint64_t now)
 {
     struct client *c = arg;
-    (void)now;
+    engine_group_leave_all(c, now);
     switch_end(c->ctx.device->sw, c->engine->channel);
 }
 
@@ -211,6 +212,7 @@ void engine_channel_end(struct client *c)
 static void engine_detach(void *arg, uint64_t now)
 {
     struct client *c = arg;
+    engine_group_leave_all(c, now);
     switch_detach(c->ctx.device->sw, c->engine->channel, now);
 }
 
@@ -235,4 +237,9 @@ bool engine_channel_has(const struct client *c, uint32_t qpn)
     const struct switch_channel *ch = s ? blocks_owner(&s->blocks, qpn) : NULL;
     const struct client *owner = ch ? ch->owner : NULL;
     return owner && same_process(owner, c);
+}
+
+struct switch_channel *engine_channel_at(const struct client *c)
+{
+    return c->engine ? c->engine->channel : NULL;
 }

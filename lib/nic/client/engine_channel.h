@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct client;
+struct switch_channel;
 
 /* What the client gets. The descriptors stay the daemon's. */
 struct engine_channel_offer {
@@ -39,5 +40,8 @@ void engine_channel_free(struct client *c);
 /* Is this the number of a queue pair that the client's process may have, in this connection or in
  * another one? On the worker, too. */
 bool engine_channel_has(const struct client *c, uint32_t qpn);
+
+/* The channel of this very connection; NULL = it has none that carries frames. On the worker. */
+struct switch_channel *engine_channel_at(const struct client *c);
 
 #endif

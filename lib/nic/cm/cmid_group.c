@@ -14,6 +14,7 @@
 #include "cmid_channel.h"
 #include "cmid_qp.h"
 #include "device.h"
+#include "engine_channel.h"
 
 #define CMID_GROUPS 16u /* of one id */
 
@@ -26,13 +27,14 @@ static int cmid_group_find(const struct cm_id *id, const struct wire_addr *group
     return -1;
 }
 
-int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now)
+int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint32_t qpn, uint64_t now)
 {
     struct client_qp *qp = cmid_qp(id);
+    const bool apart = !qp && engine_channel_has(id->client, qpn);
     struct ipc_cm_event ev = {.event = IPC_CM_MULTICAST_JOIN, .ref = id->ref, .id = id->handle};
     struct wire_addr g, local;
     memcpy(g.b, group->ip, sizeof(g.b));
-    if (id->ps != IPC_PS_UDP || !qp || qp->type != QP_UD || !wire_addr_is_multicast(&g))
+    if (id->ps != IPC_PS_UDP || (qp ? qp->type != QP_UD : !apart) || !wire_addr_is_multicast(&g))
         return -EINVAL;
     if (cmid_group_find(id, &g) >= 0)
         return -EADDRINUSE;
@@ -49,7 +51,7 @@ int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now)
     if (!grown)
         return -ENOMEM;
     id->groups = grown;
-    int rc = client_qp_attach(id->client, qp, &g, now);
+    int rc = apart ? 0 : client_qp_attach(id->client, qp, &g, now);
     if (rc < 0)
         return rc;
     id->groups[id->ngroups++] = g;

@@ -8,6 +8,7 @@
 #include "device.h"
 #include "facts.h"
 #include "loop.h"
+#include "switch_group.h"
 #include "switch_rx.h"
 #include "switch_tx.h"
 #include "worker.h"
@@ -32,6 +33,20 @@ static void inside(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn)
     memcpy(&buf, &frame, sizeof(buf)); /* captures only read it */
     const struct engine_slot s = {.buf = buf, .len = len, .qpn = qpn};
     capture_tx(d->captures, &s, 1, d->worker->now);
+}
+
+bool device_group_get(const struct device *d, unsigned i, struct wire_addr *group)
+{
+    unsigned n = 0;
+    if (engine_mcast_get(d->engine, i, group))
+        return true;
+    while (engine_mcast_get(d->engine, n, group))
+        n++;
+    for (unsigned k = 0; d->sw && switch_group_get(d->sw, k, group); k++) {
+        if (!engine_in((void *)(uintptr_t)d, group) && n++ == i)
+            return true;
+    }
+    return false;
 }
 
 static void begun(void *arg, uint32_t qpn)

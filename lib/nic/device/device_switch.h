@@ -16,6 +16,7 @@
 struct device;
 struct engine_frame;
 struct engine_slot;
+struct wire_addr;
 
 /* Make the switch (d->sw) and the page of facts (d->facts), so that programs' engines can be
  * attached. 0, also if they exist; -ENOTSUP: the device has several workers; -ENOMEM: out of
@@ -25,6 +26,10 @@ int device_switch_start(struct device *d);
 void device_switch_stop(struct device *d);
 /* The device's addresses or its MAC have changed. */
 void device_switch_follow(struct device *d);
+
+/* The i-th group that the daemon's engine or programs are members of, each once; false after the
+ * last. Also of a device without a switch. */
+bool device_group_get(const struct device *d, unsigned i, struct wire_addr *group);
 
 /* Begin a round. Returns the number of channels that have woken up. */
 unsigned device_switch_round(struct device *d, uint64_t now);

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "device.h"
+#include "device_switch.h"
 #include "kneigh.h"
 #include "log.h"
 #include "loop.h"
@@ -360,7 +361,7 @@ static void neigh_waiters(struct neigh *n, bool news, uint64_t now)
 static bool neigh_attached(const struct neigh *n, const struct wire_addr *group)
 {
     struct wire_addr g;
-    for (unsigned i = 0; engine_mcast_get(n->device->engine, i, &g); i++) {
+    for (unsigned i = 0; device_group_get(n->device, i, &g); i++) {
         if (memcmp(g.b, group->b, sizeof(g.b)) == 0)
             return true;
     }
@@ -375,7 +376,7 @@ static int neigh_tell_groups(struct neigh *n)
     struct wire_addr g;
     unsigned m = 0;
     int rc = 0;
-    for (unsigned i = 0; engine_mcast_get(n->device->engine, i, &g); i++) {
+    for (unsigned i = 0; device_group_get(n->device, i, &g); i++) {
         if (m == NET_GROUPS_MAX)
             rc = -ENOSPC;
         else
@@ -410,7 +411,7 @@ int neigh_groups(struct neigh *n, uint64_t now)
             net_group_leave(n->port, &g, now);
         i++;
     }
-    for (unsigned i = 0; engine_mcast_get(n->device->engine, i, &g); i++) {
+    for (unsigned i = 0; device_group_get(n->device, i, &g); i++) {
         int one = net_group_join(n->port, &g, now);
         if (one < 0 && one != -EEXIST)
             rc = one;

@@ -96,8 +96,8 @@ void neigh_watch(struct neigh *n, struct share *s, struct neigh_watcher *w, stru
                  struct neigh_hop *hop, uint64_t now);
 void neigh_unwatch(struct neigh *n, struct share *s, struct neigh_watcher *w);
 
-/* Join and leave groups as the engine's queue pairs are attached (UD-11). Call it when that has
- * changed. -ENOSPC: there is no room for the last group. */
+/* Membership in the groups that queue pairs of the engine, or of programs' own engines, are
+ * attached to (UD-11): call when that has changed. -ENOSPC: the last one is one too many. */
 int neigh_groups(struct neigh *n, uint64_t now);
 /* Every few ms: read the kernel's news. */
 void neigh_service(struct neigh *n, uint64_t now);

@@ -245,7 +245,7 @@ static int req_cm_join(struct request *r)
 {
     const struct ipc_cm_addr *in = request_in(r, struct ipc_cm_addr);
     struct cm_id *id = cm_get(r, in->id);
-    return id ? cmgr_join(id, &in->dst, r->now) : -EINVAL;
+    return id ? cmgr_join(id, &in->dst, in->qpn, r->now) : -EINVAL;
 }
 
 static int req_cm_leave(struct request *r)

@@ -2,10 +2,12 @@
  *
  * Requests of programs that run the engine themselves (ipc_channel.h).
  */
-#include "engine_channel.h"
-#include "request.h"
-
 #include <errno.h>
+#include <string.h>
+
+#include "engine_channel.h"
+#include "engine_group.h"
+#include "request.h"
 
 static int req_engine_open(struct request *r)
 {
@@ -32,8 +34,26 @@ static int req_engine_mapped(struct request *r)
     return engine_channel_attach(r->client, &out->block, out->key);
 }
 
+static int req_engine_join(struct request *r)
+{
+    const struct ipc_engine_group *in = request_in(r, struct ipc_engine_group);
+    struct wire_addr group;
+    memcpy(group.b, in->gid, sizeof(group.b));
+    return engine_group_join(r->client, in->qpn, &group, r->now);
+}
+
+static int req_engine_leave(struct request *r)
+{
+    const struct ipc_engine_group *in = request_in(r, struct ipc_engine_group);
+    struct wire_addr group;
+    memcpy(group.b, in->gid, sizeof(group.b));
+    return engine_group_leave(r->client, in->qpn, &group, r->now);
+}
+
 const struct request_type request_engine[IPC_TYPE_MAX] = {
     [IPC_ENGINE_OPEN] = {REQ_CONTROL, true, WHOLE(ipc_engine_open), .run = req_engine_open,
                          .fds = true},
     [IPC_ENGINE_MAPPED] = {REQ_CONTROL, true, PLAIN, .run = req_engine_mapped},
+    [IPC_ENGINE_JOIN] = {REQ_CONTEXT, false, WHOLE(ipc_engine_group), .run = req_engine_join},
+    [IPC_ENGINE_LEAVE] = {REQ_CONTEXT, false, WHOLE(ipc_engine_group), .run = req_engine_leave},
 };

@@ -110,6 +110,13 @@ void switch_groups_free(struct nic_switch *s)
     free(s->groups);
 }
 
+bool switch_group_get(const struct nic_switch *s, unsigned i, struct wire_addr *group)
+{
+    if (i < s->ngroups)
+        *group = s->groups[i].addr;
+    return i < s->ngroups;
+}
+
 bool switch_group_has(struct nic_switch *s, const struct wire_addr *group)
 {
     return group_find(s, group) != NULL;

@@ -17,6 +17,8 @@ void switch_group_leave(struct nic_switch *s, struct switch_channel *c,
 void switch_group_leave_all(struct nic_switch *s, struct switch_channel *c);
 void switch_groups_free(struct nic_switch *s);
 
+/* The i-th group with members; false after the last. */
+bool switch_group_get(const struct nic_switch *s, unsigned i, struct wire_addr *group);
 /* Has a group members? */
 bool switch_group_has(struct nic_switch *s, const struct wire_addr *group);
 /* Copy a datagram to all members, within this round's budget of copies. Returns whether there are
