@@ -23,7 +23,7 @@ struct cc_job {
     bool set, list, paged;
     struct cc_conf conf;
     uint32_t qpn; /* 0 = the device */
-    uint32_t at;  /* where the list goes on; 0 = at its end */
+    uint32_t at;  /* next place in the list; 0 = the end */
     json_t *out;
     int rc;
 };

@@ -257,7 +257,8 @@ int config_load(struct config *c, const char *path, char *err)
 
 /* ---- the whole ---- */
 
-/* The keys of an emulated link stand at its first port, and are good or bad with those. */
+/* The keys of an emulated link belong to its first port, and are checked together with those of
+ * that port. */
 static int check_link(const struct config *c, unsigned index, char *err)
 {
     const char *spec = c->dev[index].port;

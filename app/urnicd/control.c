@@ -54,7 +54,7 @@ static int control_fail(char *err, const char *path, const char *what)
     return rc;
 }
 
-/* What fails at no path. */
+/* An error that is not about a path. */
 static int control_lacks(char *err, const char *what)
 {
     int rc = -errno;
@@ -71,7 +71,7 @@ static void control_make_dir(const char *path)
         return;
     memcpy(dir, path, (size_t)(slash - path));
     dir[slash - path] = '\0';
-    mkdir(dir, 0755); /* bind() tells if that didn't help */
+    mkdir(dir, 0755); /* bind() reports a failure */
 }
 
 /* Two daemons that start at the same moment check the path one after the other. Returns a
@@ -103,7 +103,7 @@ static int control_in_use(const struct sockaddr_un *sa)
     return rc;
 }
 
-/* A socket that a daemon which was killed left behind; files of another kind stay. */
+/* Remove the socket of a daemon that was killed; files of another kind stay. */
 static void control_remove(const char *path)
 {
     struct stat st;
@@ -309,7 +309,7 @@ static void control_no_room(struct urnicd *d)
     log_warn("control", "no descriptor left for another client, or no memory for it");
 }
 
-/* How many connections one user may have, of whose the others have so many (QUOTA_CLIENTS). */
+/* The connections that one user may have while the others have `others` (QUOTA_CLIENTS). */
 unsigned control_share(unsigned own, unsigned others)
 {
     unsigned left = others < QUOTA_CLIENTS ? QUOTA_CLIENTS - others : 0, most = left / 8;

@@ -33,7 +33,7 @@
 #include "team.h"
 
 #define DRAIN_NS    (200 * CLOCK_MS) /* for what the peers must still be told, on SIGTERM */
-#define OPEN_S      30u /* for each port: some NICs take their time, none takes so much */
+#define OPEN_S      30u              /* for each port: no NIC takes this long */
 #define STARTER_FDS 64u
 #define STOP_MS     15000 /* of --stop: longer than that takes, with many queue pairs */
 
@@ -221,10 +221,10 @@ static void tell_parent(const struct config *c)
         (void)!write(c->parent, "", 1);
 }
 
-/* What a daemon in the background has of the program that started it. */
+/* State that a daemon in the background has from the program that started it. */
 struct starter {
     int ready; /* a pipe to the process that waits for the start; -1 = we are in the foreground */
-    int inherited[STARTER_FDS]; /* descriptors of that program, behind the standard three */
+    int inherited[STARTER_FDS]; /* descriptors of that program, after the standard three */
     unsigned n;
 };
 
@@ -273,7 +273,7 @@ static void explain(int rc, const char *err)
                   (unsigned long long)files.rlim_cur);
 }
 
-/* What a start does up to the devices. */
+/* The steps of a start before the devices. */
 static int start(struct urnicd *d, char *err)
 {
     int rc = memory_init();
@@ -433,7 +433,7 @@ int main(int argc, char **argv)
     sigaddset(&set, SIGPIPE);
     if (!d.conf.foreground || d.conf.log[0])
         sigaddset(&set, SIGHUP); /* the log's file was moved; else a terminal is gone */
-    sigaddset(&set, SIGXFSZ);    /* a client asks for more than a file may have: it hears EFBIG */
+    sigaddset(&set, SIGXFSZ);    /* a request for more than a file may have gets EFBIG */
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     /* Slabs, sockets and regions are descriptors while they are made: ask for what is allowed. */
     struct rlimit lim;

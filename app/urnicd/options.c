@@ -52,7 +52,7 @@ static const struct option options_long[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What the flags add, beside single settings. */
+/* State of the flags beside single settings. */
 struct options_state {
     const char *file;
     bool devices_given; /* flags replace the file's devices */

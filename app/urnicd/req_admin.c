@@ -169,7 +169,7 @@ static bool qp_visit(void *arg, struct qp *qp)
 /* Where a listing is: the worker of the device, and the place there. */
 #define LIST_MEMBER 20u
 
-/* The worker that has the queue pair, or where the listing goes on. */
+/* The worker that has the queue pair, or the next part of the listing. */
 static int prep_qp(struct request *r)
 {
     const struct ipc_qp_filter *in = request_in(r, struct ipc_qp_filter);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The kernel tells which process listens at a socket, so no pid file is needed, which could outlive
- * its process. The daemon is held by a descriptor before it is signalled: a process id may name
- * another process a moment later, a descriptor may not.
+ * The kernel knows which process listens on a socket, so no pid file is needed. (A pid file could
+ * outlive its process.) The daemon is held by a descriptor before it is signalled: a process id may
+ * name another process a moment later, a descriptor may not.
  */
 #include "stop.h"
 
@@ -25,7 +25,7 @@ static int stop_fail(char *err, const char *path, int rc, const char *text)
     return rc;
 }
 
-/* -EAGAIN: it takes no connection for so long. */
+/* -EAGAIN: it accepted no connection in that time. */
 static int stop_connect(const char *path, int timeout_ms)
 {
     const struct timeval most = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000L};

@@ -87,7 +87,7 @@ static void use(struct client *c)
         }
     }
     while (atomic_op(c, URNIC_WR_ATOMIC_CMP_AND_SWP, lock, 0, me) != 0)
-        ; /* somebody else has it */
+        ; /* another client has it */
     uint64_t owner = atomic_op(c, URNIC_WR_ATOMIC_CMP_AND_SWP, lock, me, 0);
     printf("drew %d tickets; held the lock: %s\n", TICKETS, owner == me ? "yes" : "no");
 }

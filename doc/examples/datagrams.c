@@ -74,7 +74,7 @@ static bool next(struct app *a, struct urnic_wc *wc)
         if (n == 1)
             break;
         check(urnic_req_notify_cq(a->cq, false), "arm");
-        n = urnic_poll_cq(a->cq, 1, wc); /* what came before the arming raises no event */
+        n = urnic_poll_cq(a->cq, 1, wc); /* a completion before the arming raises no event */
         if (n == 1)
             break;
         struct pollfd p = {.fd = urnic_channel_fd(a->channel), .events = POLLIN};

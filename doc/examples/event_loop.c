@@ -104,7 +104,7 @@ static void on_completion_event(struct app *a)
         return;
     check(n, "completion event");
     urnic_ack_cq_events(cq, 1);
-    check(urnic_req_notify_cq(cq, false), "arm"); /* first: what comes while we poll counts */
+    check(urnic_req_notify_cq(cq, false), "arm"); /* first: the poll follows */
     while ((n = urnic_poll_cq(cq, 1, &wc)) > 0) {
         struct peer *p = by_number(a, wc.qp_num);
         if (p && wc.status == URNIC_WC_SUCCESS && wc.opcode == URNIC_WC_RECV)
@@ -136,7 +136,7 @@ static struct peer *free_place(struct app *a)
     return NULL;
 }
 
-/* The end of a connection. Its queue pair may have an asynchronous event that nobody has read. */
+/* The end of a connection. Its queue pair may have an unread asynchronous event. */
 static void ended(struct app *a, struct urnic_cm_id *id)
 {
     struct peer *p = urnic_id_context(id);

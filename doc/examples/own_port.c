@@ -19,7 +19,7 @@
 #define PORT   7472
 #define ROUNDS 1000
 
-/* What each end tells the other when they connect. */
+/* The message that each end sends the other when they connect. */
 struct where {
     uint64_t addr;
     uint32_t rkey;

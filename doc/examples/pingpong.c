@@ -69,7 +69,7 @@ static void look_for_goodbye(struct urnic_conn *conn)
 }
 
 /* Poll until as many of each kind are done. They may come in any order: the peer's next message can
- * be here before we hear that it has got our last one. False: the peer has gone. */
+ * arrive before the acknowledgement of our last one. False: the peer has gone. */
 static bool wait_for(struct app *a, struct urnic_conn *conn, int sends, int receives)
 {
     struct urnic_wc wc;

@@ -97,7 +97,7 @@ bool capread_add_interface(struct capread *c, const struct capread_interface *i)
     return true;
 }
 
-/* The magic number of classic pcap, in whichever byte order; 0 = it is none. */
+/* The magic number of classic pcap, in either byte order; 0 = another number. */
 static uint32_t pcap_magic(const uint8_t *h, bool *swapped)
 {
     uint32_t magic;

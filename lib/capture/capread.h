@@ -2,7 +2,7 @@
  *
  * Reading captures: pcap and pcapng of either byte order, one packet at a time, streaming.
  *
- * Every packet is handed out as an Ethernet frame, whatever its link type was: what lib/wire takes.
+ * Every packet is returned as an Ethernet frame, the input of lib/wire, whatever its link type was.
  * A link type without an Ethernet header gets one with zero addresses, or with the source address
  * that the capture knows. Memory does not grow with the file.
  *
@@ -27,7 +27,7 @@
 
 struct capread;
 
-/* What RoCE packets may be wrapped in; the reader unwraps them. */
+/* Carriers of RoCE packets, from which the reader takes them. */
 enum capread_carrier {
     CAPREAD_PLAIN,
     CAPREAD_ERSPAN,
@@ -51,11 +51,11 @@ struct capread_packet {
     /* Octets that the frame had. More than len: the capture kept only a part, or what was captured
      * was a part (of a mirror that cuts packets off). */
     uint32_t wire_len;
-    /* 0, 1, ... over all sections of the file; one that the section before had, too, in the same
-     * place of its list and by the same name, keeps its number. Where one stands for many (tcpdump
-     * -i any) and the packets name theirs, a number above those for each; where they don't, one for
-     * each VLAN tag, since a packet shows up with and without; and one for each carrier that it was
-     * wrapped in. */
+    /* The number of the interface, 0, 1, ... over all sections of the file. An interface that the
+     * section before had at the same place of its list with the same name keeps its number. If one
+     * interface stands for many (tcpdump -i any) and packets name theirs, each of those gets a
+     * further number; if packets don't, each VLAN tag gets one, since a packet appears with and
+     * without its tag. Each carrier of packets gets one, too. */
     uint32_t interface;
     enum capture_dir dir; /* seen by the machine that captured */
     bool no_ether;        /* the Ethernet header was made up by the reader */
@@ -67,7 +67,7 @@ struct capread_info {
     uint64_t packets;                   /* read so far, those of other link types included */
     uint64_t skipped;                   /* of these, packets of link types that can't carry RoCE */
     uint64_t infiniband;                /* of these, packets of InfiniBand */
-    uint64_t cut;                       /* packets of which the capture kept only a part */
+    uint64_t cut;                       /* packets that the capture cut short */
     uint64_t wrapped[CAPREAD_CARRIERS]; /* RoCE packets that were inside something else */
     uint64_t drops;                     /* packets that the capture says it dropped */
     uint64_t offset;                    /* octets of the file read so far */
@@ -95,14 +95,14 @@ int capread_open(const struct capread_source *source, struct capread **out, char
 int capread_open_mem(const void *data, size_t len, struct capread **out, char *why,
                      size_t why_size);
 
-/* Read one packet. Returns 1; 0 at the end of the file or where it is cut short or damaged (see
- * info.damage: what was read so far counts); -errno when reading failed. */
+/* Read one packet. Returns 1; 0 at the end of the file, or at the place where it is cut short or
+ * damaged (see info.damage; packets before it count); -errno if reading failed. */
 int capread_next(struct capread *c, struct capread_packet *p);
 
 /* Counts so far. */
 void capread_info(const struct capread *c, struct capread_info *out);
 
-/* Close the source and free all; what capread_next has pointed to is gone. */
+/* Close the source and free everything; results of capread_next become invalid. */
 void capread_close(struct capread *c);
 
 #endif

@@ -72,8 +72,8 @@ static bool is_vlan(uint16_t type)
     return type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_SVLAN;
 }
 
-/* Which of the interfaces that a packet passes one behind another: 0 for the last one, where it has
- * no VLAN tag any more, a number of its own for each that shows it with another outer tag. */
+/* The place of an interface among those that a packet passes in turn: 0 for the last one, where it
+ * has no VLAN tag any more; another number for each outer tag. */
 static uint32_t vlan_level(uint16_t type, const uint8_t *at, uint32_t len)
 {
     if (!is_vlan(type) || len < 4)
@@ -135,7 +135,7 @@ bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_
 {
     p->frame = data;
     p->len = len;
-    /* No packet is so long: a damaged length must leave room for the headers that are added. */
+    /* Longer than any packet: a damaged length must leave room for the added headers. */
     wire_len = wire_len < PACKET_LEN_MAX ? wire_len : PACKET_LEN_MAX;
     p->wire_len = wire_len > len ? wire_len : len;
     p->no_ether = false;

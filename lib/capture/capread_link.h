@@ -10,7 +10,7 @@
 /* Turn the packet of `len` octets at `data` (`wire_len` before the capture cut it) into an Ethernet
  * frame: sets p's frame, len, wire_len, no_ether and, when the link type tells it, dir. `scratch`
  * holds CAPREAD_FRAME_MAX + WIRE_ETH_LEN octets and is used only when a header has to be made.
- * False when this packet can't carry RoCE. */
+ * False if this packet can't carry RoCE. */
 bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_t wire_len,
                   uint8_t *scratch, struct capread_packet *p);
 

@@ -85,7 +85,7 @@ static int interface_block(struct capread *c, const uint8_t *body, const uint8_t
     return 1;
 }
 
-/* Interface statistics: what the capture itself says it has lost, since it began. */
+/* Interface statistics: the packets that the capture reports as lost since its start. */
 static void statistics_block(struct capread *c, const uint8_t *body, const uint8_t *end)
 {
     unsigned code;
@@ -194,8 +194,8 @@ static bool pass(struct capread *c, uint32_t len)
     return true;
 }
 
-/* A section header: its byte order holds from here on. False when it is none, or of a version that
- * may be anything. */
+/* A section header, which sets the byte order from here on. False: no section header, or one of an
+ * unknown version. */
 static bool section(struct capread *c)
 {
     const uint8_t *h = capread_peek(c, SECTION_MIN);

@@ -29,7 +29,7 @@ struct capread {
     bool ns;              /* pcap: nanoseconds */
     uint32_t record_size; /* pcap: octets of a record's header */
     int error;            /* -errno of a read that failed */
-    /* what is buffered: buf[at .. end) */
+    /* buffered octets: buf[at .. end) */
     uint8_t *own;
     const uint8_t *buf;
     size_t at, end;

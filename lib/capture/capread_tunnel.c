@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * RoCE inside something else: what a mirroring switch sends to a collector (ERSPAN), overlay
- * networks (VXLAN, Geneve, GRE), carriers' labels (MPLS, PPPoE), more VLAN tags than one. Packets
- * that hold no RoCE stay as they are.
+ * RoCE inside carriers: the copies that a mirroring switch sends to a collector (ERSPAN), overlay
+ * networks (VXLAN, Geneve, GRE), carriers' labels (MPLS, PPPoE), several VLAN tags. Packets without
+ * RoCE are not changed.
  */
 #include "capread_tunnel.h"
 
@@ -41,7 +41,7 @@ struct cursor {
     const uint8_t *tag; /* the innermost VLAN tag there, or NULL */
     bool plain;         /* a frame as it should be begins at `mac` */
     bool bare;          /* IP without an Ethernet header of its own */
-    uint32_t key;       /* tells one carrier of the kind from another */
+    uint32_t key;       /* distinguishes carriers of the same kind */
     enum capread_carrier carrier;
 };
 
@@ -81,7 +81,7 @@ static bool is_tag(uint16_t type)
            type == TYPE_QINQ_OLDER;
 }
 
-/* An Ethernet header and the tags behind it. */
+/* An Ethernet header and the tags after it. */
 static bool enter_ether(struct cursor *c)
 {
     const uint8_t *mac = c->at;
@@ -157,7 +157,7 @@ static bool enter_pppoe(struct cursor *c)
                                          : 0);
 }
 
-/* `from` tells the mirroring device. Type I has no header of its own, nor a sequence number. */
+/* `from` names the mirroring device. Type I has no header of its own, and no sequence number. */
 static bool enter_erspan(struct cursor *c, bool third, bool sequence, uint32_t from)
 {
     uint32_t header = third ? 12 : sequence ? 8 : 0;
@@ -301,7 +301,7 @@ static bool enter(struct cursor *c, bool *roce)
     }
 }
 
-/* The frame anew: addresses, the innermost tag, and what the cursor stands at. */
+/* Rebuild the frame: addresses, the innermost tag, and the rest from the cursor on. */
 static void rebuild(const struct cursor *c, uint8_t *scratch, struct capread_packet *p)
 {
     uint8_t head[WIRE_ETH_LEN + WIRE_VLAN_LEN];

@@ -7,10 +7,10 @@
 
 #include "capread.h"
 
-/* If what carries *p, an Ethernet frame, carries RoCE inside: make *p the innermost frame, as it
- * was before it was wrapped, with at most one VLAN tag or a service tag and one; its interface then
- * tells carriers apart (sessions of mirroring devices, networks). `scratch` as in capread_link; the
- * frame may lie in it. Returns what the outermost carrier is, CAPREAD_PLAIN if *p is as it was. */
+/* If the Ethernet frame *p carries RoCE inside a carrier, make *p the innermost frame, as it was
+ * before, with at most one VLAN tag, or a service tag and one. Its interface then distinguishes
+ * carriers (sessions of mirroring devices, networks). `scratch` as in capread_link; the frame may
+ * lie in it. Returns the outermost carrier; CAPREAD_PLAIN: *p is unchanged. */
 enum capread_carrier capread_tunnel(uint8_t *scratch, struct capread_packet *p);
 
 #endif

@@ -65,7 +65,7 @@ bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum capture_di
 /* Write out what is buffered. Returns 0 or -errno; -EAGAIN: the sink takes no more for now. */
 int pcapng_flush(struct pcapng *w);
 
-/* What has been recorded so far, and what not. */
+/* The packets recorded so far, and those lost. */
 void pcapng_stats(const struct pcapng *w, struct pcapng_stats *out);
 
 /* Add per-interface counts, flush, close the sink, free. Returns 0 or the first error of its life,

@@ -34,15 +34,15 @@ struct cc_type {
     /* Begin: conf, line and limits of *cc are set, the rest is zero. */
     void (*start)(struct cc *cc, uint64_t now);
     /* Each of these may be NULL: nothing to do. */
-    void (*run)(struct cc *cc, uint64_t now); /* everything due by now; moves cc->due beyond it */
+    void (*run)(struct cc *cc, uint64_t now); /* run what is due; moves cc->due past now */
     void (*on_cnp)(struct cc *cc, uint64_t now);
     /* `packets` are newly acknowledged; rtt_ns 0 = no sample. */
     void (*on_ack)(struct cc *cc, uint64_t rtt_ns, uint32_t packets, uint64_t now);
     /* NAK or time-out. True: the rate was cut for it (slow_restart). */
     bool (*on_loss)(struct cc *cc, bool timeout, uint64_t now);
-    /* A limited queue pair sends so many octets; not called while cc->rate is CC_UNLIMITED. */
+    /* A limited queue pair sends this many octets; not called while cc->rate is CC_UNLIMITED. */
     void (*on_send)(struct cc *cc, uint32_t octets, uint64_t now);
-    /* What people look at, see cc_alpha and cc_target. NULL: it has none. */
+    /* Values for display, see cc_alpha and cc_target. NULL: it has none. */
     uint32_t (*alpha)(const struct cc *cc);
     uint64_t (*target)(const struct cc *cc);
 };
@@ -76,7 +76,7 @@ struct cc_swift {
 };
 
 struct cc {
-    /* what the sender obeys */
+    /* limits that the sender obeys */
     uint64_t rate;   /* bit/s; CC_UNLIMITED = no pacing */
     uint32_t window; /* packets in flight; CC_NO_WINDOW = as many as the engine likes */
     uint32_t mtu;    /* octets of payload of a full packet */
@@ -116,8 +116,7 @@ static inline void cc_run(struct cc *cc, uint64_t now)
 
 /* How congested it takes the path to be, CC_RATIO_BITS fraction bits; 0 for what has no alpha. */
 uint32_t cc_alpha(const struct cc *cc);
-/* The rate that it is heading for, bit/s: the current one if it has no other; CC_UNLIMITED when
- * there is none. */
+/* Its target rate, bit/s: the current rate if it has no target; CC_UNLIMITED = no limit. */
 uint64_t cc_target(const struct cc *cc);
 
 #endif

@@ -105,7 +105,7 @@ enum cc_param {
 };
 #define CC_BIT(name) (1ull << CC_P_##name)
 _Static_assert(CC_PARAM_MAX <= 64, "a set of parameters is one word");
-/* What means something whatever the algorithm. */
+/* Parameters with a meaning for every algorithm. */
 #define CC_BITS_ALL                                                                                \
     (CC_BIT(np) | CC_BIT(cnp_interval) | CC_BIT(cnp_scope) | CC_BIT(cnp_dscp) | CC_BIT(cnp_prio) | \
      CC_BIT(cnp_ecn) | CC_BIT(cnp_max) | CC_BIT(cnp_nak) | CC_BIT(recovery) | CC_BIT(rto_low) |    \
@@ -153,8 +153,8 @@ extern const struct cc_preset cc_presets[]; /* ends with type = NULL */
 
 /* The parameters of the algorithm's first preset. */
 void cc_conf_init(struct cc_conf *c, const struct cc_type *type);
-/* Read the text form. 0, or -EINVAL with a sentence in err[0..size): what is wrong, and what would
- * be right; then *c is not to be used. */
+/* Read the text form. 0, or -EINVAL with a sentence in err[0..size) that names the fault and the
+ * right form; *c is then invalid. */
 int cc_conf_parse(struct cc_conf *c, const char *text, char *err, size_t size);
 /* Make a preset fit a line of line_rate bit/s (0 = unknown: CC_LINE_RATE; the parameter `line`
  * wins), CC-31: its rates (ai, hai, min) follow the line in proportion, and on a line slower than

@@ -9,7 +9,7 @@
 
 #include "cc.h"
 
-/* What the sender obeys, from rc: no limit at line rate. */
+/* Set the sender's limit from rc: no limit at line rate. */
 void dcqcn_publish(struct cc *cc);
 /* Line rate or the configured one, nothing remembered (CC-09). */
 void dcqcn_rest(struct cc *cc);
@@ -22,10 +22,9 @@ void dcqcn_alpha_down(struct cc *cc);
 void dcqcn_cut(struct cc *cc, bool clamp);
 /* One increase event at the stages that t and bc are, or t alone (CC-12); counts none. */
 void dcqcn_increase(struct cc *cc, bool timer_only);
-/* All increases by the timer that are due by now, none of which lies behind a cut that is owed: the
- * stages are max(t, bc) and min(t, bc), or t alone when `timer_only`. The time this takes is
- * bounded by the events until the rate settles, so a queue pair that was idle for hours stalls no
- * other. */
+/* Make all increases by the timer that are due by now. None of them comes after an owed cut. The
+ * stages are max(t, bc) and min(t, bc), or t alone if `timer_only`. The time this takes is bounded
+ * by the events until the rate settles, so a queue pair that was idle for hours stalls no other. */
 void dcqcn_increase_due(struct cc *cc, bool timer_only, uint64_t now);
 /* cc_type.alpha and cc_type.target. */
 uint32_t dcqcn_alpha(const struct cc *cc);

@@ -21,7 +21,7 @@
         CC_PARAM_MAX, 0                                                                            \
     }
 
-/* What every algorithm has in common, and ours of DCQCN. */
+/* The common defaults of all algorithms, and our own of DCQCN. */
 static const struct cc_setting common[] = {
     SET(min, 10 * MBIT),
     SET(burst, 64 << 10),

@@ -118,7 +118,7 @@ static bool swift_on_loss(struct cc *cc, bool timeout, uint64_t now)
 {
     const uint64_t *v = cc->conf->v;
     struct cc_swift *s = &cc->swift;
-    s->timeouts = timeout ? s->timeouts + 1 : 0; /* a NAK comes from a peer that hears us */
+    s->timeouts = timeout ? s->timeouts + 1 : 0; /* a NAK shows that packets reach the peer */
     if (timeout && s->timeouts >= v[CC_P_f])
         s->cwnd = v[CC_P_min_cwnd];
     else if (may_cut(cc, now))

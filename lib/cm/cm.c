@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a consumer asks of the connection manager: listen, connect, accept, reject, hang up, let go.
+ * A consumer's requests to the connection manager: listen, connect, accept, reject, disconnect,
+ * release.
  */
 #include "cm.h"
 
@@ -13,7 +14,7 @@
 #define PORT_FIRST 32768u
 #define PORT_LAST  60999u
 
-/* What a 0 in cm_params stands for; exponents are of 4.096 us. */
+/* The defaults for 0 in cm_params; exponents are of 4.096 us. */
 #define MAX_CONNS_DEFAULT       65536u
 #define CM_TIMEOUT_DEFAULT      18u /* 1.07 s (CM-18) */
 #define MAX_RETRIES_DEFAULT     7u
@@ -162,7 +163,7 @@ static void make_req(const struct cm *cm, const struct cm_conn *c,
         .src = c->path.local,
         .dst = c->path.remote,
     };
-    if (c->transport == CM_TRANSPORT_XRC) { /* CM-38: what is about the half that it lacks is 0 */
+    if (c->transport == CM_TRANSPORT_XRC) { /* CM-38: fields of the half that it lacks are 0 */
         req->ext_transport = CM_EXT_TRANSPORT_XRC;
         req->resp_res = req->retry_count = req->rnr_retry = req->srq = 0;
     }
@@ -420,7 +421,7 @@ void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now)
         c->released = true;
         cm_conn_close(cm, c);
         return;
-    default: /* the protocol's after-life goes on alone */
+    default: /* the protocol finishes alone */
         c->released = true;
         return;
     }

@@ -98,7 +98,7 @@ void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now)
         struct cm_conn *c = l->waiting;
         bool sidr = c->state == CMS_SIDR_REQ_RCVD;
         if (!c->req_delivered)
-            c->released = true; /* the consumer has never heard of it */
+            c->released = true; /* the consumer does not know it */
         if (sidr)
             cm_sidr_reply(cm, c, CM_SIDR_UNSUPPORTED, 0, 0, NULL, 0, now);
         else

@@ -113,7 +113,7 @@ unsigned cm_msg_bits(unsigned attr, size_t offset);
 /* Private data octets that message `attr` has; 0 = unknown attribute. */
 size_t cm_private_len(unsigned attr);
 
-/* Write the MAD. Unlisted bits are 0; octets of priv behind priv_len are 0 on the wire (CM-33).
+/* Write the MAD. Unlisted bits are 0; octets of priv after priv_len are 0 on the wire (CM-33).
  * Returns 0, or -EINVAL for an unknown attribute or private data that doesn't fit. */
 int cm_msg_pack(uint8_t mad[CM_MAD_LEN], const struct cm_msg *msg);
 
@@ -141,7 +141,7 @@ const char *cm_rej_name(unsigned reason);
 #define CM_PS_TCP 0x0106u
 #define CM_PS_UDP 0x0111u
 #define CM_PS_IB  0x013Fu
-/* Where its sender's queue pair stands in a REP (CM-38). transport: of the connection. */
+/* The field of a REP with its sender's queue pair (CM-38). transport: of the connection. */
 uint32_t cm_rep_qpn(const struct cm_msg *rep, unsigned transport);
 /* Is it one of enum cm_transport? */
 bool cm_transport_is_known(unsigned transport);

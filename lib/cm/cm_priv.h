@@ -9,7 +9,7 @@
 
 #define CM_NONE 0xFFFFFFFFu
 
-/* CM-16; what each state means for its timer stands at timer_fired. */
+/* CM-16; timer_fired says what each state's timer does. */
 #define CM_STATES(X)                                                                               \
     X(CLOSED)                                                                                      \
     X(REQ_SENT)                                                                                    \
@@ -63,7 +63,7 @@ struct cm_conn {
     uint64_t until, look_at;
     bool looked;
     uint32_t qpn, peer_qpn, psn, peer_psn;
-    uint8_t resp_res, init_depth; /* what we offered or granted */
+    uint8_t resp_res, init_depth; /* our offer or grant */
     uint8_t peer_resp_res, peer_init_depth;
     uint8_t retry_cnt, rnr_retry; /* for our queue pair */
     uint8_t ack_timeout;          /* for our queue pair */
@@ -74,7 +74,7 @@ struct cm_conn {
     /* CM-21: is this the peer's connection still? */
     uint64_t challenge_tid, challenged_at; /* of the last challenge; at 0 = never */
     uint8_t challenges_left;               /* repetitions to come */
-    uint8_t mad[CM_MAD_LEN];               /* what this state (re)sends */
+    uint8_t mad[CM_MAD_LEN];               /* message that this state sends and repeats */
 };
 
 struct cm_listener {
@@ -97,7 +97,7 @@ struct cm_event_node {
 #define CM_STATELESS_BURST 1000u
 #define CM_LISTEN_BUCKETS  1024u
 #define CM_SRC_BUCKETS     4096u         /* pending requests per (hashed) source address */
-#define CM_SRC_PENDING     64u           /* ... of which any may have so many (CM-34) */
+#define CM_SRC_PENDING     64u           /* ... of which every source may have this many (CM-34) */
 #define CM_GUID_LEN        8u            /* in the ARI of a REJ (CM-28) */
 #define CM_SEEN            65536u        /* requests seen once, for SEC-20 */
 #define CM_HURRY_NS        2000000000ull /* between REPs to a source that has many pending, */
@@ -161,7 +161,7 @@ void cm_tx_queue(struct cm *cm, struct cm_conn *c);
 struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type);
 /* The connection counts as half-open, or no longer (SEC-20, CM-34). */
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);
-/* Has this source so many requests pending that its answers are waited for less long (SEC-20)? */
+/* Has this source so many pending requests that the wait for its answers is shorter (SEC-20)? */
 bool cm_source_busy(const struct cm *cm, const struct wire_addr *src);
 /* Has this source as many requests pending as it may have at a listener (CM-34)? */
 bool cm_source_full(const struct cm *cm, const struct cm_listener *l, const struct wire_addr *src);
@@ -190,7 +190,7 @@ void cm_send_rej_to(struct cm *cm, const struct cm_path *path, const struct cm_m
 void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, enum cm_about about,
                  const void *priv, size_t len, uint64_t now);
 
-/* cm_rx.c: what messages and time do */
+/* cm_rx.c: effects of messages and time */
 
 /* A peer's ACK timeout, held within bounds (SEC-24). */
 uint8_t cm_ack_clamp(unsigned exponent);
@@ -202,13 +202,13 @@ bool cm_is_live(const struct cm_conn *c);
  * whether it has forgotten this one; only its answer ends it. */
 void cm_challenge(struct cm *cm, struct cm_conn *old, uint64_t now);
 
-/* Wait until then; the host behind a half-open connection is looked for on the way (SEC-20). */
+/* Set the timer. For a half-open connection, its host is looked up before that (SEC-20). */
 void cm_timer_look(struct cm *cm, struct cm_conn *c, uint64_t until, uint64_t now);
 
 /* cm_req.c */
 
-/* Do the limits allow one more request, which `seen` of cm_hash tells from others? If not, it is
- * counted, and to be dropped (CM-34, SEC-20). */
+/* Do the limits allow one more request, identified by `seen` of cm_hash? If not, it is counted, and
+ * the caller drops it (CM-34, SEC-20). */
 bool cm_has_room(struct cm *cm, const struct cm_listener *l, const struct wire_addr *src,
                  uint64_t hash, uint64_t now);
 /* A REQ has come from `src` to our `dst`. */

@@ -11,7 +11,7 @@
 #define SEEN_MIN_MS   500u          /* SEC-20: when a REQ may come again */
 #define ANSWER_MIN_NS 1000000000ull /* for the consumer, however soon the peer gives up */
 
-/* What tells a REQ from others: a repetition has the same. */
+/* The identity of a REQ: its repetitions have the same. */
 static uint64_t hash_of(const struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src)
 {
     struct {
@@ -92,7 +92,7 @@ static unsigned refusal(const struct cm *cm, const struct cm_msg *msg, const str
     return 0;
 }
 
-/* What a REQ says of the connection. */
+/* The connection's values in a REQ. */
 static void take_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg)
 {
     static const struct wire_addr no_addr;

@@ -237,7 +237,7 @@ static void rx_rej(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, u
     case CMS_REQ_RCVD: /* the peer has given up before we answered */
     case CMS_MRA_REQ_SENT:
         if (!c->req_delivered) {
-            c->released = true; /* the consumer has never heard of it */
+            c->released = true; /* the consumer does not know it */
             cm_conn_close(cm, c);
             break;
         }
@@ -434,8 +434,8 @@ void cm_timer_look(struct cm *cm, struct cm_conn *c, uint64_t until, uint64_t no
     cm_timer_set(cm, c, to_look(cm, c) && at < until ? at : until);
 }
 
-/* It was time for a look at whether there is a host behind a request. False: it is time for what
- * the timer is for, too; or the host is silent, so that nothing is left to wait for. */
+/* The timer fired to check a request's host. False: the timer itself is due, too, or the host is
+ * silent, so that there is no more to wait for. */
 static bool only_looked(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
     if (!to_look(cm, c) || now < c->look_at)
@@ -458,7 +458,7 @@ static void unanswered(struct cm *cm, struct cm_conn *c)
     if (c->req_delivered)
         cm_event_push(cm, c, CM_EV_UNREACHABLE);
     else
-        c->released = true; /* the consumer has never heard of it */
+        c->released = true; /* the consumer does not know it */
     cm_conn_close(cm, c);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages on their way out: those of a connection, which its state repeats, and replies that
- * belong to none, of which there are so many a second at most (CM-24).
+ * Outgoing messages: those of a connection, which its state repeats, and replies without a
+ * connection, whose rate is limited (CM-24).
  */
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "cm_priv.h"
 
 #define ANSWER_KEPT_NS 10000000000ull
-#define ASKER_WAITS_NS 60000000000ull /* SEC-20: a question doesn't say; Linux asks for so long */
+#define ASKER_WAITS_NS 60000000000ull /* SEC-20: Linux repeats a SIDR_REQ for this long */
 
 int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,
                     const void *priv, uint16_t len, void *arg, uint64_t now, struct cm_conn **out)

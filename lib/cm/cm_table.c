@@ -2,7 +2,7 @@
  *
  * The connections of a connection manager: found by our id, by the peer's id (a repeated REQ,
  * CM-20) and by the peer's queue pair (a stale connection, CM-21); their timers (a binary heap);
- * what waits to be sent and to be told. Look-ups by a peer's numbers are keyed with a secret, so
+ * messages to send and events to report. Look-ups by a peer's numbers are keyed with a secret, so
  * that a peer can't choose numbers that share a bucket (SEC-19).
  */
 #include <stdlib.h>

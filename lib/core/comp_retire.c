@@ -73,7 +73,7 @@ void comp_fail(struct engine *e, struct qp *qp, enum wc_status status, const cha
     recorder_error(e, qp, "%s: %s, psn 0x%06x, oldest unanswered 0x%06x", why,
                    engine_status_name(status), r->nxt.v, r->una.v);
     if (r->recs.head)
-        r->fail = (uint8_t)status; /* what was answered before completes first */
+        r->fail = (uint8_t)status; /* messages answered before complete first */
     else
         fail_now(e, qp, status, why, now);
 }
@@ -84,7 +84,7 @@ void comp_retire(struct engine *e, struct qp *qp, uint64_t now)
     uint32_t head = r->head;
     while (r->head != r->started) {
         struct swqe *w = req_wqe(qp, r->head);
-        /* `done` is at or behind the oldest one's first PSN; a READ may be 2^23 PSNs long. */
+        /* `done` is at or after the oldest one's first PSN; a READ may be 2^23 PSNs long. */
         if (w->error || psn_ahead(r->done, w->first) < w->npsn)
             break;
         r->head++;
@@ -133,7 +133,7 @@ void comp_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t n
 {
     struct req *r = &qp->req;
     if (rec->status) {
-        /* What came before this packet is answered. */
+        /* All requests before this packet are answered. */
         if (psn_diff(rec->at, r->done) > 0)
             r->done = rec->at;
         comp_retire(e, qp, now);

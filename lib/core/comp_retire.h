@@ -11,7 +11,7 @@ struct qp;
 
 /* A record of side REC_COMP is done (r->status says how). Never called for stale records. */
 void comp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
-/* All records of this side are gone: what waited for that. */
+/* Do the work that waited for the end of all records of this side. */
 void comp_idle(struct engine *e, struct qp *qp, uint64_t now);
 /* Complete what `done` and local errors allow, in order. */
 void comp_retire(struct engine *e, struct qp *qp, uint64_t now);

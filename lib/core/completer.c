@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Completer: judges each response against what is outstanding. What is answered completes by
- * comp_retire.c. Rules: REQ-18, REQ-21..34, ACK-06, ACK-12..17, RD-12, RD-14, SEC-06.
+ * Completer: checks each response against the outstanding requests. comp_retire.c completes those
+ * that are answered. Rules: REQ-18, REQ-21..34, ACK-06, ACK-12..17, RD-12, RD-14, SEC-06.
  */
 #include "completer.h"
 
@@ -34,8 +34,8 @@ static struct swqe *open_rd(const struct qp *qp)
     return psn_eq(r->max, w->first) ? NULL : w;
 }
 
-/* Does p, which lies in the window, stand before the READ or ATOMIC rd? Its own first PSN may be
- * half of all PSNs behind. */
+/* Does p, which lies in the window, come before the READ or ATOMIC rd? The first PSN of rd may lie
+ * half of all PSNs back. */
 static bool before_rd(const struct qp *qp, const struct swqe *rd, psn_t p)
 {
     psn_t una = qp->req.una;
@@ -143,13 +143,13 @@ static void rx_ack(struct rx *rx, struct qp *qp, const struct swqe *rd, psn_t p)
         implied_nak(e, qp, rd, p, RTX_ACK, rx->now);
 }
 
-/* A NAK or RNR NAK of what stands behind a READ or ATOMIC that lacks answers. False: it is to be
- * taken as any other. */
+/* Handle a NAK or RNR NAK of a packet after a READ or ATOMIC that lacks answers. False: it is
+ * handled like any other. */
 static bool rx_nak_behind(struct rx *rx, struct qp *qp, const struct swqe *rd, psn_t p)
 {
     struct engine *e = rx->e;
     if (recovery_selective(qp)) {
-        /* It tells of requests; the answers to the READ may still be on their way. */
+        /* The NAK is about requests; the answers to the READ may still be on their way. */
         ack_before(e, qp, rd->first, rx->now);
         if (qp->state != QPS_ERR)
             sr_lost(e, qp, p);
@@ -279,8 +279,8 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
     }
 }
 
-/* One more packet in the middle of a READ, into the record of those before it: what is asked beyond
- * this has been answered for them. False: it isn't one, or something is wrong with it. */
+/* Add one more packet in the middle of a READ to the record of those before it, which have passed
+ * all other checks. False: it is no such packet, or it has a fault. */
 static bool read_middle(struct rx *rx, struct qp *qp)
 {
     struct req *r = &qp->req;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine's life, its addresses, time-outs. What it receives and sends: engine_rx.c,
- * engine_tx.c.
+ * The engine's start and end, its addresses, time-outs. engine_rx.c receives, engine_tx.c sends.
  */
 #include "engine.h"
 

@@ -112,10 +112,9 @@ struct engine_result {
     int status;    /* 0, or -errno: the memory is unreachable */
 };
 
-/* Validate up to n frames (any n). Returns how many frames were taken: less than n only when
- * `copies`, of which no more than the first 65535 are used, is nearly full (fewer than
- * ENGINE_FRAME_COPIES entries left); call again with the rest after copying. *ncopies = number of
- * copies produced. */
+/* Validate up to n frames (any n). Returns the number of frames taken. It is less than n only if
+ * `copies` is nearly full (fewer than ENGINE_FRAME_COPIES entries left; at most the first 65535 are
+ * used); call again with the rest after copying. *ncopies = number of copies produced. */
 unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
                    struct engine_copy *copies, unsigned cap, unsigned *ncopies);
 
@@ -217,9 +216,9 @@ struct engine_hooks {
      * engine_rx. They stay listed, none is withdrawn, and engine_copied takes the results as usual.
      * May be NULL. */
     void (*copies)(void *arg, const struct engine_copy *copies, unsigned n);
-    /* SEC-09, once each time it begins: packets in this address's name are cut off, for a second,
-     * because so many were dropped as `why`. SEC-17, once a second: so many CNPs in its name can't
-     * be its own (rp_cnp_unearned); none is cut off. May be NULL. */
+    /* A limit is reached by packets from this address. SEC-09, at each start: its packets are
+     * dropped for a second, because too many were dropped as `why`. SEC-17, once a second: more
+     * CNPs came than it can have sent (rp_cnp_unearned); none is dropped. May be NULL. */
     void (*guess)(void *arg, const struct wire_addr *source, enum engine_counter why);
     /* Trace of every protocol event of interest, NULL = off: swapping the pointer turns it on. */
     void (*trace)(void *arg, uint32_t qpn, const char *what, uint32_t psn, uint64_t v);
@@ -230,7 +229,7 @@ struct engine_hooks {
 struct engine_params {
     struct engine_hooks hooks;
     void *hook_arg;
-    /* what every packet reads: one cache line */
+    /* read for every packet: one cache line */
     uint8_t mac[6];
     uint16_t vlan; /* 0 = untagged; otherwise TCI's VID (WIRE-04) */
     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
@@ -242,7 +241,7 @@ struct engine_params {
     bool loopback;        /* accept loopback addresses (WIRE-29) */
     bool strict_resp;     /* a response that does not fit is fatal (REQ-28) */
     bool nak_confirm;     /* a fatal NAK counts when it comes twice (SEC-06) */
-    bool rnr_on_rd_res;   /* READs beyond max_dest_rd_atomic: RNR NAK, don't queue (RNR-11) */
+    bool rnr_on_rd_res;   /* READs above max_dest_rd_atomic: RNR NAK, don't queue (RNR-11) */
     unsigned mtu;         /* port's largest path MTU, enum 1..5; 0 = 5 */
     uint32_t window;      /* packets in flight per QP; 0 = default (REQ-13) */
     uint32_t read_window; /* packets that READs of a QP may ask for before they have come, but for
@@ -297,8 +296,8 @@ struct engine_srq_params {
 };
 /* `limit` arms SRQ_LIMIT_REACHED at once. -EINVAL (domain, sizes), -ENOSPC (max_srq), -ENOMEM. */
 int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struct srq **out);
-/* mask: SRQA_*. -EINVAL (mask, fewer than are posted, a limit beyond the size), -ENOMEM; then
- * nothing has changed. */
+/* mask: SRQA_*. -EINVAL (mask, fewer than are posted, a limit above the size), -ENOMEM: nothing has
+ * changed. */
 int engine_srq_modify(struct engine *e, struct srq *srq, uint32_t max_wr, uint32_t limit,
                       unsigned mask);
 /* *out as created, with size and limit as they are now. Always 0. */
@@ -400,8 +399,8 @@ uint64_t engine_follow_looks(const struct engine *e);
 unsigned engine_larger_mtu(const struct engine *e);
 /* The neighbour's MAC changed (WIRE-07). */
 void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
-/* The queue pair's local address has gone, or is back (GID-04). A muted queue pair sends nothing
- * and its timers stand still until it moves to RESET or gets another address (QPA_AV). */
+/* The queue pair's local address was removed, or is back (GID-04). A muted queue pair sends
+ * nothing, and its timers stop, until it moves to RESET or gets another address (QPA_AV). */
 void engine_qp_mute(struct engine *e, struct qp *qp, bool mute);
 bool engine_qp_is_mute(const struct qp *qp);
 /* Move it to ERR with QP_FATAL (QP-10); `why` begins with the rule's id. */

@@ -17,7 +17,7 @@
             return invariant_broken(out, NULL, name, __VA_ARGS__);                                 \
     } while (0)
 
-/* What all queue pairs have together. */
+/* Conditions on all queue pairs together. */
 struct sums {
     uint32_t qps, active, timers, sr, records;
     uint64_t cqs, srqs;

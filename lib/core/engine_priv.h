@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine from inside: what its parts share.
+ * The engine's internals, shared by its parts.
  */
 #ifndef URNIC_ENGINE_PRIV_H
 #define URNIC_ENGINE_PRIV_H
@@ -16,7 +16,7 @@
 
 #define ENGINE_ADDRS    64u
 #define ENGINE_QUANTUM  16u   /* packets that one queue pair sends before the next one's turn */
-#define ENGINE_RECORDS  4096u /* packets with copies pending, unless told otherwise */
+#define ENGINE_RECORDS  4096u /* default number of packets with copies pending */
 #define ENGINE_RD_MAX   128u  /* max_rd_atomic, max_dest_rd_atomic (QP-03) */
 #define ENGINE_TIME_MAX (1ull << 63)
 
@@ -33,7 +33,7 @@ struct engine_follow {
 };
 
 struct engine {
-    /* What every packet reads: two cache lines, and the first ones of wheel, counters and p. A
+    /* Read for every packet: two cache lines, and the first ones of wheel, counters and p. A
      * simulation has a thousand engines, and each packet finds its own out of cache. */
     uint64_t now;        /* of the call under way */
     struct qp **table;   /* by slot */

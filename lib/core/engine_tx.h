@@ -24,7 +24,8 @@ enum slot_kind {
 void engine_slot_emit(struct qp *qp, struct engine_slot *slot, struct wire_var *v,
                       enum slot_kind kind);
 
-/* Packets of one queue pair that differ in PSN, acknowledge request and place: what they share. */
+/* The common part of packets of one queue pair that differ in PSN, acknowledge request and place.
+ */
 struct slot_run {
     struct wire_tmpl tmpl;
     uint32_t len; /* of the frame */
@@ -34,7 +35,8 @@ struct slot_run {
 
 /* Begin a run of packets that are like `v`. Its opcode has no extension headers. */
 void engine_run_begin(const struct qp *qp, struct slot_run *run, struct wire_var *v);
-/* Fill a slot with the next one: what engine_slot_emit fills, and the piece it is gathered from. */
+/* Fill a slot with the next packet: the fields of engine_slot_emit, and the piece of its payload.
+ */
 void engine_run_next(struct qp *qp, const struct slot_run *run, struct engine_slot *slot, psn_t psn,
                      bool ackreq, enum slot_kind kind, struct mem_piece piece);
 

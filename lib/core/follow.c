@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs follow their device: its MAC address, its MTU, its congestion control. What a queue
- * pair should have is seen from its device at any time, so a pass over all of them may stop and go
- * on, and a change during a pass just begins it anew. Rules: WIRE-36, CC-25, SHM-12.
+ * Queue pairs follow their device: its MAC address, its MTU, its congestion control. A queue pair's
+ * right values follow from its device at any time. So a pass over all of them may stop and
+ * continue, and a change during a pass starts it anew. Rules: WIRE-36, CC-25, SHM-12.
  */
 #include <errno.h>
 #include <string.h>

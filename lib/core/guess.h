@@ -36,11 +36,11 @@ struct rx;
 #define GUESS_CNPS   1000u         /* in a second: too many */
 #define GUESS_TABLE  256u          /* pairs of guesser and kind that are remembered */
 #define GUESS_HOSTS  64u   /* ... and hosts, in places of their own: a host has many senders */
-#define GUESS_HOST   8u    /* a host has so many times what a sender of it has */
+#define GUESS_HOST   8u    /* budget of a host, in budgets of a sender */
 #define GUESS_GOOD   1024u /* senders that had a key right, kept while another guesses */
-#define GUESS_WATCH  60000000000ull /* ns: so long after a wrong key */
+#define GUESS_WATCH  60000000000ull /* ns: watch after a wrong key */
 #define GUESS_WRONG  (1u << 17)     /* senders that had one wrong: bits that they share */
-#define GUESS_FORGET 60000000000ull /* ns: so long are they remembered */
+#define GUESS_FORGET 60000000000ull /* ns: memory of senders */
 
 enum guess_kind {
     GUESS_QPN,      /* no such queue pair, nor was there lately */

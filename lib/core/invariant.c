@@ -86,7 +86,7 @@ void invariant_forget(struct engine *e, const struct qp *qp)
             s->touched[i] = NULL;
 }
 
-/* What a look at everything looks at, about. */
+/* The approximate cost of a check of everything. */
 static uint64_t everything(const struct engine *e)
 {
     return (uint64_t)e->fresh + e->p.records - e->records.nfree + e->nsrqs + e->ncqs + ALL_EVERY;

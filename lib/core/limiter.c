@@ -118,7 +118,7 @@ int limiter_begin(struct engine *e, struct qp *qp, uint64_t now)
         qp_activate(e, qp); /* it may have waited */
         return 0;
     }
-    /* Begin with none sent: what was sent before may still be answered. */
+    /* Start with none sent: packets sent before may still be answered. */
     *qp->lim = (struct limiter){.next = now};
     cc_start(&qp->lim->cc, conf, e->p.line_rate, qp_mtu(qp), now);
     if (qp->lim->cc.window < qp->req.window)
@@ -173,8 +173,8 @@ bool limiter_check(struct engine *e, struct qp *qp, uint64_t now)
     return false;
 }
 
-/* How far `next` may lie behind now before a packet of so many octets goes: the time that the rest
- * of a burst takes. */
+/* How far `next` may lie in the past before a packet of `octets` goes: the time of the rest of a
+ * burst. */
 static uint64_t lag_max(const struct cc *cc, uint32_t octets)
 {
     const uint64_t *v = cc->conf->v;
@@ -220,7 +220,7 @@ void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now)
         cc->conf->type->on_send(cc, octets, now);
 }
 
-/* ---- what it hears ---- */
+/* ---- signals from the network ---- */
 
 /* The window of an algorithm that has one is the requester's, up to the engine's. */
 static void follow_window(struct engine *e, struct qp *qp)
@@ -235,9 +235,9 @@ static void follow_window(struct engine *e, struct qp *qp)
     qp->req.window = most;
 }
 
-/* SEC-17: a notification point answers marked packets, each by one CNP at most. What was sent since
- * the last one earns as many, what was sent before that as many as may still be on their way. More
- * of them, whatever the peer counts, are forged. */
+/* SEC-17: a notification point answers each marked packet by at most one CNP. Packets sent since
+ * the last CNP allow as many CNPs; packets sent before it allow as many as may still be on their
+ * way. CNPs above that are forged. */
 static bool cnp_earned(struct limiter *l, const struct qp *qp)
 {
     uint32_t fresh = (uint32_t)qp->stats.tx_packets - l->cnp_sent;

@@ -31,7 +31,7 @@ struct limiter_conf {
 LIST_HEAD(limiter_confs, limiter_conf);
 
 struct limiter {
-    /* what every packet reads: one cache line, with the first part of cc */
+    /* read for every packet: one cache line, with the first part of cc */
     uint64_t next;     /* earliest time for the next packet, ns */
     uint64_t rest;     /* ... and the fraction that is left over, of 1 / rate */
     bool waiting;      /* the timer brings the queue pair back at `next` */
@@ -45,7 +45,7 @@ _Static_assert(offsetof(struct limiter, cc.line) <= 64, "one cache line");
  * before). */
 int limiter_begin(struct engine *e, struct qp *qp, uint64_t now);
 void limiter_free(struct qp *qp);
-/* The queue pair goes: let go of its parameters. */
+/* Release the parameters of a queue pair that ends. */
 void limiter_conf_drop(struct qp *qp);
 /* New ones, held once: the device's. NULL = out of memory. */
 struct limiter_conf *limiter_conf_new(struct engine *e, const struct cc_conf *conf);
@@ -60,10 +60,10 @@ bool limiter_check(struct engine *e, struct qp *qp, uint64_t now);
 /* Does a packet of the path MTU keep the next one waiting for more than a quarter of the ACK
  * time-out (REQ-10)? */
 bool limiter_pauses(const struct qp *qp);
-/* A frame of so many octets goes. */
+/* A frame of `octets` leaves. */
 void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now);
-/* What the queue pair hears of the network: a CNP; so many packets newly acknowledged, the round
- * trip in ns (0 = no sample); a NAK or a time-out. */
+/* Signals from the network: a CNP; newly acknowledged packets with the round trip in ns (0 = no
+ * sample); a NAK or a time-out. */
 void limiter_on_cnp(struct engine *e, struct qp *qp, uint64_t now);
 void limiter_on_ack(struct engine *e, struct qp *qp, uint32_t packets, uint64_t rtt, uint64_t now);
 void limiter_on_loss(struct engine *e, struct qp *qp, bool timeout, uint64_t now);

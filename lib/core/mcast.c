@@ -118,7 +118,7 @@ void mcast_leave_all(struct engine *e, struct qp *qp)
     }
 }
 
-/* One member's copy. Its own refusals count as drops; a bad key is told to the caller. */
+/* Deliver one member's copy. Its own refusals count as drops; the caller learns of a bad key. */
 static enum engine_counter deliver(struct rx *rx, struct qp *qp, unsigned first_copy)
 {
     if (qp->state < QPS_RTR || qp->state == QPS_ERR)

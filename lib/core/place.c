@@ -147,7 +147,7 @@ static struct record *scatter(struct rx *rx, struct qp *qp, struct swqe *w, uint
             continue;
         uint32_t take = end - off < len ? (uint32_t)(end - off) : len;
         rec = record_new(rx->e, qp, REC_COMP);
-        rec->psn = rec->at = qp->req.una; /* what comes early answers for nothing yet */
+        rec->psn = rec->at = qp->req.una; /* an early packet acknowledges nothing yet */
         rec->arg = begin;
         if (!src) { /* an atomic's result lives in its record */
             rec->orig = rx->pkt.orig;

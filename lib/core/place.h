@@ -22,9 +22,8 @@ struct place_span {
 
 /* Scatter the spans into the receive work request, beginning at its octet `off`. The caller has
  * checked that they fit, and that enough records are free. *last: the record of the last range,
- * which is what is left of its SGE and begins at octet `va` of the message, NULL when there was
- * none. 0, or -EACCES: some buffer isn't ours to write (what stands before it may be written
- * already). */
+ * which is the rest of its SGE and begins at octet `va` of the message; NULL = none. 0, or -EACCES:
+ * a buffer isn't writable (octets before it may be written already). */
 int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
                const struct place_span *spans, unsigned n, struct record **last);
 
@@ -32,10 +31,10 @@ int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
 int place_write(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint64_t off,
                 struct record **last);
 
-/* The packet's payload to octet `off` of the READ w; the value before, of the atomic w. The caller
- * has made sure that there are records. Returns that of the last range, NULL when there was none;
- * its status tells when that isn't ours to write any more. A record's `arg` is where its range
- * begins within the READ. */
+/* Place the packet's payload at octet `off` of the READ w, or the old value of the atomic w. The
+ * caller has ensured that there are records. Returns the record of the last range, NULL = none; its
+ * status says if the range isn't writable any more. A record's `arg` is the start of its range
+ * within the READ. */
 struct record *place_read(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t off);
 struct record *place_atomic(struct rx *rx, struct qp *qp, struct swqe *w);
 /* The packet's payload to octet `off` of the range of a record that was made here for an earlier

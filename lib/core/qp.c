@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs: create, look up, change, errors and flushing, destroy. What a change may say:
- * qp_attr.c.
+ * Queue pairs: create, look up, change, errors and flushing, destroy. qp_attr.c checks changes.
  * Rules: QP, SEC-08.
  */
 #include "qp.h"
@@ -278,9 +277,9 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
 
 /* ---- numbers ---- */
 
-/* When no slot is free: begin to use more of the table. Its arrays have their full size from the
- * start, of which only what is used takes memory: nothing is copied, however many queue pairs there
- * are (SHM-12). 0, -ENOMEM, -ENOSPC. */
+/* When no slot is free, use more of the table. Its arrays have their full size from the start, and
+ * only used parts take memory. So nothing is copied, however many queue pairs there are (SHM-12).
+ * 0, -ENOMEM, -ENOSPC. */
 static int grow_table(struct engine *e)
 {
     uint32_t most = e->p.max_qp, part = most / TABLE_PART;
@@ -361,7 +360,7 @@ uint32_t engine_qp_walk(struct engine *e, uint32_t at, unsigned budget,
 
 /* ---- create, destroy ---- */
 
-/* XRC-01: what a half that is missing would complete into is missing, too. */
+/* XRC-01: a half that is missing has no completion queue. */
 static bool good_halves(const struct engine_qp_params *p)
 {
     if (p->type == QP_XRC_INI)

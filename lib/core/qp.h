@@ -23,7 +23,7 @@ struct qp_stats {
 };
 
 struct qp {
-    /* what receiving any packet reads: one cache line */
+    /* read for every received packet: one cache line */
     uint32_t qpn, dest_qpn;
     uint8_t type, state; /* enum qp_type, enum qp_state */
     uint8_t mtu_shift;
@@ -46,9 +46,9 @@ struct qp {
     uint16_t ip_id;
     uint8_t ect;           /* ECN field of data, 0 = as tclass says */
     uint8_t cc_own;        /* cc_conf isn't the device's */
-    uint8_t mute;          /* GID-04: sends nothing, timers stand still */
+    uint8_t mute;          /* GID-04: sends nothing, timers stopped */
     uint8_t id_step;       /* of ip_id, from packet to packet: 0 or 1 */
-    struct qp **active_at; /* what points to it on the list of active ones, or of lingering ones */
+    struct qp **active_at; /* pointer to it in the list of active or lingering ones */
 
     struct cq *send_cq, *recv_cq;
     struct srq *srq;

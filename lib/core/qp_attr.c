@@ -78,7 +78,7 @@ static const struct need *need_of(const struct transition *t, enum qp_type type)
 static int check_mask(const struct qp *qp, unsigned to, unsigned mask)
 {
     const unsigned from = qp->state;
-    /* XRC-01: what is about the half that such a queue pair lacks. */
+    /* XRC-01: attributes of the half that such a queue pair lacks. */
     const unsigned lacks = qp->xrc == XRC_INI ? QPA_MIN_RNR_TIMER | QPA_MAX_DEST_RD_ATOMIC
                            : qp->xrc == XRC_TGT
                                ? QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC

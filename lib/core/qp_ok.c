@@ -80,7 +80,7 @@ static bool fifo_ok(struct look *l, enum record_side side)
         l->reads += !r->stale && side == REC_RESP && qp_connected(qp) &&
                     (r->action == ACT_READ || r->action == ACT_ATOMIC);
     }
-    /* What waits for no copy any more has been carried out. */
+    /* A record without pending copies has been executed. */
     HOLDS(!f->head || f->head->pending, "record-waits", "side %u, psn 0x%06x", side,
           f->head->psn.v);
     return true;
@@ -124,7 +124,7 @@ static bool psn_order_ok(struct look *l)
     return true;
 }
 
-/* nxt is packet pkt of the work request at cur, or behind all that has been started. */
+/* nxt is packet pkt of the work request at cur, or after all started ones. */
 static bool place_ok(struct look *l)
 {
     const struct qp *qp = l->qp;
@@ -196,7 +196,7 @@ static bool window_ok(struct look *l)
     return true;
 }
 
-/* What has been answered has completed; `done` waits for copies alone. */
+/* Answered requests have completed; `done` waits only for copies. */
 static bool retired_ok(struct look *l)
 {
     const struct qp *qp = l->qp;
@@ -234,7 +234,7 @@ static bool retries_ok(struct look *l)
     return true;
 }
 
-/* ACK-15: one message beyond the credits at most has been sent, a packet of it at most. */
+/* ACK-15: at most one packet of one message has been sent without credit. */
 static bool credits_ok(struct look *l)
 {
     const struct qp *qp = l->qp;
@@ -423,7 +423,7 @@ static bool timer_covers(struct look *l)
     return true;
 }
 
-/* What a state rules out. */
+/* Conditions of each state. */
 static bool state_ok(struct look *l)
 {
     const struct qp *qp = l->qp;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ring of READs and ATOMICs: what is accepted and executed, and what a duplicate of it may have
- * sent again, how often and at what rate.
- * Rules: RD-03, RD-09..RD-11, ATM-06..ATM-09, ATM-12, ATM-13, LR-08, SEC-15, SEC-16.
+ * The ring of READs and ATOMICs: those accepted and executed, and the answers that a duplicate may
+ * have repeated, how often and at what rate. Rules: RD-03, RD-09..RD-11, ATM-06..ATM-09, ATM-12,
+ * ATM-13, LR-08, SEC-15, SEC-16.
  */
 #include "rd_ring.h"
 
@@ -17,7 +17,7 @@
 #include "srq.h"
 
 #define DUP_BURST      256u    /* SEC-15: answers to duplicates at once, and */
-#define DUP_REFILL     100000u /* one more in so many ns */
+#define DUP_REFILL     100000u /* ns for one more token */
 #define REPLAYS_MAX    8u      /* SEC-16: replays of one READ without progress in */
 #define REPLAYS_NS     (4096ull << 14)
 #define DROPPED_LATELY (PSN_HALF / 2)
@@ -184,11 +184,11 @@ static struct rd_res *find(struct rd_ring *ring, psn_t p, uint32_t *index)
     return NULL;
 }
 
-/* A requester goes back to what it misses first, and on from there: a round. When a round begins
- * later than any before, or in a READ later than ever, the requester has made progress, and
- * replays count anew, as its own retries do (TMR-06); going back and forth is none. Without that a
- * READ that stands behind others would use up its replays with theirs. What it never asked for
- * before costs no token, so that a lossy path isn't cut off for being lossy. */
+/* A requester goes back to its first missing packet and continues from there: a round. If a round
+ * starts later than any before, or in a later READ than ever, the requester has made progress, and
+ * replays count anew, as its own retries do (TMR-06). Going back and forth is no progress.
+ * Otherwise a READ after others would use up its replays with theirs. Parts that were never
+ * requested before cost no token, so that a lossy path isn't throttled for its losses. */
 static void follow_progress(struct rd_ring *ring, struct rd_res *res, uint32_t index,
                             uint32_t first)
 {
@@ -216,8 +216,8 @@ static bool replay_allowed(const struct rd_ring *ring, struct rd_res *res, uint6
     return res->window_replays++ < REPLAYS_MAX;
 }
 
-/* LR-08: a part that doesn't reach to the READ's end is asked for again while the answer is still
- * being sent: it goes first, then what was under way goes on. False: not that. */
+/* LR-08: a part that doesn't reach the READ's end is requested again while the answer is still
+ * being sent. The part goes first, then the answer continues. False: not this case. */
 static bool insert_part(struct rx *rx, struct qp *qp, struct rd_res *res,
                         const struct rd_part *part)
 {
@@ -257,7 +257,7 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
                                  (uint32_t)off + p->dma_len};
     if (sending && insert_part(rx, qp, res, &part))
         return REFUSE_NONE;
-    /* What is under way for the first time has to get to its end; a replay as far as asked. */
+    /* A first answer has to reach its end; a replay goes as far as requested. */
     uint32_t octets = answered ? (uint32_t)off + p->dma_len : res->len;
     uint32_t len = octets - (uint32_t)off;
     if (len > 0 && mem_check(e->mem, resp_pd(qp), qp->qpn, p->rkey, p->va, len, MEM_REMOTE_READ,
@@ -274,8 +274,8 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
     return REFUSE_NONE;
 }
 
-/* ATM-08, ATM-12, ATM-13: the answer once more, if the operands tell that it is the same request;
- * nothing is done again. */
+/* ATM-08, ATM-12, ATM-13: repeat the answer, if the operands show that it is the same request.
+ * Nothing is executed again. */
 static void replay_stored(struct rx *rx, struct qp *qp, struct rd_res *res)
 {
     if (rx->pkt.opcode != res->opcode || rx->pkt.va != res->va || rx->pkt.rkey != res->rkey) {

@@ -31,8 +31,8 @@ struct rd_res {
     uint64_t orig;                /* ATOMIC: the value before */
     struct mem_ref ref;           /* READ: the checked range */
     uint64_t ref_off;             /* where that range begins within the READ */
-    struct rd_part tx;            /* what is being sent */
-    struct rd_part more[RD_MORE]; /* ... what goes on when that is done, the last one first */
+    struct rd_part tx;            /* part being sent */
+    struct rd_part more[RD_MORE]; /* ... parts to continue after it, the last one first */
     uint32_t nmore;
     uint64_t window_at; /* SEC-16 */
     uint32_t window_epoch;
@@ -82,7 +82,7 @@ bool rd_blocks(const struct qp *qp, psn_t p);
 /* May one more duplicate be answered (SEC-15)? */
 bool rd_dup_token(struct qp *qp, uint64_t now);
 
-/* A packet beyond the expected one has been dropped. */
+/* Record the drop of a packet after the expected one. */
 void rd_dropped(struct qp *qp, psn_t p);
 /* Is something that was dropped still missing? */
 bool rd_misses_dropped(const struct qp *qp);
@@ -92,7 +92,7 @@ static inline struct rd_res *rd_entry(struct rd_ring *ring, uint32_t index)
     return &ring->res[index & ring->mask];
 }
 
-/* What is sent again of it ends here. */
+/* End the replay of its answer. */
 static inline void rd_stop_replay(struct rd_ring *ring, struct rd_res *res)
 {
     ring->replays -= res->replay;

@@ -149,7 +149,7 @@ static void copy_failed(struct record *r, const struct engine_result *res)
         return;
     r->status = res->status < 0 ? res->status : -EFAULT;
     if (r->side == REC_RESP ||
-        !recovery_keeps_early(r->qp)) /* an answer that came early stands where its gap is */
+        !recovery_keeps_early(r->qp)) /* an early answer is counted at its gap */
         r->at = p;
 }
 

@@ -65,11 +65,11 @@ struct record_fifo {
 struct record_pool {
     struct record *all;
     struct record *free; /* of those that have been used */
-    uint32_t fresh;      /* all[fresh] and those behind it have never been used, nor even touched */
+    uint32_t fresh;      /* all[fresh] and those after it have never been touched */
     uint32_t nfree;      /* these included */
 };
 
-/* What record_new will return. */
+/* The next result of record_new. */
 static inline const struct record *record_next(const struct record_pool *p)
 {
     return p->free ? p->free : &p->all[p->fresh];
@@ -87,9 +87,9 @@ int record_pool_init(struct record_pool *p, uint32_t size);
 /* None of them is in use any more. */
 void record_pool_free(struct record_pool *p);
 
-/* May qp take n more records for answers to its READs and ATOMICs? Not if it would hold more than
- * are left for all others: it has asked for that data itself. What its peer sends takes what there
- * is: there the caller looks at nfree. */
+/* May qp take n more records for answers to its READs and ATOMICs, which it has requested itself?
+ * Not if it would hold more than are left for all others. Requests of the peer may take all
+ * records: for them the caller checks nfree. */
 bool record_room(const struct engine *e, const struct qp *qp, unsigned n);
 /* Append a record to the FIFO of qp's side. The caller knows that one is free. */
 struct record *record_new(struct engine *e, struct qp *qp, enum record_side side);

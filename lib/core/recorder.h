@@ -44,7 +44,7 @@ enum note {
 
 #define RECORDER_EVENTS 12u
 
-/* CNP and SLOW_RESTART change the rate: what it is now, instead of a PSN and a value. */
+/* New rate after CNP and SLOW_RESTART, in place of a PSN and a value. */
 struct note_event {
     uint64_t at;
     union {
@@ -77,8 +77,7 @@ static inline struct note_event *recorder_next(struct recorder *rec)
 void recorder_note(struct engine *e, struct qp *qp, enum note what, psn_t psn, uint32_t v);
 /* The rate has just changed for this reason; qp has a limiter. */
 void recorder_rate(struct engine *e, struct qp *qp, enum note what);
-/* The rule's id at the start of `why`, as vendor_err has it; 0 = there is none, or `why` is NULL.
- */
+/* The rule's id at the start of `why`, in the form of vendor_err; 0 = none, or `why` is NULL. */
 uint32_t recorder_rule(const char *why);
 /* Why the queue pair goes to ERR: the first reason stays. printf-like; begins with the rule's
  * id. */

@@ -26,8 +26,7 @@ static inline uint8_t recovery_mode(const struct qp *qp)
     return qp->sr ? qp->sr->mode : RECOVER_GBN;
 }
 
-/* Does it keep packets that come before their turn? Then packets of a message may not share what
- * stands for all of them. */
+/* Does it keep early packets? Packets of a message then may not share a record. */
 static inline bool recovery_keeps_early(const struct qp *qp)
 {
     return qp->sr;
@@ -54,8 +53,8 @@ static inline void recovery_begin(struct qp *qp, psn_t sq_psn)
         sr_begin(qp, sq_psn);
 }
 
-/* A message starts that uses up a receive of the peer: *number tells which one (LR-06). Left alone
- * with go-back-N. */
+/* Start a message that uses a receive of the peer: *number becomes the number of that receive
+ * (LR-06). Unchanged with go-back-N. */
 static inline void recovery_number(struct qp *qp, uint64_t *number)
 {
     if (qp->sr)
@@ -69,8 +68,8 @@ static inline void recovery_hello(struct engine *e, struct qp *qp, uint64_t now)
         sr_hello(e, qp, now);
 }
 
-/* What the packet carries beside what every RC packet does: of a message with this number its
- * packet `index`. */
+/* The packet's fields in addition to those of every RC packet; it is packet `index` of a message
+ * with this number. */
 static inline void recovery_describe(const struct qp *qp, struct wire_var *v, uint64_t number,
                                      uint32_t index)
 {
@@ -126,7 +125,7 @@ static inline void recovery_progress(struct qp *qp, uint32_t n, uint64_t now)
         sr_progress(qp, n, now);
 }
 
-/* A round trip took so many ns. */
+/* Record a round trip, ns. */
 static inline void recovery_round_trip(struct qp *qp, uint32_t rtt)
 {
     if (qp->sr && rtt < qp->sr->rtt_min)
@@ -181,7 +180,7 @@ static inline bool recovery_charge(struct qp *qp, uint64_t now)
 
 /* ---- responder ---- */
 
-/* A request beyond the expected one. True: dealt with; no ordinary NAK. */
+/* Handle a request after the expected one. True: handled; no ordinary NAK. */
 static inline bool recovery_rx_early(struct rx *rx, struct qp *qp)
 {
     return qp->sr && sr_rx_early(rx, qp);

@@ -65,7 +65,8 @@ enum refusal {
 struct refusal_info {
     uint8_t syndrome;
     uint8_t status; /* of the receive work request in use; WC_SUCCESS = it is flushed */
-    int8_t event;   /* when no receive work request tells (EVT-02); always for SEQUENCE */
+    int8_t event; /* event if no receive work request completes with the error (EVT-02); always for
+                     SEQUENCE */
     const char *text;
 };
 extern const struct refusal_info refusals[REFUSE_MAX];

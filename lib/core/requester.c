@@ -21,8 +21,8 @@
 
 /* ---- what may be sent ---- */
 
-/* ACK-15: may packet `pkt` of this message go with the credits at hand? When its first packet has
- * been acknowledged the rest needs none: credits that are told then come once, may be lost, and no
+/* ACK-15: may packet `pkt` of this message go with the current credits? Once its first packet is
+ * acknowledged the rest needs none: an update of credits comes only once and may be lost, and no
  * timer runs. */
 static bool credit(const struct qp *qp, const struct swqe *w, uint32_t pkt)
 {
@@ -120,7 +120,7 @@ static void datagram_template(struct engine *e, struct qp *qp, const struct swqe
     qp->dest_qpn = d->rqpn;
 }
 
-/* What goes into packet r->pkt of w, apart from AckReq. */
+/* The contents of packet r->pkt of w, without AckReq. */
 static bool describe(struct engine *e, struct qp *qp, struct swqe *w, struct wire_var *v,
                      struct engine_slot *slot)
 {
@@ -199,7 +199,7 @@ static void advance(struct qp *qp, const struct swqe *w, uint64_t now)
     }
 }
 
-/* REQ-10: one of so many packets asks for an acknowledgement. */
+/* REQ-10: the interval of packets that ask for an acknowledgement. */
 static uint32_t ackreq_every(const struct req *r)
 {
     return r->window / 4 < ACKREQ_EVERY ? r->window / 4 : ACKREQ_EVERY;

@@ -23,7 +23,7 @@
 #define REQ_WINDOW_MIN     16u
 
 struct req {
-    /* first cache line: what every packet touches */
+    /* first cache line: touched for every packet */
     psn_t nxt, max, una, done;
     uint32_t head, cur, started, tail; /* work request indices, free running */
     uint32_t pkt;                      /* next packet of `cur` */
@@ -50,7 +50,7 @@ struct req {
     uint8_t full;        /* a post was refused: sq_room is owed */
     uint8_t probe : 1;   /* LR-12 is on */
     uint8_t probed : 1;  /* ... and has been used since the last progress */
-    uint8_t astray : 2;  /* READ responses in a row that don't go on behind `seen` but elsewhere */
+    uint8_t astray : 2;  /* READ responses in a row that don't continue after `seen` */
     uint8_t asking : 1;  /* nxt is sent again to ask for an answer, whatever the window is now */
     uint8_t stray;       /* the last one's PSN, its low 8 bits */
     uint8_t adaptive;    /* time-outs since the last progress, if LR-10 is on */

@@ -81,7 +81,7 @@ static void copy_failed(struct engine *e, struct qp *qp, const struct record *re
         return;
     }
     recorder_note(e, qp, NOTE_COPY_FAIL, rec->at, (uint32_t)-rec->status);
-    if (!psn_eq(r->done_epsn, rec->at)) { /* what came before it in this record has been executed */
+    if (!psn_eq(r->done_epsn, rec->at)) { /* packets before it in this record have been executed */
         r->done_epsn = rec->at;
         r->ack_psn = psn_prev(rec->at);
     }
@@ -125,7 +125,7 @@ void resp_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t n
         return;
     }
     if (r->fatal >= FATAL_OWED)
-        return; /* behind a failure: as if it had never come */
+        return; /* after a failure: as if it had never come */
     if (rec->status < 0 && recovery_copy_failed(qp, rec->psn))
         return;
     if (rec->status < 0 || recovery_broken(qp, rec->psn)) {

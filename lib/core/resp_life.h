@@ -7,8 +7,8 @@
 
 #include "responder.h"
 
-/* The receive queue of a new queue pair, or a share of its SRQ; what is granted is put into *p.
- * 0, -EINVAL, -ENOMEM. */
+/* Make the receive queue of a new queue pair, or take a share of its SRQ. *p becomes the granted
+ * limits. 0, -EINVAL, -ENOMEM. */
 int resp_init(struct qp *qp, struct engine_qp_params *p);
 void resp_free(struct qp *qp);
 /* To RESET: forget everything. */

@@ -64,8 +64,8 @@ static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
 {
     struct resp *r = &qp->resp;
     if (r->fatal < FATAL_OWED && !psn_eq(r->nak_psn, r->done_epsn)) {
-        /* The packet came after all before this NAK got a slot. If what came behind it was dropped
-         * a NAK is due nevertheless: for the PSN that is missing now. */
+        /* The missing packet came before this NAK got a slot. If packets after it were dropped, a
+         * NAK is still due: for the PSN that is missing now. */
         if (!rd_misses_dropped(qp) && !recovery_has_early(qp)) {
             r->nak_owed = 0;
             emit_ack(e, qp, slot);

@@ -251,7 +251,7 @@ void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
             rec->arg |= ACT_F_IMM;
             rec->imm = rx->pkt.imm;
         }
-        if (flags & WIRE_F_INV) { /* at once: what comes behind may not use the key any more */
+        if (flags & WIRE_F_INV) { /* at once: later packets may not use the key any more */
             rec->arg |= ACT_F_INV;
             rec->imm = rx->pkt.rkey;
             if (mem_invalidate(rx->e->mem, resp_pd(qp), qp->qpn, rx->pkt.rkey, true)) {
@@ -292,7 +292,7 @@ static enum refusal send_or_write(struct rx *rx, struct qp *qp, uint32_t *npsn)
     return REFUSE_NONE;
 }
 
-/* RD-03: what is beyond the limit waits in the ring, or, if so told, at the requester. */
+/* RD-03: READs above the limit wait in the ring or, if so configured, at the requester. */
 static enum refusal check_room(const struct engine *e, const struct qp *qp)
 {
     bool rnr = e->p.rnr_on_rd_res && qp->attr.max_dest_rd_atomic > 0; /* RNR-11 */
@@ -443,9 +443,9 @@ void resp_expected(struct rx *rx, struct qp *qp)
         recovery_placed(rx, qp);
 }
 
-/* One more packet in the middle of a message, into the record of those before it: what RSP-01 asks
- * beyond this has been answered for them, and the range that was checked is no longer than the
- * WRITE, or the receive. False: it isn't one, or something is wrong with it. */
+/* Add one more packet in the middle of a message to the record of those before it. They have passed
+ * the other checks of RSP-01, and the checked range is no longer than the WRITE, or the receive.
+ * False: it is no such packet, or it has a fault. */
 static bool middle(struct rx *rx, struct qp *qp)
 {
     struct resp *r = &qp->resp;

@@ -33,7 +33,7 @@ enum resp_msg { MSG_NONE, MSG_SEND, MSG_WRITE };
 enum resp_fatal { FATAL_NOT, FATAL_DECIDED, FATAL_OWED, FATAL_SENT };
 
 struct resp {
-    /* speculative: what validation has accepted */
+    /* speculative: accepted by validation */
     psn_t epsn;
     uint32_t msg_off;    /* octets of the message under way so far */
     uint32_t msg_len;    /* WRITE: RETH length */
@@ -43,7 +43,7 @@ struct resp {
     struct rwqe *wqe;    /* receive work request of the message under way, last of `taken` */
     struct mem_ref wref; /* WRITE: the checked range */
 
-    /* committed: what has been executed */
+    /* committed: executed */
     psn_t done_epsn; /* epsn of what has committed */
     psn_t ack_psn;   /* ACK-05: last SEND or WRITE packet executed */
     uint32_t done_msn;

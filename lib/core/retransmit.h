@@ -21,7 +21,7 @@ void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
 enum rtx_answer {
     RTX_ACK,        /* an acknowledgement, a NAK, or an ATOMIC's answer */
     RTX_READ_START, /* a READ response with which an answer begins */
-    RTX_READ_ON,    /* ... goes on, or ends */
+    RTX_READ_ON,    /* ... continues, or ends */
 };
 void rtx_implied(struct engine *e, struct qp *qp, psn_t p, enum rtx_answer kind, uint64_t now);
 /* READ responses to an old request come while the READ has been asked for again: the peer gets to

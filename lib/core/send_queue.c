@@ -72,7 +72,7 @@ int req_init(struct engine *e, struct qp *qp, struct engine_qp_params *p)
     r->mask = n - 1;
     r->depth = p->max_send_wr = n;
     r->stride = (uint16_t)stride;
-    /* What the space left over can hold is granted too (QP-16). */
+    /* Grant also what fits in the remaining space (QP-16). */
     if (p->max_inline < room)
         p->max_inline = room < ENGINE_INLINE_MAX ? (uint32_t)room : ENGINE_INLINE_MAX;
     req_reset(e, qp);
@@ -141,7 +141,7 @@ static enum wc_status judge_placement(const struct engine_send_wr *wr, uint64_t 
     return wr->compare_add > WIRE_MSG_MAX ? WC_LOC_LEN_ERR : WC_SUCCESS;
 }
 
-/* What is wrong with the request itself; it completes with that in its turn (REQ-08). */
+/* The fault of the request itself. It completes with this status in its turn (REQ-08). */
 static enum wc_status judge(const struct qp *qp, const struct engine_send_wr *wr, uint64_t len)
 {
     if (wr->opcode >= WR_OPCODE_MAX || !type_can(qp, &wr_infos[wr->opcode]))
@@ -289,7 +289,7 @@ static void run_local(struct engine *e, struct qp *qp, struct swqe *w)
     }
     const struct swqe_bind *b = (const struct swqe_bind *)(const void *)swqe_body(qp, w);
     uint32_t rkey;
-    /* The program must choose the key: there is no way to tell it one that we chose. */
+    /* The program must choose the key: there is no way to report one that we chose. */
     if (!b->new_rkey || mem_mw_bind(e->mem, qp->pd, qp->qpn, b->rkey, b->new_rkey, b->lkey, b->va,
                                     b->len, b->access, &rkey))
         w->error = WC_MW_BIND_ERR;

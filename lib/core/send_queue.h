@@ -74,7 +74,7 @@ static inline uint32_t swqe_answer_len(const struct swqe *w)
 /* WR_PLACEMENT: FLUSH and ATOMIC WRITE, which an empty READ response answers. */
 enum wr_kind { WR_BAD, WR_MESSAGE, WR_READ, WR_ATOMIC, WR_PLACEMENT, WR_LOCAL };
 
-/* What a work request means. */
+/* The meaning of a work request. */
 struct wr_info {
     uint8_t kind;
     bool rc, uc, ud;                   /* queue pair types that can do it */

@@ -49,7 +49,7 @@ struct ipc_engine {
     void (*poll)(struct program *p);
     /* A doorbell was rung: see to it that it is heard. Likewise. */
     void (*posted)(struct program *p);
-    /* Is all progress made by calls of `poll`? Then who waits must call it. */
+    /* Is all progress made by calls of `poll`? Then a waiting thread must call it. */
     bool (*needs_polls)(const struct program *p);
     /* Its peers see all of its objects gone; no call follows but close. */
     void (*hang_up)(struct program *p);

@@ -106,8 +106,8 @@ static inline void put_word(uint8_t *m, const uint8_t *ip, const uint8_t *ones)
     memcpy(m, &octets, sizeof(octets));
 }
 
-/* CRC of the first `span` octets, masked. Inlined, so that who knows `span` has whole blocks only.
- */
+/* CRC of the first `span` octets, masked. Inlined, so that a caller with constant `span` handles
+ * only whole blocks. */
 __attribute__((always_inline)) static inline uint32_t
 crc_masked(const uint8_t *ip, const struct mask *mask, size_t span)
 {

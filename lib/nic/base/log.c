@@ -39,8 +39,8 @@ static const char *log_path;       /* of the file, or of syslog's socket; NULL =
 static bool log_syslog;
 static _Atomic bool log_echoes;
 
-/* Lines that wait for log_flush, in a ring: who logs takes a place by log_put_next, fills it, and
- * says that it is whole. Only who has log_lock takes lines out. */
+/* Lines that wait for log_flush, in a ring. A thread that logs takes a place by log_put_next, fills
+ * it, and marks it as whole. Only the holder of log_lock takes lines out. */
 static struct log_line {
     _Atomic bool whole;
     enum log_level level;

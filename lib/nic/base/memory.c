@@ -201,8 +201,8 @@ int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, bool trust
     struct stat st;
     size_t page = MEMORY_PAGE;
 
-    /* Only files that live in memory have seals. Of any other one nothing more is asked: where it
-     * is of FUSE its server, anybody's program, would be waited for. */
+    /* Only files that live in memory have seals. No further call is made on any other file: if it
+     * is of FUSE, the call would wait for its server, which may be any user's program. */
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0)
         return errno == EINVAL ? -EOPNOTSUPP : -errno;

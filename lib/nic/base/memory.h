@@ -39,7 +39,7 @@ struct memory {
     const _Atomic bool *broken; /* true: pages were lost; the content is gone for good */
     bool writable;
     int fd;        /* of a slab: memory.c's; -1 = it isn't needed any more, or foreign */
-    bool sealed;   /* for good: nobody can punch holes into it */
+    bool sealed;   /* for good: no process can punch holes into it */
     bool keeps_fd; /* after that, too */
     uint32_t slot; /* memory.c's */
     const struct remote
@@ -58,10 +58,10 @@ int memory_slab(const char *name, size_t len, struct memory **out, int *fd);
 
 /* Seal a slab that the client has mapped: F_SEAL_FUTURE_WRITE leaves its mapping writable and
  * forbids to punch holes, F_SEAL_SEAL comes last. A page fault would wait for the whole of such a
- * hole (SHM-08). 0 also if it is sealed already; -EPERM: the client has sealed it in another way.
- * Who punches at this moment makes this call wait, up to 0.2 ms per MiB: a slab of more than
- * MEMORY_STALL_MAX is sealed on its user's thread (seal.h). Afterwards the descriptor of a smaller
- * one is closed, but with m->keeps_fd. */
+ * hole (SHM-08). 0 also if it is sealed already; -EPERM: the client has sealed it in another way. A
+ * process that punches at this moment makes this call wait, up to 0.2 ms per MiB: a slab of more
+ * than MEMORY_STALL_MAX is sealed on its user's thread (seal.h). Afterwards the descriptor of a
+ * smaller one is closed, but with m->keeps_fd. */
 int memory_seal(struct memory *m);
 /* Has the slab its seals? Looks, and never waits. */
 bool memory_is_sealed(struct memory *m);
@@ -71,8 +71,8 @@ bool memory_is_sealed(struct memory *m);
 #define MEMORY_STALL_MAX (2u << 20)
 
 /* Map [off, off+len) of a client's object. The caller keeps `fd`. `trusted`: a client of the
- * daemon's own user or root, who can stop the daemon anyway. For another user's the object must not
- * be able to stall a worker: its size is sealed, and it has MEMORY_STALL_MAX octets at most, or
+ * daemon's own user or root, which could stop the daemon anyway. For another user's the object must
+ * not be able to stall a worker: its size is sealed, and it has MEMORY_STALL_MAX octets at most, or
  * writing is sealed, too (then only for reading). -EPERM: it isn't so. -EOPNOTSUPP when it isn't a
  * file on tmpfs or hugetlbfs (a page of any other may block the worker for ever), -EFAULT when it
  * is shorter than that, -EACCES when `writable` isn't permitted, -EINVAL for no octets, -EBADF,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Users' shares of limited resources: a user who takes all that it can get leaves some for others
+ * Users' shares of limited resources: a user that takes all that it can get leaves some for others
  * (SEC-22). Seven eighths of each resource go to any user that asks first. The last eighth is for
  * users with little: it is open to a user up to an eighth of what the others leave. So a single
  * user gets seven eighths, and after that each of dozens of others still gets some.
@@ -67,7 +67,7 @@ struct share {
     uint64_t used[SHARE_KINDS];
 };
 
-/* Get the user's share, with one more member. Subordinate users of an administrator, who are no
+/* Get the user's share, with one more member. An administrator's subordinate users, which are no
  * administrators, have another share. NULL = out of memory. */
 struct share *share_join(struct share_pool *pool, uid_t uid, bool all);
 /* Add a member that may outlive the one that the share was made for. Returns the share. NULL is

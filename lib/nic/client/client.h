@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One connection: who it is, what it has opened, its objects. The control thread owns the socket;
- * once a context is open, everything below "objects" belongs to the context's worker.
+ * One connection: its user, its contexts, its objects. The control thread owns the socket; once a
+ * context is open, everything below "objects" belongs to the context's worker.
  */
 #ifndef NIC_CLIENT_H
 #define NIC_CLIENT_H

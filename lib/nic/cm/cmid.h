@@ -67,8 +67,8 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 /* The active side's last word (RTU), when the client drives the queue pair by itself. */
 int cmgr_establish(struct cm_id *id, uint64_t now);
-/* The queue pair that goes with it to ERR, and DREQ if there is anybody to hang up on. -EINVAL: it
- * has never asked or been asked. */
+/* Disconnect: move its queue pair to ERR, and send DREQ if there is a peer. -EINVAL: it has neither
+ * sent nor received a request. */
 int cmgr_disconnect(struct cm_id *id, uint64_t now);
 /* The id is gone: its connection ends, nothing is sent about it any more. Its handle is the
  * caller's to delete. */

@@ -58,7 +58,7 @@ static struct cm_id *cmid_for_request(const struct cm_id *listener)
     return NULL;
 }
 
-/* Somebody wants to connect: a new id for the listener's client. */
+/* A peer wants to connect: make a new id for the listener's client. */
 static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t now)
 {
     struct cm_id *listener = ev->arg;
