@@ -161,7 +161,7 @@ static int capture_to(const char *path, const struct job *j)
     return rc == 0 ? CLI_OK : CLI_FAIL;
 }
 
-/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+/* Take one of our own options and its value. 0; -1 with a message; 1 = another option. */
 static int take(void *arg, int c, char *value)
 {
     struct job *j = arg;

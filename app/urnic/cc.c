@@ -55,7 +55,7 @@ static void list_json(void)
     for (const struct cc_type *const *t = cc_types; *t; t++)
         cli_json(json_pack("{s:s,s:s}", "algorithm", (*t)->name, "meaning", (*t)->text));
     for (const struct cc_preset *p = cc_presets; p->type; p++) {
-        if (!*p->type) /* what all begin with */
+        if (!*p->type) /* common start of all */
             continue;
         preset_text(p, text);
         cli_json(json_pack("{s:s,s:s,s:s,s:s,s:I}", "preset", p->name, "algorithm", p->type,
@@ -154,7 +154,7 @@ static int add_qps(struct admin *a, json_t *device)
     return 0;
 }
 
-/* What the daemon says, an object for each device. */
+/* Print the daemon's answer, an object for each device. */
 static int fetch(struct admin *a, const struct wanted *w, json_t *devices)
 {
     char *text;

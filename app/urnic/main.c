@@ -61,7 +61,7 @@ static int help(int argc, char **argv)
 
 static int command(int argc, char **argv)
 {
-    static char name[32]; /* what getopt's messages begin with */
+    static char name[32]; /* start of getopt's messages */
     int at = 1;
     if (argc > 1 && strncmp(argv[1], "--socket=", 9) == 0) {
         cli_set_socket(argv[1] + 9);

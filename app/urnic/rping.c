@@ -19,7 +19,7 @@ static const char help[] = {
 #include "help_rping.inc"
 };
 
-/* The region: two messages, what is sent or read, what comes back. */
+/* The region: two messages, one sent or read, one received. */
 #define MAX_SIZE 65535u
 #define MIN_SIZE 32u /* room for the head of the text */
 #define OUT_AT   0u
@@ -72,7 +72,7 @@ static int next_advert(struct talk *t, struct advert *out)
     return post_advert_receive(t, t->conns[0]->qp);
 }
 
-/* What rping sends: a head with the round's number, then letters. */
+/* A message of rping: a head with the round's number, then letters. */
 static void compose(char *text, uint32_t size, uint64_t round)
 {
     int n = snprintf(text, size, "rdma-ping-%llu: ", (unsigned long long)round);
@@ -222,7 +222,7 @@ static int be_end(void *arg, const struct talk_options *talk)
     return status;
 }
 
-/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+/* Take one of our own options and its value. 0; -1 with a message; 1 = another option. */
 static int take(void *arg, int c, char *value)
 {
     struct options *o = arg;

@@ -128,7 +128,7 @@ static int be_end(void *arg, const struct talk_options *talk)
     return status;
 }
 
-/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+/* Take one of our own options and its value. 0; -1 with a message; 1 = another option. */
 static int take(void *arg, int c, char *value)
 {
     struct options *o = arg;

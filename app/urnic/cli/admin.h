@@ -30,9 +30,9 @@ ssize_t admin_call(struct admin *a, void *request, size_t len, int fd, void *rep
 int admin_ask(struct admin *a, void *request, size_t len, int fd);
 ssize_t admin_answer(struct admin *a, void *reply, size_t cap);
 
-/* Ask with a JSON object {"cmd": ...}, which is dropped. 0, and in *text the answer with a NUL
- * behind it, valid until the next call; or -errno: the daemon's own status included, -EMSGSIZE the
- * object is too long. */
+/* Send a JSON object {"cmd": ...}, which is freed. 0, and *text is the answer, ended by a NUL,
+ * valid until the next call; or -errno, including the daemon's own status; -EMSGSIZE: the object is
+ * too long. */
 struct json_t;
 int admin_json(struct admin *a, struct json_t *object, char **text);
 
@@ -43,8 +43,8 @@ void admin_set_device(char dst[IPC_NAME_MAX], const char *name);
 /* All device names. Returns how many, at most max, or -errno. */
 int admin_devices(struct admin *a, struct ipc_device *dev, unsigned max);
 
-/* What congestion control and loss recovery of a device are in force, in the text form that
- * cc_conf_parse reads; device NULL = the first one. 0 or -errno. */
+/* The congestion control and loss recovery of a device in force, in the text form of cc_conf_parse;
+ * device NULL = the first one. 0 or -errno. */
 int admin_cc(struct admin *a, const char *device, char *text, size_t size);
 
 #endif

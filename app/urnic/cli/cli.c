@@ -27,7 +27,7 @@
 
 volatile int cli_stop;
 static const char *current = "";
-static bool bar_open; /* the terminal's cursor stands behind a progress bar */
+static bool bar_open; /* the terminal's cursor is after a progress bar */
 
 void cli_begin(const char *name)
 {
@@ -54,7 +54,7 @@ static bool may_be_daemon(int rc)
 
 #define PATH_SIZE sizeof(((struct sockaddr_un *)NULL)->sun_path)
 
-/* How the daemon answers a hello: 0, -errno. Waits so long for each of its answers. */
+/* The daemon's answer to a hello: 0, -errno. Waits `seconds` for each of its answers. */
 static int daemon_state(unsigned seconds, char path[PATH_SIZE])
 {
     struct admin a;

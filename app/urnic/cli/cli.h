@@ -28,7 +28,7 @@ extern const struct cli_command cmd_info, cmd_stat, cmd_top, cmd_doctor, cmd_per
     cmd_serve, cmd_capture, cmd_link, cmd_lint, cmd_replay, cmd_rules, cmd_rping, cmd_ucmatose,
     cmd_cc, cmd_sim, cmd_wire, cmd_drill, cmd_run, cmd_trace;
 
-/* Use the daemon at this socket (`--socket`, before or behind the subcommand). */
+/* Use the daemon at this socket (`--socket`, before or after the subcommand). */
 void cli_set_socket(const char *path);
 /* Has it been called? */
 bool cli_socket_named(void);
@@ -51,9 +51,9 @@ void cli_errno(int rc, const char *format, ...) __attribute__((format(printf, 2,
 bool cli_option(int c, const struct cli_command *cmd, int *status);
 
 /* Read the options of a command line, up to the operands. `letters` and `options` are
- * getopt_long's; `take` gets each option that is not CLI_OPTIONS' or CLI_HELP's own, with its value
- * (NULL where it has none): 0, -1 with a message, 1 = it is none of the subcommand's. CLI_GO_ON, or
- * the exit status that the subcommand ends with. */
+ * getopt_long's. `take` gets each option other than those of CLI_OPTIONS and CLI_HELP, with its
+ * value (NULL = none). It returns 0, -1 with a message, or 1: not an option of the subcommand.
+ * Returns CLI_GO_ON, or the exit status of the subcommand. */
 #define CLI_GO_ON (-1)
 int cli_options(int argc, char **argv, const struct cli_command *cmd, const char *letters,
                 const struct option *options, int (*take)(void *arg, int c, char *value),
@@ -68,8 +68,8 @@ int cli_number(const char *option, const char *text, uint64_t min, uint64_t max,
 int cli_port(const char *text, uint16_t *port);
 /* Seconds, fractions allowed, 0.000001 to 1000000, as ns. -1 with a message. */
 int cli_seconds(const char *option, const char *text, uint64_t *ns);
-/* "HOST" or "HOST:PORT" or "[v6]:PORT", not of a group. *port stays as it is where there is none;
- * -1 with a message. */
+/* Read "HOST", "HOST:PORT" or "[v6]:PORT", not of a group. Without a port *port is unchanged. -1
+ * with a message. */
 int cli_host(const char *text, char *host, size_t size, uint16_t *port);
 
 /* "12.3 MiB", "9.81 Gb/s", "1.50 ms" in `buf`, which is returned; 32 octets are enough. */
@@ -77,9 +77,9 @@ const char *cli_fmt_octets(uint64_t octets, char *buf, size_t size);
 const char *cli_fmt_rate(double bits_per_s, char *buf, size_t size);
 const char *cli_fmt_time(double ns, char *buf, size_t size);
 
-/* The operands, what stands behind the options: CLI_USAGE with a message when there are fewer than
- * `min`, which names what is missing ("a capture"), or more than `max`, which names the first that
- * is too many; else CLI_OK. Call it when getopt has ended. */
+/* Check the operands, which follow the options. CLI_USAGE with a message if there are fewer than
+ * `min` (it names the missing one, "a capture") or more than `max` (it names the first surplus
+ * one); else CLI_OK. Call it when getopt has ended. */
 int cli_operands(int argc, char *const *argv, int min, int max, const char *what);
 /* A queue pair number, 0x hexadecimal or decimal, 1..0xffffff; -1 with a message. */
 int cli_qpn(const char *option, const char *text, uint32_t *qpn);
@@ -87,15 +87,16 @@ int cli_qpn(const char *option, const char *text, uint32_t *qpn);
 /* Is it the same regular file, by whatever names? "-" as `in` is standard input. */
 bool cli_same_file(const char *in, const char *out);
 
-/* The octets of a file from here on, `most` + 1 of them at most, and a NUL behind them; the caller
- * frees them. Closes `f` unless it is standard input. NULL with errno, also of the fopen where `f`
- * is NULL. */
+/* Read a file from its current position, at most `most` + 1 octets, and add a NUL; the caller frees
+ * the result. Closes `f` unless it is standard input. NULL with errno; if `f` is NULL, with the
+ * errno of the fopen. */
 char *cli_text(FILE *f, size_t most, size_t *len);
 
 /* Print a jansson value as one line on standard output, and drop it. */
 struct json_t;
 void cli_json(struct json_t *value);
-/* A JSON string of text from outside, a path or a packet: what is not UTF-8 becomes '?'. */
+/* A JSON string of text from outside, such as a path or a packet: octets that are not UTF-8 become
+ * '?'. */
 struct json_t *cli_json_text(const char *text);
 /* Text of another host for a terminal, which its control characters could steer: they become '?'.
  * Cut to fit; returns buf. */
@@ -113,7 +114,7 @@ struct cli_progress {
 };
 /* `total` octets are to come, or of another unit that is set then; quiet: draw nothing. */
 void cli_progress_begin(struct cli_progress *p, const char *what, uint64_t total, bool quiet);
-/* `done` of them have; `note` (may be NULL) stands behind the bar. */
+/* `done` of them have; `note` (may be NULL) follows the bar. */
 void cli_progress(struct cli_progress *p, uint64_t done, const char *note);
 /* The last look, and the end of the line. */
 void cli_progress_end(struct cli_progress *p, uint64_t done, const char *note);

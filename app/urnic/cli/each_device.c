@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See each_device.h. The processes tell the first one by a pipe what they are at; it ends them by
- * SIGTERM, and they end with it (PR_SET_PDEATHSIG).
+ * See each_device.h. The processes report their progress to the first one by a pipe. It ends them
+ * by SIGTERM, and they end if it ends (PR_SET_PDEATHSIG).
  */
 #include "each_device.h"
 
@@ -27,7 +27,7 @@ struct told {
     enum news news;
 };
 
-/* What this process is: alone, or one of several. */
+/* The role of this process: alone, or one of several. */
 static struct {
     const struct each_device *what;
     int index, pipe; /* -1: alone */
@@ -63,7 +63,7 @@ void each_device_taken(void)
 
 struct process {
     pid_t pid;   /* 0: it has ended */
-    bool ending; /* because we have told it to */
+    bool ending; /* because we have sent it SIGTERM */
 };
 
 /* The processes, as the first one sees them. */

@@ -17,8 +17,8 @@ struct each_device {
     const char *says; /* ... in these words: a line */
 };
 
-/* Serve on this device, or with NULL on all. Returns the CLI_* of the server that ended first; the
- * user has been told what went wrong. */
+/* Serve on this device, or with NULL on all. Returns the CLI_* of the server that ended first;
+ * errors have been printed. */
 int each_device(const char *device, const struct each_device *what);
 
 /* From within serve(): it listens. The words are said when all do. */

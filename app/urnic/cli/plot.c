@@ -31,7 +31,7 @@ static const char *const dashes[] = {"", " stroke-dasharray=\"2 3\"", " stroke-d
                                      " stroke-dasharray=\"12 3 2 3\""};
 #define NDASHES (sizeof(dashes) / sizeof(dashes[0]))
 
-/* What tells a line from the others of its panel. */
+/* The look that distinguishes a line from the others of its panel. */
 struct look {
     const char *colour, *dash;
     bool hollow;   /* its dots */
@@ -42,7 +42,7 @@ struct look {
 struct axis {
     double lo, hi;
     bool log;
-    bool zero;       /* logarithmic, and 0 stands at its left end, a gap before `lo` */
+    bool zero;       /* logarithmic, with 0 at its left end, a gap before `lo` */
     double from, to; /* pixels */
 };
 
@@ -122,7 +122,7 @@ static size_t character(const char *s)
     return c < forms[n].least || control || half || none ? 0 : n + 1;
 }
 
-/* Text may be from a file: what can't stand in a document becomes '?'. */
+/* Text may be from a file: octets that a document can't hold become '?'. */
 static void text(FILE *f, double x, double y, const char *anchor, const char *extra, const char *s)
 {
     fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>", x, y, anchor, extra);
@@ -223,7 +223,7 @@ static void dot(FILE *f, double x, double y, struct look look)
 /* A curve on its way into the document: the mean of the points of one pixel is put together. */
 struct pen {
     double pixel, at, sum; /* where it is, sums of its points */
-    double x, y;           /* what was drawn last */
+    double x, y;           /* last point drawn */
     unsigned here, drawn;  /* points of this pixel; of this polyline */
 };
 

@@ -11,11 +11,11 @@
 
 struct plot_line {
     const char *name;    /* NULL = not in the legend */
-    const double *x, *y; /* y NAN: there is none, and the line breaks off */
+    const double *x, *y; /* y NAN: no value, and the line is interrupted */
     size_t n;
     bool marks;                   /* a dot at every point */
     bool exact;                   /* every point is drawn, however many lie in one pixel */
-    bool loose;                   /* dots and no line between them: what was measured */
+    bool loose;                   /* measured values: dots without a line between them */
     const struct plot_line *like; /* looks like this one, of the same panel; NULL = as no other */
 };
 
@@ -24,16 +24,16 @@ struct plot_panel {
     bool logx, logy;   /* points < 0 are left out, and in y those of 0; x = 0 has a place of its own
                         * at the left */
     double ymin, ymax; /* NAN = from the data, 0 included unless logy */
-    /* x is 0, 1 ... and stands for these; NULL = it is a number */
+    /* names of x = 0, 1 ...; NULL = x is a number */
     const char *const *category;
     size_t ncategories;
     const struct plot_line *line;
     size_t nlines;
 };
 
-/* A whole document. A line that lies over another one is dashed, and its dots are smaller, so that
- * both are seen. Eight lines of a panel differ in colour, 32 in colour and dashes, dots of 16 in
- * colour and in being filled; beyond that looks come again. 0, or -errno of the write. */
+/* Write a whole document. A line that covers another one is dashed, and its dots are smaller, so
+ * that both are visible. Eight lines of a panel differ in colour, 32 in colour and dashes; dots of
+ * 16 differ in colour and filling. After that looks repeat. 0, or -errno of the write. */
 int plot_svg(FILE *f, const struct plot_panel *panel, size_t npanels);
 
 #endif

@@ -21,8 +21,8 @@ struct resources {
     uint8_t *mem;
 };
 
-/* Make it all: `cqe` entries of the completion queue, `octets` of memory, of which `access` says
- * what peers may do with it. 0, or -errno and nothing is left. */
+/* Make all resources: `cqe` entries of the completion queue, `octets` of memory with the peers'
+ * rights `access`. 0, or -errno with nothing made. */
 int resources_open(struct resources *r, struct urnic_context *ctx, int cqe, bool events,
                    size_t octets, unsigned access);
 /* Free it, when its queue pairs are gone. Legal after a resources_open that failed, and twice. */

@@ -10,8 +10,8 @@
 #include "fault.h"
 
 /* Read a file of at most `most` octets and its rules; `seed` starts their dice. Returns the rules,
- * and in *text (if not NULL) the text with a NUL behind it, for the caller to free; or NULL, when
- * it has said why. */
+ * and in *text (if not NULL) the text, ended by a NUL, for the caller to free; or NULL after a
+ * message. */
 struct fault *rulefile_read(const char *file, size_t most, uint64_t seed, char **text);
 
 #endif

@@ -126,7 +126,7 @@ int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare pr
     return rc;
 }
 
-/* What talk_serve runs on each device. */
+/* The server of talk_serve on one device. */
 struct talk_server {
     const struct talk_options *options;
     int (*serve)(void *arg, const struct talk_options *o);

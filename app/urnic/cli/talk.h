@@ -25,7 +25,7 @@ struct talk {
     uint32_t shortest;       /* octets of the shortest message received so far */
 };
 
-/* What both programs are told: the options TALK_OPTIONS, and where the server is. */
+/* The common settings of both programs: the options TALK_OPTIONS, and the server's address. */
 struct talk_options {
     const char *device; /* NULL = the first; of a server: all */
     uint16_t port;
@@ -38,13 +38,13 @@ struct talk_options {
     {"port", required_argument, NULL, 'p'}, {"device", required_argument, NULL, 'd'},              \
     {"json", no_argument, NULL, 'j'}
 /* clang-format on */
-/* One of them and its value. 0; -1 with a message; 1 = it is none of them. */
+/* Take one of them and its value. 0; -1 with a message; 1 = another option. */
 int talk_option(struct talk_options *o, int c, const char *value);
 /* The operands, when getopt has ended. CLI_*. */
 int talk_operands(struct talk_options *o, int argc, char *const *argv);
 
-/* Open the device with a region of `size` octets, for so many connections, each with `depth` sends
- * and receives in flight. Says what went wrong. */
+/* Open the device with a region of `size` octets, for `conns` connections, each with `depth` sends
+ * and receives in flight. Prints errors. */
 int talk_open(struct talk *t, const struct talk_options *o, size_t size, unsigned conns,
               unsigned depth);
 /* Disconnect and free everything; also after a talk_open that failed half-way. */

@@ -63,7 +63,7 @@ static int refused(const struct copy_msg *msg)
     return -EREMOTEIO;
 }
 
-/* What comes next; an ERROR of the server is printed. */
+/* Receive the next message; an ERROR of the server is printed. */
 static int await(struct copy_end *e, struct copy_arrival *got)
 {
     int rc = copy_wait(e, got, ANSWER_MS);
@@ -121,7 +121,7 @@ static int put(struct copy_end *e, int fd, uint64_t size, const struct copy_msg 
     return 0;
 }
 
-/* A chunk has been read: into the file with it, and tell the server that its slot is free. */
+/* A chunk has been read: write it into the file, and tell the server that its slot is free. */
 static int take_chunk(struct copy_end *e, int fd, uint64_t k, uint32_t octets, struct digest *d)
 {
     const uint8_t *slot = e->slots + k % COPY_SLOTS * COPY_SLOT;

@@ -12,7 +12,7 @@
 
 #define NS_PER_MS 1000000u
 
-/* Work request ids: what completed. */
+/* Work request ids: the completed operation. */
 #define ID_RECV  0x100000000ull /* + index of the receive buffer */
 #define ID_SEND  0x200000000ull
 #define ID_WRITE 0x300000000ull
@@ -167,15 +167,15 @@ static bool hung_up(struct copy_end *e)
     return urnic_get_cm_event(e->conn->channel, &ev) == 0 && ev.event == URNIC_CM_DISCONNECTED;
 }
 
-/* The next arrival; if there is none, the channel will have an event when one comes. 1 = there is
- * one, 0 = not, -errno. */
+/* Take the next arrival; if there is none, the channel gets an event when one comes. 1 = taken, 0 =
+ * none, -errno. */
 static int look(struct copy_end *e, struct copy_arrival *out)
 {
     int rc = poll_once(e, out);
     if (rc)
         return rc;
     rc = urnic_req_notify_cq(e->res.cq, false);
-    return rc < 0 ? rc : poll_once(e, out); /* what came before the request makes no event */
+    return rc < 0 ? rc : poll_once(e, out); /* an arrival before the request makes no event */
 }
 
 /* Sleep until an event, a second at most. 1 = the peer has hung up, 0 = not, -errno. */
@@ -211,7 +211,7 @@ int copy_wait(struct copy_end *e, struct copy_arrival *out, int timeout_ms)
         rc = doze(e, (end - now) / NS_PER_MS + 1);
         if (rc < 0)
             return rc;
-        if (rc) { /* what it sent before comes first */
+        if (rc) { /* earlier messages of the peer come first */
             if (poll_once(e, out) <= 0)
                 out->what = COPY_GONE;
             return 0;

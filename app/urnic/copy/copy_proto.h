@@ -50,10 +50,10 @@ struct copy_msg {
     uint32_t octets;            /* FILLED */
     uint64_t chunk;             /* CREDIT, FILLED */
     uint8_t digest[DIGEST_LEN]; /* RESULT: SHA-256 of the file */
-    char text[COPY_TEXT];       /* PUT, GET: path; ERROR: what went wrong */
+    char text[COPY_TEXT];       /* PUT, GET: path; ERROR: message */
 };
 
-/* What arrived: a message, an immediate, or the end of one of our own operations. */
+/* An arrival: a message, an immediate, or the end of one of our own operations. */
 struct copy_arrival {
     enum { COPY_MSG, COPY_IMM, COPY_READ_DONE, COPY_GONE } what;
     struct copy_msg msg; /* COPY_MSG */
@@ -66,7 +66,7 @@ struct copy_end {
     struct resources res;
     struct urnic_conn *conn;
     uint8_t *slots;              /* COPY_SLOTS of COPY_SLOT octets, where res.mem begins */
-    struct copy_msg *in;         /* COPY_RECVS of them, behind the slots */
+    struct copy_msg *in;         /* COPY_RECVS of them, after the slots */
     struct copy_msg *out;        /* COPY_RECVS of them */
     uint64_t sent;               /* messages posted so far */
     enum urnic_wc_status failed; /* of the completion that ended it */
@@ -84,7 +84,7 @@ static inline uint32_t copy_chunk_octets(uint64_t size, uint64_t k)
     return left < COPY_SLOT ? (uint32_t)left : COPY_SLOT;
 }
 
-/* Memory, queues. access: what the peer may do with the slots. 0 or -errno. */
+/* Make memory and queues. access: the peer's rights to the slots. 0 or -errno. */
 int copy_end_init(struct copy_end *e, struct urnic_context *ctx, unsigned access);
 /* Hang up and free everything; also after a copy_end_init that failed. */
 void copy_end_free(struct copy_end *e);

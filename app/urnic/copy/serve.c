@@ -33,7 +33,7 @@ struct server {
     const char *name; /* of dir, as the user says it */
     bool read_only, json;
     uint16_t port;
-    uint64_t once;            /* end after so many transfers ... */
+    uint64_t once;            /* number of transfers after which to end ... */
     _Atomic uint64_t *served; /* ... of all devices' processes together */
 };
 
@@ -168,7 +168,7 @@ static int finish(struct copy_end *e, const uint8_t digest[DIGEST_LEN])
     return rc;
 }
 
-/* The file that the client means: what it may do with it. 0 or -errno. */
+/* Open the file that the client names, if the client may have it. 0 or -errno. */
 static int open_file(struct server *s, const struct copy_msg *ask, struct file *f)
 {
     bool put = ask->type == COPY_PUT;
@@ -274,7 +274,7 @@ static int serve_one(struct server *s)
     return rc;
 }
 
-/* Until so many transfers are done, or a signal comes. CLI_*. */
+/* Serve until `once` transfers are done, or a signal comes. CLI_*. */
 static int serve(void *arg, const char *device)
 {
     struct server *s = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic doctor`: what this machine lacks for the port you want, and the command that mends it.
+ * `urnic doctor`: reports what this machine lacks for a port, and the commands that help.
  *
  * Each check looks at one fact and knows the ports that need it; the table at the end is the list.
  */
@@ -116,7 +116,7 @@ static void check_socket(const struct doctor_subject *s, struct doctor_finding *
     }
 }
 
-/* Can a file or socket be made, or written if it is there? Else errno tells why not. */
+/* Can a file or socket be made, or written if it exists? If not, errno says why. */
 static bool can_make(const char *path)
 {
     char folder[PATH_MAX];
@@ -298,8 +298,8 @@ static void print_finding(const char *check, const struct doctor_finding *f, boo
 
 #define CHECKS (sizeof(checks) / sizeof(checks[0]))
 
-/* All checks, and what they find. False: something is missing. Where urnicd itself has opened the
- * port, what a check missed is no more than a note. */
+/* Run all checks and print their findings. False: something is missing. If urnicd itself has opened
+ * the port, a finding is only a note. */
 static bool look(const struct doctor_subject *s, bool json)
 {
     struct doctor_finding found[CHECKS] = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic doctor`: what its files share. doctor.c has the list of checks, and those of the machine;
- * doctor_iface.c has those of the interface that a dpdk: port is to be opened on, doctor_nic.c
- * those of a device of DPDK's, and doctor_try.c has urnicd open the port.
+ * `urnic doctor`: declarations shared by its files. doctor.c has the list of checks, and those of
+ * the machine; doctor_iface.c has those of the interface that a dpdk: port is to be opened on,
+ * doctor_nic.c those of a device of DPDK's, and doctor_try.c has urnicd open the port.
  */
 #ifndef URNIC_DOCTOR_H
 #define URNIC_DOCTOR_H
@@ -16,11 +16,11 @@
 
 enum doctor_level { DOCTOR_GOOD, DOCTOR_NOTE, DOCTOR_MISSING };
 
-/* What a check says; level GOOD and empty texts before it. */
+/* The result of a check; before it, level GOOD and empty texts. */
 struct doctor_finding {
     enum doctor_level level;
     bool decides;   /* urnicd has opened the port, or refused it */
-    char text[512]; /* what was found */
+    char text[512]; /* finding */
     char mend[512]; /* the command, or "" */
 };
 
@@ -29,7 +29,7 @@ struct doctor_subject {
     unsigned kinds;        /* doctor.c */
     struct dpdk_spec dpdk; /* of a dpdk: port; of a udp: port only its interface */
     bool everything;       /* no port was named */
-    const char *rest;      /* behind memif: or pcap: */
+    const char *rest;      /* after memif: or pcap: */
     const char *spec;      /* of a dpdk: port, as it was given; NULL = none */
     char tap[IF_NAMESIZE]; /* of kernel=; "" = none */
 };

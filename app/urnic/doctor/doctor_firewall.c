@@ -53,7 +53,7 @@ void doctor_rules_judge(const char *text, struct doctor_rules *r)
     }
 }
 
-/* What a tool prints. False: it is not installed, or refuses. */
+/* The output of a tool. False: it is not installed, or refuses. */
 static bool read_rules(const char *command, struct doctor_rules *r)
 {
     char *text = malloc(RULES_MAX);

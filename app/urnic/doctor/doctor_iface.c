@@ -71,7 +71,7 @@ static bool is_small_mtu(const struct doctor_subject *s, long mtu, struct doctor
     return true;
 }
 
-/* af_xdp: a frame and what stands before it have a page. */
+/* af_xdp: a frame and the headers before it must fit in a page. */
 static void say_xdp_mtu(const struct doctor_subject *s, long mtu, struct doctor_finding *f)
 {
     if (mtu > XDP_MTU_MAX) {

@@ -41,7 +41,8 @@ static void find_urnicd(char path[PATH_MAX])
     snprintf(path, PATH_MAX, "urnicd");
 }
 
-/* Why the port isn't tried, or NULL. What trying would change for others, or for good. */
+/* The reason not to try the port, or NULL: trying would change something for others, or for good.
+ */
 static const char *not_tried(const struct doctor_subject *s)
 {
     char path[160], text[64] = "";
@@ -85,7 +86,7 @@ static pid_t begin(const char *urnicd, const char *spec, int *out)
     return rc < 0 ? rc : pid;
 }
 
-/* What it says, the last part of it if that is long, until it ends or its time is over. */
+/* Read urnicd's output, only the last part if it is long, until it ends or its time is over. */
 static void listen_to(int fd, char *text, size_t size)
 {
     size_t n = 0;
@@ -118,7 +119,7 @@ static const char *reason(char *text)
     return found ? found : last;
 }
 
-/* The first command in the sentence, which stands in `...`. */
+/* The first command in the sentence, between backquotes. */
 static void find_mend(struct doctor_finding *f)
 {
     const char *from = strchr(f->text, '`');

@@ -37,7 +37,7 @@ struct session {
     struct drill_host *host;
     struct drill_wire wire; /* with a host */
     struct drill_record record;
-    bool unwritable; /* what --record names: nothing is run */
+    bool unwritable; /* the file of --record can't be written: nothing is run */
     unsigned pass, fail, wrong, skip;
     uint64_t packets, checks;
 };
@@ -303,7 +303,7 @@ static int open_wire(struct session *s)
     return rc == 0 ? CLI_OK : rc == -EINVAL ? CLI_USAGE : CLI_FAIL;
 }
 
-/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+/* Take one of our own options and its value. 0; -1 with a message; 1 = another option. */
 static int take(void *arg, int c, char *value)
 {
     struct options *o = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic drill` and the program at the other end of the wire tell each other in the private
- * data of the connection's REQ and REP (doc/drill.md, "On the wire"). Big-endian, like all there.
+ * The messages of `urnic drill` and the program at the other end of the wire, in the private data
+ * of the connection's REQ and REP (doc/drill.md, "On the wire"). Big-endian, like all CM fields.
  */
 #ifndef URNIC_DRILL_HELLO_H
 #define URNIC_DRILL_HELLO_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames are told in the script's order, and written in time's: those of a run are kept until it is
- * over.
+ * Frames are reported in the script's order, but written in the order of time. So the frames of a
+ * run are kept until its end.
  */
 #include "drill_record.h"
 

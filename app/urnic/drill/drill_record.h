@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic drill --record`: what went over the wire while scripts ran, as one pcapng file. One
- * thread.
+ * `urnic drill --record`: the packets of a run of scripts, as one pcapng file. One thread.
  */
 #ifndef URNIC_DRILL_RECORD_H
 #define URNIC_DRILL_RECORD_H
@@ -26,13 +25,13 @@ struct drill_record {
     bool lost;      /* there was no memory for a frame */
 };
 
-/* Open the file, unless that is done. To be called before the first run, and not earlier: what the
- * file held is kept when there is none. False: it can't be, with a message. */
+/* Open the file, unless it is open. Call it just before the first run: without a run the file keeps
+ * its old contents. False: it can't be opened; a message is printed. */
 bool drill_record_open(struct drill_record *r);
 /* drill_options.frame, with the record as its argument. */
 void drill_record_frame(void *record, uint64_t ns, uint32_t order, enum drill_direction dir,
                         const uint8_t *frame, uint32_t len, const char *comment);
-/* A run has ended that took so many ns: write its frames, in the order of their times. */
+/* A run that took `took` ns has ended: write its frames, in the order of their times. */
 void drill_record_run_over(struct drill_record *r, uint64_t took);
 /* Close the file, if it was opened. 0, or -errno with a message: it isn't whole. */
 int drill_record_close(struct drill_record *r);

@@ -13,7 +13,7 @@
 #include "cli.h"
 #include "rulefile.h"
 
-#define TEXT_MOST (IPC_MSG_MAX - 1024u) /* what fits into a request with all around it */
+#define TEXT_MOST (IPC_MSG_MAX - 1024u) /* rules that fit into a request */
 
 static void print(const json_t *reply)
 {

@@ -165,7 +165,8 @@ static void select_findings(struct run *run, struct lint_result *r)
     r->findings = n;
 }
 
-/* With --connection the report is about nothing else. False, with a message: there is none such. */
+/* With --connection the report is only about that connection. False, with a message: there is no
+ * such connection. */
 static bool select_connection(const struct options *o, struct lint_result *r)
 {
     r->only = o->connection != 0;
@@ -214,7 +215,7 @@ static int take_frame(void *arg, const struct lint_frame *f)
     return 0;
 }
 
-/* What a signal cuts short is judged as far as it was read. */
+/* A capture whose reading a signal ends is judged as far as it was read. */
 static int read_all(struct run *run, struct capread *cap)
 {
     int rc = lint_read(cap, lint_read_shows(cap, PROGRESS_MIN), take_frame, run);
@@ -288,7 +289,7 @@ static int report(const struct options *o)
     return status;
 }
 
-/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+/* Take one of our own options and its value. 0; -1 with a message; 1 = another option. */
 static int take_option(void *arg, int c, char *value)
 {
     struct options *o = arg;

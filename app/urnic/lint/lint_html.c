@@ -14,7 +14,7 @@
 
 #include "cli.h"
 
-#define PACKETS_MAX 200000u /* drawn; a browser has enough of so many */
+#define PACKETS_MAX 200000u /* packets drawn: more would overload a browser */
 #define DUMPS_MAX   20000u  /* with their dump line */
 #define MARK        "@DATA@"
 

@@ -84,7 +84,7 @@ static void how_fast(const struct lint_flow_info *i)
                (double)i->acked_psns / (double)i->acks_placed, i->ack_max);
 }
 
-/* What was lost, overtaken, doubled, damaged or marked; no line if nothing was. */
+/* The packets lost, overtaken, doubled, damaged or marked; no line if there are none. */
 static void what_befell_it(const struct lint_flow_info *i)
 {
     bool any = false;

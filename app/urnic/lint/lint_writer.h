@@ -20,11 +20,11 @@ struct lint_result {
     const char *path;
     struct capread_info capture;
     struct lint_totals totals;
-    const struct lint_connection *connection; /* numbered one behind the other */
+    const struct lint_connection *connection; /* numbered in a row */
     uint32_t connections;
     const uint32_t *number; /* of its connection, by flow; 0 = none */
     uint32_t flows;
-    bool only; /* one was asked for: what is of others, or of none, is left out */
+    bool only; /* --connection: packets of others, or of none, are left out */
     const struct lint_finding *finding; /* in the order of packet numbers, as filtered */
     size_t findings;
     uint64_t shown[LINT_VERDICTS]; /* findings that pass the filter, kept or not */

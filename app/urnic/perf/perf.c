@@ -64,7 +64,8 @@ static uint64_t largest(const struct perf_options *o)
     return max;
 }
 
-/* What was not said follows from what was. Returns 0, or CLI_USAGE with a message. */
+/* Derive the settings that were not given from those that were. Returns 0, or CLI_USAGE with a
+ * message. */
 static int complete(struct perf_options *o)
 {
     if (!o->nsizes)
@@ -209,7 +210,7 @@ static int whole(const char *option, const char *text, unsigned min, unsigned ma
     return 0;
 }
 
-/* What is sent, and how: one option and its value. 0; -1 with a message; 1 = it is none of them. */
+/* Take one option about the traffic, and its value. 0; -1 with a message; 1 = another option. */
 static int take_traffic(struct perf_options *o, int c, char *value)
 {
     unsigned n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic perf`: what its files share. perf.c reads the command line, perf_link.c makes connections,
- * perf_server.c is the passive end, perf_run.c measures, perf_report.c prints.
+ * `urnic perf`: declarations shared by its files. perf.c reads the command line, perf_link.c makes
+ * connections, perf_server.c is the passive end, perf_run.c measures, perf_report.c prints.
  */
 #ifndef URNIC_PERF_H
 #define URNIC_PERF_H
@@ -40,7 +40,7 @@ struct perf_options {
     char cc[CC_TEXT]; /* client: of the device, in force when the run begins; "" = unknown */
 };
 
-/* What both ends have: a device and queues that all queue pairs share. */
+/* The objects of either end: a device, and queues that all queue pairs share. */
 struct perf_end {
     struct resources res; /* events only with PERF_EVENT */
     uint64_t size;        /* of its memory, octets */

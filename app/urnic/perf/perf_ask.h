@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the two ends of `urnic perf` tell each other when a connection is made, in the private data
- * of the request and of the reply. Both have the same byte order: the ends are of one kind.
+ * The messages of the two ends of `urnic perf` when a connection is made, in the private data of
+ * the request and of the reply. Both ends must have the same byte order.
  */
 #ifndef URNIC_PERF_ASK_H
 #define URNIC_PERF_ASK_H
@@ -15,7 +15,7 @@
 
 enum perf_op { PERF_WRITE, PERF_READ, PERF_SEND, PERF_ATOMIC, PERF_CONNECT };
 
-/* In the request: what the client will do. A request has 56 octets for it. */
+/* The client's plan, in the request, which has 56 octets for it. */
 struct perf_ask {
     uint32_t magic;
     uint8_t op; /* enum perf_op */
@@ -44,8 +44,8 @@ bool perf_ask_ok(const struct perf_ask *ask, uint64_t size);
 /* Whether a client whose ask it answers can use the offer. */
 bool perf_offer_ok(const struct perf_offer *offer, const struct perf_ask *ask);
 
-/* Where the queue pair's part begins in a buffer of `size` octets, at least the ask's span: parts
- * lie one behind the other, and share the buffer when it is too small for all. */
+/* The offset of the queue pair's part in a buffer of `size` octets, at least the ask's span. Parts
+ * follow each other, and share the buffer if it is too small for all. */
 uint64_t perf_part(const struct perf_ask *ask, uint64_t size);
 
 #endif

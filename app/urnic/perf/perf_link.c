@@ -10,7 +10,7 @@
 
 #include "perf.h"
 
-#define SERVER_NS  5000000000ull /* so long a server may take until it listens */
+#define SERVER_NS  5000000000ull /* longest wait for a server that does not listen yet */
 #define AGAIN_MS   100
 #define NO_SERVICE 8 /* the reason of a rejection: no listener on the port */
 
@@ -81,7 +81,7 @@ void perf_qp_destroy(struct perf_qp *q)
     q->qp = NULL;
 }
 
-/* All receives of a queue pair share its part of the buffer: what arrives is not looked at. */
+/* All receives of a queue pair share its part of the buffer, because received data are not read. */
 int perf_post_recvs(struct perf_end *e, struct perf_qp *q, unsigned n)
 {
     uint64_t at = (uintptr_t)e->res.mem + perf_part(&q->ask, e->size);

@@ -10,7 +10,7 @@
 #include "perf.h"
 
 #define SAMPLES_MAX 2000000u
-#define STALL_NS    20000000000ull /* nothing completes for so long: give up */
+#define STALL_NS    20000000000ull /* time without a completion after which to give up */
 
 static int failed(const struct urnic_wc *wc)
 {
@@ -196,7 +196,7 @@ static int wait_octet(struct perf_end *e, const volatile uint8_t *at, uint8_t va
     return 0;
 }
 
-/* One round trip. The pong of a WRITE lands behind our own part of the buffer. */
+/* One round trip. The pong of a WRITE lands after our own part of the buffer. */
 static int round_trip(struct perf_end *e, struct perf_qp *q, const struct perf_options *o,
                       uint64_t size, uint8_t value)
 {

@@ -29,7 +29,7 @@ static bool answers(const struct perf_qp *q)
     return q->ask.latency && !q->ask.idle;
 }
 
-/* The client hears what there would have been. */
+/* Refuse the request; the answer carries the offer. */
 static void refuse(struct urnic_cm_event *ev, const struct perf_offer *offer)
 {
     urnic_reject(ev->id, offer, sizeof(*offer));
@@ -185,7 +185,7 @@ static int on_completion(struct server *s, const struct urnic_wc *wc)
     return 0;
 }
 
-/* What must be done without being told: answer WRITE pings, keep --both's other direction going. */
+/* Work without a completion: answer WRITE pings, keep --both's other direction going. */
 static bool act(struct server *s)
 {
     bool busy = false;

@@ -31,7 +31,7 @@ struct run_options {
     bool addressed; /* the last port has an address */
 };
 
-/* ---- what the daemon is told ---- */
+/* ---- requests to the daemon ---- */
 
 static void run_arg(struct run_options *o, const char *flag, const char *value)
 {

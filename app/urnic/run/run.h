@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parts of `urnic run`: the files that it needs, what can be said of a program beforehand, and
- * the daemon of --private. One thread.
+ * The parts of `urnic run`: the files that it needs, checks of a program before its start, and the
+ * daemon of --private. One thread.
  */
 #ifndef URNIC_RUN_H
 #define URNIC_RUN_H

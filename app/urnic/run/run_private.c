@@ -19,7 +19,7 @@
 #include "run.h"
 
 #define RUN_START_MS 30000
-#define RUN_END_MS   10000 /* for the daemon to tell its peers */
+#define RUN_END_MS   10000 /* time for the daemon to tell its peers */
 #define RUN_ARGS     (4 * RUN_DEVICES + 16)
 
 /* A folder of our own where sockets live. */

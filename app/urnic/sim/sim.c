@@ -536,7 +536,7 @@ enum {
     OPT_CHECK
 };
 
-/* One of our own options and its value. CLI_*; -1 = it is none of them. */
+/* Take one of our own options and its value. CLI_*; -1 = another option. */
 static int take(struct job *j, int c, const char *value)
 {
     switch (c) {

@@ -160,7 +160,7 @@ static int check(const struct wire_job *j)
 
 /* ---- the command line ---- */
 
-/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+/* Take one of our own options and its value. 0; -1 with a message; 1 = another option. */
 static int take(void *arg, int c, char *value)
 {
     struct wire_job *j = arg;
