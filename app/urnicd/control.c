@@ -32,12 +32,14 @@
 #include "reclaim.h"
 #include "request.h"
 #include "seal.h"
+#include "settle.h"
 
-#define CONTROL_EVENTS   64
-#define CONTROL_PAUSE_NS (10 * CLOCK_MS) /* when not even the spare descriptor helps */
-#define CONTROL_LEAST    2u              /* connections of a user, as long as there are any */
-#define CONTROL_FDS      320u /* descriptors of the daemon's own, and those that come with a message */
-#define CONTROL_EARLY    ".new"
+#define CONTROL_EVENTS    64
+#define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
+#define CONTROL_SETTLE_MS 1  /* how often frames of a program are looked after, at least */
+#define CONTROL_LEAST     2u /* connections of a user, as long as there are any */
+#define CONTROL_FDS       320u /* descriptors of the daemon's own, and those that come with a message */
+#define CONTROL_EARLY     ".new"
 #define CONTROL_LOCK_MS                                                                            \
     1000u               /* to wait for another daemon's start; any process may hold such a lock */
 #define CONTROL_PIDFD 1 /* added to a client's address: the event is about its process */
@@ -414,6 +416,7 @@ static void control_serve(struct urnicd *d, struct client *c)
     r.nic = &d->nic;
     r.client = c;
     r.sealings = 0;
+    r.settled = false;
     memset(r.in, 0, sizeof(struct ipc_hdr));
     ssize_t n = ipc_recv_all(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
     if (n == -EAGAIN || n == -EINTR)
@@ -448,15 +451,19 @@ static void control_process_ended(void *tagged)
 void control_end(struct urnicd *d, struct client *c)
 {
     seal_forget(c);
+    settle_forget(c);
     epoll_ctl(d->epfd, EPOLL_CTL_DEL, c->fd, NULL); /* it may stay open for a while */
     client_free(c);
 }
 
-static void control_reap(struct urnicd *d)
+/* Returns whether some clients' frames are still to leave before they end (QP-11). */
+static bool control_reap(struct urnicd *d)
 {
+    bool later = false;
     for (struct client **p = &d->nic.clients.first; *p;) {
         struct client *c = *p;
-        if (!c->gone) {
+        if (!c->gone || !settle_ended(c)) {
+            later |= c->gone;
             p = &c->next;
             continue;
         }
@@ -465,17 +472,21 @@ static void control_reap(struct urnicd *d)
         log_debug("client", "%s[%d] is gone", c->comm, (int)c->pid);
         control_end(d, c);
     }
+    return later;
 }
 
 /* ---- the loop ---- */
 
 /* A client that has its answer often asks again at once, and being woken up costs more than the
- * answer does. */
-static int control_wait(const struct urnicd *d, struct pace *pace, struct epoll_event *ev)
+ * answer does. worked: the last time has brought something. settles: requests wait for frames of
+ * their programs, so return soon. */
+static int control_wait(const struct urnicd *d, struct pace *pace, struct epoll_event *ev,
+                        bool worked, bool settles)
 {
     const struct pace_seen nothing = {.due = UINT64_MAX};
     uint64_t now = clock_now();
-    (void)pace_next(pace, &(struct pace_seen){.work = true}, now);
+    if (worked)
+        (void)pace_next(pace, &(struct pace_seen){.work = true}, now);
     while (pace_next(pace, &nothing, now).how != PACE_BLOCK) {
         int n = epoll_wait(d->epfd, ev, CONTROL_EVENTS, 0);
         if (n != 0)
@@ -484,8 +495,10 @@ static int control_wait(const struct urnicd *d, struct pace *pace, struct epoll_
         sched_yield();
         now = clock_now();
         pace_yielded(pace, before, now);
+        if (settles)
+            return 0;
     }
-    return epoll_wait(d->epfd, ev, CONTROL_EVENTS, -1);
+    return epoll_wait(d->epfd, ev, CONTROL_EVENTS, settles ? CONTROL_SETTLE_MS : -1);
 }
 
 /* Is it one that ends the daemon? */
@@ -503,10 +516,11 @@ void control_run(struct urnicd *d)
 {
     struct epoll_event ev[CONTROL_EVENTS];
     struct pace pace;
-    bool stop = false;
+    bool stop = false, worked = true, settles = false;
     pace_init(&pace, PACE_CALL_NS, 0);
     while (!stop) {
-        int n = control_wait(d, &pace, ev);
+        int n = control_wait(d, &pace, ev, worked, settles);
+        worked = n > 0;
         for (int i = 0; i < n; i++) {
             if (ev[i].data.ptr == &d->listen_fd)
                 control_accept(d);
@@ -525,7 +539,8 @@ void control_run(struct urnicd *d)
         }
         /* Free clients after all events of this round, so that no event refers to a freed client.
          */
-        control_reap(d);
+        settles = settle_service(&d->nic);
+        settles |= control_reap(d);
         unread_service(&d->nic.clients.unread);
         reclaim_service();
     }
@@ -540,7 +555,8 @@ void control_close(struct urnicd *d)
         if (d->nic.worker[i].shared)
             atomic_store_explicit(&d->nic.worker[i].shared->gone, 1, memory_order_release);
     }
-    control_reap(d);
+    while (control_reap(d))
+        nanosleep(&(struct timespec){.tv_nsec = (long)(CLOCK_MS / 10)}, NULL);
     client_capture_fini(&d->nic.clients);
     unread_fini(&d->nic.clients.unread);
     subuids_free(&d->nic.clients.subuids);

@@ -30,6 +30,7 @@ struct client {
     bool own;      /* this process itself: no socket, and its memory is ours */
     bool greeted;  /* hello exchanged */
     bool gone;     /* to be torn down by the control loop */
+    bool ends;     /* ... once its frames have left (settle.h) */
     bool open;     /* a context is */
     bool attached; /* ... and its worker serves it */
     /* what its user has; the control thread's, or its jobs' */
@@ -46,6 +47,7 @@ struct client {
     uint64_t foreign_octets;        /* of objects of its own that regions are in */
     uint32_t mappings;              /* of both */
     uint32_t ndeferred;             /* requests that wait for something */
+    uint32_t nsettling;             /* ... for frames before them; the control thread's */
     uint32_t nsealing;              /* ... for a slab's seals; the control thread's */
     struct unread unread;           /* descriptors under way to it; the control thread's */
     struct client_capture *capture; /* the control thread's; at most one runs */

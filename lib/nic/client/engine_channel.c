@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "channel.h"
@@ -25,8 +24,6 @@
 #define ENGINE_SLOTS     256u           /* unless the client asks for another number */
 #define ENGINE_FRAME_MAX (4096u + 128u) /* the largest packet of RoCE, and its headers */
 #define ENGINE_FDS       2u             /* the rings, until they are sealed; the eventfd */
-#define ENGINE_LOOK_NS   (100 * CLOCK_US)
-#define ENGINE_LOOKS     100u /* then a full port is not waited for any longer */
 
 struct engine_channel {
     struct channel_memory memory; /* until it is attached */
@@ -149,12 +146,25 @@ int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2])
 
 /* ---- order ---- */
 
+bool engine_channel_sends(const struct client *c)
+{
+    return c->engine && c->engine->channel;
+}
+
 static void engine_mark(void *arg, uint64_t now)
 {
     struct engine_job *job = arg;
     (void)now;
     job->mark = switch_mark(job->c->ctx.device->sw, job->c->engine->channel);
     job->passed = switch_passed(job->c->engine->channel, &job->mark);
+}
+
+bool engine_channel_mark(struct client *c, struct switch_mark *out)
+{
+    struct engine_job job = {.c = c};
+    worker_call(c->ctx.worker, engine_mark, &job);
+    *out = job.mark;
+    return job.passed;
 }
 
 static void engine_look(void *arg, uint64_t now)
@@ -164,33 +174,16 @@ static void engine_look(void *arg, uint64_t now)
     job->passed = switch_passed(job->c->engine->channel, &job->mark);
 }
 
-static void settle(struct client *c)
+bool engine_channel_passed(struct client *c, const struct switch_mark *at)
 {
-    const struct timespec nap = {.tv_nsec = (long)ENGINE_LOOK_NS};
-    struct engine_job job = {.c = c};
-    if (!c->engine || !c->engine->channel)
-        return;
-    worker_call(c->ctx.worker, engine_mark, &job);
-    for (unsigned i = 0; i < ENGINE_LOOKS && !job.passed; i++) {
-        worker_call(c->ctx.worker, engine_look, &job);
-        if (!job.passed)
-            nanosleep(&nap, NULL);
-    }
+    struct engine_job job = {.c = c, .mark = *at};
+    worker_call(c->ctx.worker, engine_look, &job);
+    return job.passed;
 }
 
-/* Do two clients belong to one process? One of another namespace has no number here. */
-static bool same_process(const struct client *a, const struct client *b)
+bool engine_channel_same_process(const struct client *a, const struct client *b)
 {
     return a == b || (a->pid > 0 && a->pid == b->pid && a->uid == b->uid);
-}
-
-void engine_channel_settle(struct client *c)
-{
-    settle(c);
-    for (struct client *o = c->all->first; o; o = o->next) {
-        if (o != c && o->engine && same_process(o, c))
-            settle(o);
-    }
 }
 
 /* ---- end ---- */
@@ -204,9 +197,8 @@ static void engine_end(void *arg, uint64_t now)
 
 void engine_channel_end(struct client *c)
 {
-    if (c->engine && c->engine->channel)
+    if (engine_channel_sends(c))
         worker_call(c->ctx.worker, engine_end, c);
-    engine_channel_settle(c);
 }
 
 static void engine_detach(void *arg, uint64_t now)
@@ -236,7 +228,7 @@ bool engine_channel_has(const struct client *c, uint32_t qpn)
     const struct nic_switch *s = c->ctx.device->sw;
     const struct switch_channel *ch = s ? blocks_owner(&s->blocks, qpn) : NULL;
     const struct client *owner = ch ? ch->owner : NULL;
-    return owner && same_process(owner, c);
+    return owner && engine_channel_same_process(owner, c);
 }
 
 struct switch_channel *engine_channel_at(const struct client *c)

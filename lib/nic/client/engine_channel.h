@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "switch_channel.h"
+
 struct client;
-struct switch_channel;
 
 /* What the client gets. The descriptors stay the daemon's. */
 struct engine_channel_offer {
@@ -27,12 +28,17 @@ int engine_channel_open(struct client *c, uint32_t slots, struct engine_channel_
  * -EPERM: they can't be sealed; -EAGAIN: no block is free; -ENOMEM. */
 int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2]);
 
-/* Wait until what the client's process has sent by now has left (QP-11), for some milliseconds at
- * most: a request of one connection may be about a queue pair of another one (librdmacm). Nothing
- * to do without a channel. */
-void engine_channel_settle(struct client *c);
-/* The client goes: it gets nothing any more, and what its process had sent leaves, as far as it
- * does within some milliseconds. Nothing to do without a channel. */
+/* Has the client a channel that carries frames? */
+bool engine_channel_sends(const struct client *c);
+/* A place behind all frames that such a client has sent by now. Returns whether these have left. */
+bool engine_channel_mark(struct client *c, struct switch_mark *out);
+/* Have the frames before the place left? */
+bool engine_channel_passed(struct client *c, const struct switch_mark *at);
+/* Do two clients belong to one process? One of another namespace has no number here. */
+bool engine_channel_same_process(const struct client *a, const struct client *b);
+
+/* The client goes: it gets nothing any more; frames that it has sent still leave. Nothing to do
+ * without a channel. */
 void engine_channel_end(struct client *c);
 /* Close the channel; its blocks rest. Nothing to do without one. */
 void engine_channel_free(struct client *c);

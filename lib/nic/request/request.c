@@ -16,6 +16,7 @@
 #include "foreign.h"
 #include "log.h"
 #include "seal.h"
+#include "settle.h"
 #include "team.h"
 
 void *request_reply(struct request *r, size_t len)
@@ -141,14 +142,16 @@ static int request_run(struct request *r, const struct request_type *t)
         r->device = r->client->ctx.device;
         rc = seal_mapped(r, r->client->ctx.doorbell_mem);
     }
+    if (rc == 0 && t->where == REQ_CONTEXT && !settle_now(r)) {
+        r->unsettled = true;
+        return -EINPROGRESS;
+    }
     if (rc == 0 && t->fds)
         rc = unread_room(&r->client->all->unread, &r->client->unread);
     if (rc == 0 && t->prepare)
         rc = t->prepare(r);
     if (rc < 0)
         return rc;
-    if (t->where == REQ_CONTEXT)
-        engine_channel_settle(r->client);
     if (t->where == REQ_CONTROL || t->where == REQ_OF_DEVICE)
         return t->run(r);
     const struct team *team = r->device->team;
@@ -179,6 +182,8 @@ static int request_checked(struct request *r)
     if (rc < 0)
         return rc;
     rc = request_run(r, t);
+    if (rc == -EINPROGRESS && r->unsettled)
+        return settle_wait(r, t->size);
     if (rc == -EINPROGRESS && r->unsealed)
         rc = seal_wait(r, t->size);
     if (t->finish) {
@@ -228,6 +233,7 @@ int request_act(struct request *r)
     r->prepared = NULL;
     r->unmap = NULL;
     r->unsealed = NULL;
+    r->unsettled = false;
     r->deferred = false;
     memcpy(&request, r->in, sizeof(request));
 

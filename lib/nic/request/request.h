@@ -35,6 +35,8 @@ struct request {
     void *prepared;          /* what prepare() made for run() */
     struct memory *unsealed; /* what run() needs sealed: it has returned -EINPROGRESS */
     unsigned sealings;       /* that it has waited for */
+    bool settled;            /* it has waited for frames (settle.h); set by who serves it */
+    bool unsettled;          /* it has to */
     struct memory *unmap;    /* to free on the control thread */
     bool deferred;           /* no answer now: somebody else sends it */
 };
