@@ -343,6 +343,103 @@ START_TEST(ud_11_groups_of_programs)
 }
 END_TEST
 
+/* ---- order ---- */
+
+/* Take a message, and be gone at once: killed, or after a request to the daemon. */
+static void takes_and_goes(void *arg)
+{
+    const struct other *o = arg;
+    struct port_end e;
+    join(&e, o->device, o->engine, SIZE);
+    port_listen(&e);
+    port_accept(&e);
+    ck_assert_int_eq(port_await(&e).status, URNIC_WC_SUCCESS);
+    if (o->stays) /* it says farewell */
+        (void)urnic_disconnect(e.conn->id);
+    raise(SIGKILL);
+}
+
+/* QP-11: the ACK of a message that has been taken leaves before the program's farewell, and before
+ * that of the daemon for a program that is dead. */
+START_TEST(qp_11_last_ack_before_the_end)
+{
+    struct other other = {"urn1", "application", _i & 1};
+    struct urnic_wc wc;
+    for (unsigned i = 0; i < 10; i++) {
+        struct port_end e;
+        int status;
+        pid_t pid = port_child(takes_and_goes, &other);
+        join(&e, "urn0", _i & 2 ? "application" : "daemon", SIZE);
+        port_connect(&e, "10.0.0.2");
+        OK(port_post(&e, URNIC_WR_SEND, 0, 0, 5000));
+        do
+            wc = port_await(&e);
+        while (wc.opcode == URNIC_WC_RECV); /* flushed: its end has been heard */
+        ck_assert_msg(wc.status == URNIC_WC_SUCCESS, "%s", urnic_wc_status_str(wc.status));
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        port_close(&e);
+    }
+}
+END_TEST
+
+static _Atomic bool asking;
+static _Atomic unsigned answers;
+
+/* Ask the daemon, again and again. */
+static void *ask(void *arg)
+{
+    struct port_end *e = arg;
+    struct urnic_device_attr attr;
+    while (atomic_load(&asking)) {
+        OK(urnic_query_device(e->ctx, &attr));
+        atomic_fetch_add(&answers, 1);
+    }
+    return NULL;
+}
+
+#define WAITS 10u
+
+/* SHM-08: a request that waits for its program's frames lets other clients' requests go first. */
+START_TEST(shm_08_requests_beside_one_that_waits)
+{
+    struct urnic_cm_channel *channel;
+    struct urnic_cm_id *id;
+    struct port_end a, b, other;
+    pthread_t thread;
+    rig_stop(&rig);
+    rig_start_pair(&rig, ",rate=10M"); /* 64 KiB that wait make its port full */
+    join(&b, "urn1", "daemon", SIZE);
+    join(&other, "urn1", "daemon", 4096);
+    join(&a, "urn0", "application", SIZE);
+    port_listen(&b);
+    OK(pthread_create(&thread, NULL, port_accept_thread, &b));
+    port_connect(&a, "10.0.0.2");
+    OK(pthread_join(thread, NULL));
+    OK(urnic_create_cm_channel(a.ctx, &channel));
+    for (unsigned i = 0; i < 16; i++)
+        OK(port_post(&a, URNIC_WR_RDMA_WRITE, 0, 0, SIZE / 4));
+    port_nap(100);
+    atomic_store(&asking, true);
+    OK(pthread_create(&thread, NULL, ask, &other));
+    uint64_t begun = port_now();
+    for (unsigned i = 0; i < WAITS; i++) {
+        OK(urnic_create_id(channel, URNIC_PS_TCP, NULL, &id));
+        OK(urnic_listen(id, 1));
+        OK(urnic_destroy_id(id));
+    }
+    uint64_t took = port_now() - begun;
+    unsigned n = atomic_load(&answers);
+    atomic_store(&asking, false);
+    OK(pthread_join(thread, NULL));
+    ck_assert_msg(took > (uint64_t)WAITS * 8 * MS, "the port was not full: %llu ns",
+                  (unsigned long long)took);
+    ck_assert_msg(n > 20 * WAITS, "%u answers in %llu ns", n, (unsigned long long)took);
+    OK(urnic_destroy_cm_channel(channel));
+    rig_kill(&rig); /* a's requests need not all be carried */
+}
+END_TEST
+
 /* A word that is no engine is refused. */
 START_TEST(shm_14_unknown_engine)
 {
@@ -370,6 +467,8 @@ int main(void)
     tcase_add_test(c, shm_14_limits);
     tcase_add_loop_test(c, ud_11_groups_of_programs, 0,
                         (int)(sizeof(engines_of) / sizeof(engines_of[0])));
+    tcase_add_loop_test(c, qp_11_last_ack_before_the_end, 0, 4);
+    tcase_add_test(c, shm_08_requests_beside_one_that_waits);
     tcase_add_test(c, shm_14_unknown_engine);
     suite_add_tcase(s, c);
     return unit_run(s);

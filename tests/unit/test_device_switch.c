@@ -17,6 +17,7 @@
 #include "ipc_facts.h"
 #include "loop.h"
 #include "memory.h"
+#include "neigh.h"
 #include "round.h"
 #include "switch_group.h"
 #include "worker.h"
@@ -236,6 +237,34 @@ START_TEST(shm_13_addresses_that_come_and_go)
 }
 END_TEST
 
+/* WIRE-07: a queue pair of a program has the MAC that its peer had. */
+START_TEST(wire_07_the_next_hop_is_what_the_daemon_knows)
+{
+    struct wire_pkt p = packet(&prog[0], dev[1], prog[2].qpn), got;
+    uint32_t flags;
+    uint8_t mac[6];
+    ck_assert_int_lt(neigh_lookup(dev[0]->neigh, NULL, &ip[1], mac, clock_now()), 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        worker_round(&w, clock_now());
+        if (neigh_lookup(dev[0]->neigh, NULL, &ip[1], mac, clock_now()) == 0)
+            break;
+    }
+    ck_assert_mem_eq(mac, dev[1]->mac, 6);
+    p.dmac[5] ^= 0x11;
+    send_pkt(&prog[0], p);
+    ck_assert(arrives(&prog[2], &got, &flags));
+    ck_assert_mem_eq(got.dmac, dev[1]->mac, 6);
+    /* What one program says counts for its own frames only, and for one address. */
+    p.dip = wire_addr_v4(0x0A0000FE);
+    send_pkt(&prog[0], p);
+    p = packet(&prog[0], dev[1], prog[2].qpn);
+    p.dmac[5] ^= 0x22;
+    send_pkt(&prog[0], p);
+    ck_assert(arrives(&prog[2], &got, &flags));
+    ck_assert_mem_eq(got.dmac, dev[1]->mac, 6);
+}
+END_TEST
+
 /* ---- the page of facts ---- */
 
 static struct ipc_facts told;
@@ -393,6 +422,7 @@ int main(void)
     tcase_add_test(t, sec_09_numbers_of_nobody_are_charged);
     tcase_add_test(t, ud_10_groups_of_programs_and_the_daemon);
     tcase_add_test(t, shm_13_addresses_that_come_and_go);
+    tcase_add_test(t, wire_07_the_next_hop_is_what_the_daemon_knows);
     tcase_add_test(t, shm_06_a_worker_that_sleeps_is_woken_by_a_program);
     tcase_add_test(t, programs_are_told_of_the_device);
     tcase_add_test(t, shm_04_programs_only_read_the_page);

@@ -124,6 +124,7 @@ static void engine_attach(void *arg, uint64_t now)
         job->status = -ENOMEM;
         return;
     }
+    e->channel->share = c->of_device;
     job->status = switch_draw(s, e->channel, now, job->key);
 }
 

@@ -8,6 +8,7 @@
 #include "device.h"
 #include "facts.h"
 #include "loop.h"
+#include "neigh.h"
 #include "switch_group.h"
 #include "switch_rx.h"
 #include "switch_tx.h"
@@ -49,6 +50,13 @@ bool device_group_get(const struct device *d, unsigned i, struct wire_addr *grou
     return false;
 }
 
+static int next_hop(void *arg, struct share *share, const struct wire_addr *dst, uint8_t mac[6])
+{
+    struct device *d = arg;
+    return d->io->caps.kernel_ip ? -ENOTSUP
+                                 : neigh_lookup(d->neigh, share, dst, mac, d->worker->now);
+}
+
 static void begun(void *arg, uint32_t qpn)
 {
     struct device *d = arg;
@@ -73,6 +81,7 @@ int device_switch_start(struct device *d)
         return -ENOMEM;
     }
     s->engine_in = engine_in;
+    s->next_hop = next_hop;
     s->begun = begun;
     s->engine_arg = d;
     s->inside = inside;

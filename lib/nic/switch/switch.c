@@ -65,4 +65,5 @@ bool switch_has_addr(const struct nic_switch *s, const struct wire_addr *addr)
 void switch_round(struct nic_switch *s)
 {
     s->copies = SWITCH_COPIES;
+    s->rounds++;
 }

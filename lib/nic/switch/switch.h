@@ -55,6 +55,7 @@ enum switch_counter {
 };
 extern const char *const switch_counter_names[SWITCH_COUNTER_MAX];
 
+struct share;
 struct switch_channel;
 struct switch_group;
 
@@ -74,15 +75,19 @@ struct nic_switch {
 
     /* Is the daemon's engine a member of a group? NULL: of every one. */
     bool (*engine_in)(void *arg, const struct wire_addr *group);
+    /* The MAC for this address; `share` is that of the program's user. 0: mac is it; else it isn't
+     * known. NULL: none is ever known. */
+    int (*next_hop)(void *arg, struct share *share, const struct wire_addr *dst, uint8_t mac[6]);
     /* A queue pair of a program has got its first request. May be NULL. */
     void (*begun)(void *arg, uint32_t qpn);
-    void *engine_arg; /* of both */
+    void *engine_arg; /* of all these */
     /* Captures: is there one? Then switch_tx says of each slot that it has filled which queue pair
      * of the program the frame is from, 0 = unknown, and shows what goes to another channel. */
     bool captured;
     uint32_t sent_by[IO_BURST_MAX];
     void (*inside)(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn);
     void *inside_arg;
+    uint64_t rounds;
     struct switch_group *groups;
     unsigned ngroups;
     unsigned copies; /* copies of group datagrams that this round may still make */

@@ -15,8 +15,9 @@
 
 struct switch_channel {
     struct nic_switch *s;
-    struct io_port *io; /* the switch's end */
-    void *owner;        /* the caller's */
+    struct io_port *io;  /* the switch's end */
+    void *owner;         /* the caller's */
+    struct share *share; /* of its user; NULL = of none */
     struct switch_channel *all_next;
     struct switch_channel *next, *prev; /* in the ring of active channels; NULL = asleep, or over */
     bool asleep;
@@ -24,6 +25,10 @@ struct switch_channel {
     bool ending; /* its program is gone: it gets no frames */
     bool held;   /* `frame` is borrowed and not processed yet */
     struct io_frame frame;
+    struct wire_addr hop_of; /* what was asked of nic_switch.next_hop last ... */
+    uint8_t hop[6];          /* ... and the answer */
+    bool hop_known;
+    uint64_t hop_round;
     uint64_t busy;    /* ns: time of its last frame */
     uint64_t empties; /* visits without a frame */
     uint64_t drops;   /* frames lost because its ring was full */

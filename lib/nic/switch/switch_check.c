@@ -44,7 +44,23 @@ static bool dest_agrees(const struct wire_pkt *p, bool group)
     return memcmp(mac, p->dmac, sizeof(mac)) == 0;
 }
 
-enum switch_way switch_check(const struct nic_switch *s, const struct switch_channel *from,
+/* The neighbour's MAC is what the daemon knows now: a program's queue pairs don't hear of a new one
+ * (WIRE-07). Where it knows none, it is what the program has. */
+static void set_next_hop(const struct nic_switch *s, struct switch_channel *from,
+                         const struct wire_addr *dst, uint8_t *mac)
+{
+    if (!s->next_hop)
+        return;
+    if (from->hop_round != s->rounds || memcmp(from->hop_of.b, dst->b, sizeof(dst->b)) != 0) {
+        from->hop_round = s->rounds;
+        from->hop_of = *dst;
+        from->hop_known = s->next_hop(s->engine_arg, from->share, dst, from->hop) == 0;
+    }
+    if (from->hop_known)
+        memcpy(mac, from->hop, sizeof(from->hop));
+}
+
+enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *from,
                              const struct io_frame *frame, struct switch_frame *out)
 {
     struct wire_pkt p;
@@ -69,8 +85,10 @@ enum switch_way switch_check(const struct nic_switch *s, const struct switch_cha
             return refuse(out, SWITCH_C_channel_bad_qkey);
     }
     memcpy(out->head + 6, s->mac, sizeof(s->mac));
+    if (!group)
+        set_next_hop(s, from, &p.dip, out->head);
     out->to = NULL;
-    if (memcmp(p.dmac, s->mac, sizeof(s->mac)) == 0)
+    if (memcmp(out->head, s->mac, sizeof(s->mac)) == 0)
         out->to = blocks_owner(&s->blocks, p.dqpn);
     return out->to && !out->to->ending ? SWITCH_INSIDE : SWITCH_PORT;
 }

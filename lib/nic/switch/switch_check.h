@@ -24,8 +24,9 @@ struct switch_frame {
 };
 
 /* Check a frame of the program at `from`. Copies its headers to out->head once, and reads nothing
- * else of it. The source MAC in the copy becomes the device's. */
-enum switch_way switch_check(const struct nic_switch *s, const struct switch_channel *from,
+ * else of it. The source MAC in the copy becomes the device's, and the other one that of the next
+ * hop, if nic_switch.next_hop knows it. */
+enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *from,
                              const struct io_frame *frame, struct switch_frame *out);
 
 #endif
