@@ -20,6 +20,7 @@
 #include "neigh.h"
 #include "round.h"
 #include "switch_group.h"
+#include "switch_news.h"
 #include "worker.h"
 
 #define ROUNDS   100000u
@@ -276,6 +277,19 @@ static bool told_of_news(const struct ipc_facts_page *page)
     return ipc_facts_differ(page, generation) && ipc_facts_read(page, &generation, &told);
 }
 
+/* A frame of the daemon's own has come, which wakes a program that sleeps. */
+static bool woken(const struct program *p)
+{
+    struct io_frame f;
+    if (p->io->ops->rx_peek(p->io, &f, 1, 0) == 0)
+        return false;
+    ck_assert_uint_eq(f.len, 64);
+    ck_assert_uint_eq(f.data[12] << 8 | f.data[13], 0x88B5);
+    ck_assert_uint_eq(switch_news_read(f.data, f.len), 0); /* not of a queue pair */
+    p->io->ops->rx_release(p->io, 1);
+    return true;
+}
+
 START_TEST(programs_are_told_of_the_device)
 {
     const struct ipc_facts_page *page =
@@ -296,10 +310,12 @@ START_TEST(programs_are_told_of_the_device)
     ck_assert_ptr_eq(cc.type, &cc_none);
     for (unsigned i = 0; i < 10; i++)
         device_service(dev[0], clock_now());
-    ck_assert(!told_of_news(page));
+    ck_assert(!told_of_news(page) && !woken(&prog[0]));
 
     ck_assert_int_eq(device_addr_add(dev[0], &more), 0); /* at once */
     ck_assert(told_of_news(page));
+    ck_assert(woken(&prog[0]) && woken(&prog[1]) && !woken(&prog[2]));
+    ck_assert(!woken(&prog[0]));
     ck_assert_uint_eq(told.addrs, 7);
     ck_assert_int_eq(memcmp(told.gid[2], &more.ip, 16), 0);
     ck_assert_int_eq(device_addr_del(dev[0], &more.ip, clock_now()), 0);

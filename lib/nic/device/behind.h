@@ -37,6 +37,11 @@ struct behind {
 int behind_begin(struct behind *b, struct config_device *conf);
 /* The addresses that the device has by the facts. */
 void behind_gids(const struct behind *b, struct gid_table *out);
+/* Is there something new in the page? Costs a load. */
+static inline bool behind_differs(const struct behind *b)
+{
+    return ipc_facts_differ(b->page, b->seen);
+}
 /* The facts that have changed are the port's from now on; device_service follows it in the rest. On
  * the device's worker. */
 void behind_follow(struct device *d, uint64_t now);

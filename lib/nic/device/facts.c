@@ -11,6 +11,7 @@
 #include "device.h"
 #include "ipc_facts.h"
 #include "readonly.h"
+#include "switch_news.h"
 
 struct facts {
     struct ipc_facts_page *page;
@@ -81,7 +82,8 @@ void facts_follow(struct device *d)
         memcpy(f.gid[i], d->gids.pair[i].addr.b, sizeof(f.gid[i]));
     }
     (void)cc_conf_format(engine_cc(d->engine), f.cc, sizeof(f.cc));
-    ipc_facts_write(d->facts->page, &f);
+    if (ipc_facts_write(d->facts->page, &f) && d->sw)
+        switch_news_facts(d->sw);
 }
 
 int facts_fd(const struct facts *f)

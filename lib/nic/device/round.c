@@ -6,6 +6,7 @@
 
 #include <sched.h>
 
+#include "behind.h"
 #include "clock.h"
 #include "context_ops.h"
 #include "datapath.h"
@@ -155,6 +156,17 @@ static void worker_guard(struct worker *w, uint64_t now)
     w->guard_at = now + ROUND_GUARD_NS;
 }
 
+/* Has a daemon changed the device that one of ours is behind? */
+static bool worker_is_told(const struct worker *w)
+{
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        const struct behind *b = w->device[i]->behind;
+        if (__builtin_expect(b && behind_differs(b), 0))
+            return true;
+    }
+    return false;
+}
+
 unsigned worker_round(struct worker *w, uint64_t now)
 {
     w->now = now;
@@ -184,7 +196,7 @@ unsigned worker_round(struct worker *w, uint64_t now)
     w->settled = worker_is_settled(w, now);
     w->context_ops->notify(w, now);
     w->settled = false;
-    if (now >= w->service_at)
+    if (now >= w->service_at || worker_is_told(w))
         worker_service(w, now);
     return work;
 }

@@ -12,6 +12,7 @@
 /* What is said of the queue pair whose number follows. */
 #define NEWS_OVER  1u
 #define NEWS_BEGUN 2u
+#define NEWS_FACTS 3u  /* of none */
 #define NEWS_SAID  22u /* octets that say something; the rest is 0 */
 
 static void news_write(uint8_t *frame, uint32_t what, uint32_t qpn)
@@ -41,6 +42,19 @@ bool switch_news_over(struct nic_switch *s, uint32_t qpn)
     memcpy(frame, s->mac, sizeof(s->mac));
     memcpy(frame + 6, s->mac, sizeof(s->mac));
     return switch_put(s, c, frame, 0, &f);
+}
+
+void switch_news_facts(struct nic_switch *s)
+{
+    uint8_t frame[NEWS_LEN];
+    const struct io_frame f = {.data = frame, .len = sizeof(frame)};
+    news_write(frame, NEWS_FACTS, 0);
+    memcpy(frame, s->mac, sizeof(s->mac));
+    memcpy(frame + 6, s->mac, sizeof(s->mac));
+    for (struct switch_channel *c = s->channels; c; c = c->all_next) {
+        if (!c->ending)
+            (void)switch_put(s, c, frame, 0, &f); /* one whose ring is full is awake */
+    }
 }
 
 uint32_t switch_news_read(const uint8_t *frame, uint32_t len)

@@ -19,6 +19,9 @@ struct switch_channel;
  * On the device's worker. */
 bool switch_news_over(struct nic_switch *s, uint32_t qpn);
 
+/* The page of facts is new: programs that sleep wake up, and read it. On the device's worker. */
+void switch_news_facts(struct nic_switch *s);
+
 /* A frame has come to a program. Returns the queue pair whose connection is over; 0: it says
  * nothing of that. */
 uint32_t switch_news_read(const uint8_t *frame, uint32_t len);
