@@ -35,7 +35,7 @@ enum {
         }                                                                                          \
     } while (0)
 
-/// What the server tells the client while they connect.
+/// The server's message to the client while they connect.
 struct hello {
     uint8_t mr_size, cfg_size;
     uint8_t bytes[48];

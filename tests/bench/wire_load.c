@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * How fast something between two ports forwards: sends RoCEv2 WRITEs into one port, takes what
- * comes out of the other, on one core. Only headers are written and nothing is read, so that
- * whoever is under test is what limits. One JSON object a line:
+ * comes out of the other, on one core. Only headers are written and no data are read, so that the
+ * forwarder under test is the limit. One JSON object a line:
  *
  *     {"name":"through_4162","value":2510000,"unit":"pps","sent":...,"samples":[...]}
  *

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The daemon's rounds between two that can't be trusted: an application that writes anything into
- * its queues, doorbells and memory, and whoever sends frames to the port (SHM-01 .. SHM-05, SHM-08,
- * SEC-03). Another application on the device, which does nothing, keeps its memory as it is; what
- * leaves the port is whole and ours; and with the client all of its objects go.
+ * The daemon's rounds between two parties that can't be trusted: an application that writes
+ * anything into its queues, doorbells and memory, and a network that sends any frames to the port
+ * (SHM-01 .. SHM-05, SHM-08, SEC-03). The memory of another, idle application on the device does
+ * not change; frames that leave the port are whole and the device's own; and a client's objects end
+ * with it.
  *
  * The input is a list of steps: the low half of an octet says what (enum step), the high half is an
  * argument; further octets follow as each step needs them. What is missing at the end reads as 0.

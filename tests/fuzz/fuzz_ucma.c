@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The emulated rdma_cm under arbitrary commands: whatever a program writes, the answer is an error
- * or lies where the program said, an id that is used is alive, and poll() tells of events that are
- * there. liburnic is a fake (fake_urnic_cm.h).
+ * or lies where the program asked, a used id is alive, and poll() reports existing events. liburnic
+ * is a fake (fake_urnic_cm.h).
  *
  * The input is a list of steps. A step: its kind; flags; two octets of hdr.in (0xFFFF = as long as
  * the body), two of hdr.out (0xFFFF = 4096), two of the body's length, the body. Kinds below 32 are

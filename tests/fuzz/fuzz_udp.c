@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a socket may have given to a udp port: datagrams and trains of any octets, from anybody,
- * with control messages that say what they like. Frames must be lent in bounds, with headers that
- * fit their octets, and one whose iCRC is said to be right must have it right.
+ * Possible input from a udp port's socket: datagrams and trains of any octets, from any sender,
+ * with any control messages. Lent frames must be in bounds, with headers that fit their octets, and
+ * a frame whose iCRC is reported as right must have it right.
  *
  * The input: a message after the other, each with worker and place of the socket, family, lengths
  * of the train's datagrams and of the whole, control messages, then octets, which come again when

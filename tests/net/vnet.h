@@ -3,8 +3,8 @@
  * A small world on virtual time: hosts, each one engine on one port, joined by an emulated link.
  *
  * vnet_run plays the part of the daemon's worker for all hosts in turn (receive, copy, tell, send)
- * and, when nobody has anything to do, moves the clock to the next deadline. The same calls with
- * the same seeds do exactly the same again.
+ * and, when no host has work, moves the clock to the next deadline. The same calls with the same
+ * seeds have exactly the same effects.
  *
  * Memory is what the test has: vnet_reg registers a buffer of the test under its own address.
  * A copier may delay or fail copies, the way another thread or a dying client would.
@@ -24,8 +24,8 @@ struct vnet_host;
 /* Callbacks that decide about copies. Any function may be NULL: done at once. */
 struct vnet_copier {
     void *ctx;
-    /* When is this copy done? 0 = now, > 0 so many ns later (later copies of its queue pair wait
-     * behind it), < 0 = it fails with that -errno. */
+    /* When is this copy done? 0 = now, > 0 = ns later (later copies of its queue pair wait for it),
+     * < 0 = it fails with that -errno. */
     int64_t (*place)(void *ctx, const struct engine_copy *copy, uint64_t now);
     /* May this slot's payload be gathered? 0 or -errno. */
     int (*gather)(void *ctx, const struct engine_slot *slot, uint64_t now);

@@ -110,7 +110,7 @@ static inline void port_accept(struct port_end *e)
     memcpy(&e->there, e->conn->private_data, sizeof(e->there));
 }
 
-/* Connect; again for 10 s while nobody listens or answers there. */
+/* Connect. Retries for 10 s while no server listens or answers there. */
 static inline void port_connect(struct port_end *e, const char *to)
 {
     struct port_where here;

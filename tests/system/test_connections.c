@@ -767,8 +767,8 @@ START_TEST(stays_reset)
 }
 END_TEST
 
-/* CM-35: a request that its own side hangs up is accepted in vain: the queue pair can't go along,
- * which is told once, and the peer hears of it. */
+/* CM-35: accepting a request that its own side has ended fails: its queue pair can't follow. This
+ * is reported once, and the peer learns of it. */
 START_TEST(hung_up_by_itself)
 {
     struct urnic_cm_id *active, *passive;

@@ -519,9 +519,9 @@ static void sleep_until(uint64_t ms)
         poll(NULL, 0, (int)(ms - now));
 }
 
-/* TMR-02: a daemon that was kept off the processor looks at the answers that have come meanwhile
- * before it takes any for lost, also at those that stand behind many other packets. On a busy
- * machine the peer may really have been late: then it is tried again. */
+/* TMR-02: a daemon that was kept off the processor reads the answers that have come meanwhile
+ * before it counts any as lost, also those after many other packets. On a busy machine the peer may
+ * really have been late; the test then tries again. */
 START_TEST(off_the_processor)
 {
     struct urnic_qp *stream;

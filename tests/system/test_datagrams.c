@@ -216,8 +216,8 @@ static void join_and_leave(struct member *ma, struct member *mb, const struct so
     ck_assert_int_eq(urnic_destroy_ah(wr.ud.ah), 0);
 }
 
-/* UD-11 CM-35: a queue pair joins groups by its id, hears what is sent to them, and hears no more
- * when it has left. */
+/* UD-11 CM-35: a queue pair joins groups by its id, receives their datagrams, and receives none
+ * after it has left. */
 START_TEST(groups)
 {
     static const char *const names[] = {"239.1.2.3", "ff15::7"};

@@ -235,8 +235,8 @@ static void pass_last(int sock, const void *msg, size_t len, int fd)
 
 /* SHM-10 SEC-22: a large slab's seals, which wait for a hole that is being punched, are added by
  * the thread of the slab's user. Here a descriptor keeps that thread busy. The requests that name
- * the slab wait for it, few of them at a time; nobody else does, whether the client stays or goes.
- */
+ * the slab wait for it, few of them at a time; no other client does, whether the client stays or
+ * goes. */
 START_TEST(seals_wait_elsewhere)
 {
     const unsigned most = 16, more = 4;

@@ -15,7 +15,7 @@
 #define MALLORY 65500u
 #define PORT    7100u
 
-/* What Mallory is told besides a QPN, which has 24 bits. */
+/* Mallory's messages in addition to a QPN, which has 24 bits. */
 #define RESET 0x01000000u /* reset the queue pair */
 #define MOVE  0x02000000u /* name the QPN at another address, and change the address afterwards */
 

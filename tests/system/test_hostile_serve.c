@@ -18,7 +18,7 @@
 #include "daemon_rig.h"
 #include "unit.h"
 
-#define IN_AT      4096u /* in the server's memory: what comes; before it, what goes */
+#define IN_AT      4096u /* start of received data; data to send come before it */
 #define LENGTH     100u  /* of the file that is offered, octets */
 #define RPING_PORT 7174
 

@@ -212,7 +212,7 @@ static struct rlimit no_more_descriptors(void)
     return old;
 }
 
-/* A client without room for what the daemon gives it hears the same, and goes on. */
+/* A client without room for the daemon's answer gets the same error, and continues. */
 START_TEST(no_descriptors_of_its_own)
 {
     struct urnic_channel *ch;

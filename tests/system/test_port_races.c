@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who makes progress on a port of a program's own: threads that poll, the library's thread when
- * none does, and all of them at once.
+ * Progress on a port of a program's own: by threads that poll, by the library's thread when none
+ * does, and by all of them at once.
  */
 #include "port_rig.h"
 
@@ -97,7 +97,7 @@ START_TEST(test_hundred)
 }
 END_TEST
 
-/* ---- nobody polls ---- */
+/* ---- no thread polls ---- */
 
 static void set_rate(struct port_end *e, uint32_t kbit)
 {
@@ -151,8 +151,8 @@ static void poll_both(struct port_end *a, struct port_end *b)
     }
 }
 
-/* Who has polled all the time stops with requests under way, answers owed and timers running: the
- * library's thread goes on, at both ends, up to the event that all is answered. */
+/* A thread that has polled all the time stops with requests under way, answers owed and timers
+ * running. The library's thread continues, at both ends, up to the event that all is answered. */
 START_TEST(test_stops)
 {
     enum { ROWS = sizeof(stops) / sizeof(stops[0]), LEN = SIZE };
@@ -406,7 +406,7 @@ int munmap(void *addr, size_t len)
     return (int)syscall(SYS_munmap, addr, len);
 }
 
-/* Who writes to standard error is stuck there until this is cleared, 10 s at most. */
+/* A thread that writes to standard error is stuck until this is cleared, 10 s at most. */
 static _Atomic bool stuck, inside;
 
 ssize_t write(int fd, const void *octets, size_t n)

@@ -357,7 +357,8 @@ END_TEST
 
 /* ---- fences ---- */
 
-/* REQ-14: what goes out of the buffer behind a fence is what the READ before it has brought. */
+/* REQ-14: a request after a fence sends the data that the READ before it has brought into the
+ * buffer. */
 START_TEST(waits_at_fences)
 {
     struct urnic_sge sge;

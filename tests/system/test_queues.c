@@ -68,8 +68,8 @@ static void take(struct urnic_cq *cq, unsigned first, unsigned n)
     }
 }
 
-/* CQ-04: what waits in a queue that grows is there afterwards, in order, wherever in the ring it
- * lay; and what comes later goes on behind it, around the end as well. */
+/* CQ-04: when a queue grows, its waiting entries are kept in order, wherever in the ring they were.
+ * Later entries follow them, also around the end. */
 START_TEST(grows)
 {
     struct urnic_wc wc;

@@ -317,7 +317,7 @@ START_TEST(log_levels)
     up("");
     ck_assert_int_eq(dup2(ours, STDERR_FILENO), STDERR_FILENO);
     ck_assert_int_eq(says("{\"cmd\":\"log-level\",\"level\":\"debug\"}"), 0);
-    ck_assert_int_eq(says("{\"cmd\":\"dance\"}"), -ENOTSUP); /* who asks, and what came of it */
+    ck_assert_int_eq(says("{\"cmd\":\"dance\"}"), -ENOTSUP); /* the asking client, and the result */
     ck_assert_int_eq(says("{\"cmd\":\"log-level\",\"level\":\"warn\"}"), 0);
     ssize_t n = pread(fd, log, sizeof(log) - 1, 0);
     ck_assert_ptr_nonnull(strstr(log, "debug control: "));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Captures into files that take nothing for a long time, as a full pipe whose reader has stopped, a
- * network file system whose server is away: what else the daemon is asked for goes on meanwhile.
+ * Captures into files that take no data for a long time, such as a full pipe whose reader has
+ * stopped, or a network file system whose server is away. The daemon's other requests are served
+ * meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -15,8 +15,7 @@
 #define MTU   256
 #define STEPS 80
 
-/* What the packets have to tell them apart: IP identifications that count, that are all 0, that are
- * all the same, or none. */
+/* The IP identifications of the packets: counting, all 0, all equal, or none. */
 enum ids { IDS_COUNT, IDS_ZERO, IDS_SAME, IPV6, KINDS };
 
 /* One packet. */

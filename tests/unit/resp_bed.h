@@ -83,7 +83,7 @@ extern uint8_t region[REGION + 64], rbufs[RBUFS];
 
 enum { EV_HOOK = 1000 }; /* the comm_est hook, of a queue pair in RTR */
 
-/* What stands in octet i of the region at first, and of the payload of the packet with this PSN. */
+/* The first value of octet i of the region, and of the payload of the packet with this PSN. */
 uint8_t region_octet(size_t i);
 uint8_t payload_octet(uint32_t psn, size_t i);
 

@@ -247,7 +247,7 @@ START_TEST(verdicts_are_executed_in_order)
 }
 END_TEST
 
-/* What can't be kept back goes on: late frames are better than lost ones. */
+/* A frame that can't be held is sent: an early frame is better than a lost one. */
 START_TEST(a_full_queue_lets_frames_pass_and_says_so)
 {
     static const struct sentence late[] = {

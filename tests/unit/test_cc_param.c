@@ -143,7 +143,8 @@ START_TEST(cc_13_presets)
 }
 END_TEST
 
-/* CC-31: what a preset says is for the line of its source, and fits others; what is named stays. */
+/* CC-31: a preset's values are for the line of its source, and are scaled to others; named values
+ * stay. */
 START_TEST(cc_31_fits_the_line)
 {
     static const struct {

@@ -136,7 +136,7 @@ struct maker {
     const char *failure; /* NULL = none */
 };
 
-/* Channels come with descriptors, each for whom it is. */
+/* Channels come with descriptors, each for its own receiver. */
 static const char *make_channel(void)
 {
     struct ipc_hdr req = {.type = IPC_CHANNEL_CREATE};

@@ -82,7 +82,8 @@ static void nobody_serves(void)
 
 START_TEST(shm_07_silent_from_the_beginning)
 {
-    /* SHM-07 who doesn't answer counts as gone, whether he would take another connection or not */
+    /* SHM-07 a daemon that doesn't answer counts as gone, whether it accepts another connection or
+     * not */
     char path[] = "/tmp/test_client_life.XXXXXX";
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -112,7 +113,7 @@ static int64_t now_ms(void)
 
 START_TEST(shm_07_signals_give_no_time)
 {
-    /* SHM-07 who is interrupted when he has waited for nearly all the time waits for the rest */
+    /* SHM-07 a caller that is interrupted near the end of its wait waits for the rest */
     const struct itimerval late = {.it_value.tv_usec = 700000};
     char path[] = "/tmp/test_client_life.XXXXXX";
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -314,8 +315,8 @@ END_TEST
 
 START_TEST(evt_03_unread_events_go_with_their_object)
 {
-    /* EVT-03 a descriptor that is readable has an event, not one of a destroyed object: whoever
-     * asked for it would wait for the next one */
+    /* EVT-03 a readable descriptor has an event, not one of a destroyed object: the reader would
+     * wait for the next one */
     struct setup s = setup_start(8);
     struct urnic_async_event ev;
     struct urnic_qp *first = setup_qp(&s, NULL, 8, 64);
@@ -692,8 +693,8 @@ static void let_child_be_refused(struct setup *s, struct urnic_srq *srq, struct 
 
 START_TEST(shm_07_fork_from_a_daemon_that_died)
 {
-    /* SHM-07 with the daemon gone destroying needs nobody's answer: a child is refused all the
-     * same, since it has no queues to clean up */
+    /* SHM-07 with the daemon gone, destroying needs no answer. A child is still refused, since it
+     * has no queues to clean up */
     struct setup s = setup_start(8);
     struct urnic_srq_attr srq_attr = {.max_wr = 1, .max_sge = 1};
     struct urnic_ah_attr ah_attr = {.dgid = {0xfd}};
@@ -715,8 +716,8 @@ END_TEST
 
 START_TEST(evt_03_a_child_leaves_events_to_its_parent)
 {
-    /* EVT-03 an event about what the parent has made since is not stale, though the child that
-     * fails to make something doesn't know of whom it tells */
+    /* EVT-03 an event about a later object of the parent is not stale, though the child that fails
+     * to make one doesn't know the object */
     struct setup s = setup_start(8);
     struct urnic_async_event event;
     struct urnic_cq *cq;

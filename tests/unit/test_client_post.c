@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Posting and polling through liburnic: accounting, order, what an error leaves behind.
+ * Posting and polling through liburnic: accounting, order, the state after an error.
  */
 #include <errno.h>
 #include <pthread.h>

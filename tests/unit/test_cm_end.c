@@ -19,7 +19,7 @@ START_TEST(cm_24_disconnects)
     ck_assert_int_eq(last(&a)->type, CM_EV_DISCONNECTED);
     ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
     unsigned dreqs = sent[CM_DREQ];
-    /* a DREQ in TIMEWAIT, and one for a connection that nobody knows, are answered */
+    /* a DREQ in TIMEWAIT, and one for an unknown connection, are answered */
     struct cm_msg dreq = {.attr = CM_DREQ, .tid = 9, .local_id = 77, .remote_id = 0x999};
     uint8_t mad[CM_MAD_LEN];
     cm_msg_pack(mad, &dreq);
@@ -118,7 +118,8 @@ static void forge_req(uint32_t local_id)
 
 START_TEST(cm_21_a_forged_req_ends_nothing)
 {
-    /* CM-21: both ends live; whoever else names the queue pair ends nothing, however often. */
+    /* CM-21: both ends live; another host that names the queue pair ends no connection, however
+     * often it tries. */
     struct cm_conn *ca, *cb;
     establish(&ca, &cb);
     a.nev = b.nev = 0;
@@ -146,7 +147,7 @@ END_TEST
 
 START_TEST(cm_21_limits_come_first)
 {
-    /* CM-21 CM-34: a REQ for which there is no room isn't answered, and challenges nobody. */
+    /* CM-21 CM-34: a REQ for which there is no room isn't answered, and starts no challenge. */
     struct cm_conn *ca, *cb;
     establish(&ca, &cb);
     for (unsigned i = 0; i < CM_SRC_BUCKETS; i++)

@@ -698,8 +698,8 @@ START_TEST(cm_24_answers_are_rationed)
 }
 END_TEST
 
-/* CM-18: what is given up before it was sent takes nothing along that waits in front of it or
- * behind. */
+/* CM-18: a message given up before it was sent does not affect others that wait before or after it.
+ */
 START_TEST(cm_18_others_are_sent)
 {
     for (unsigned gone = 0; gone < 3; gone++) {
@@ -774,7 +774,7 @@ START_TEST(cm_release_in_every_state_leaks_nothing)
 }
 END_TEST
 
-/* A consumer that lets go without having heard of anything hears of nothing. */
+/* A consumer that releases an id before any event gets none. */
 START_TEST(cm_release_with_events_in_the_queue)
 {
     struct cm_conn *ca, *cb;

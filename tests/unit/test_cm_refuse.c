@@ -12,7 +12,7 @@
 START_TEST(cm_28_given_up_before_the_answer)
 {
     /* CM-28: a REJ for a request that waits for its consumer ends it at once, and frees its place
-     * among the half-open ones; the consumer is told if it has heard of the request. */
+     * among the half-open ones. The consumer gets an event if it knows the request. */
     listen_on_b();
     for (unsigned i = 0; i < 100; i++) { /* more than one peer may have half open */
         a.nev = b.nev = 0;

@@ -256,7 +256,7 @@ static bool nobody_is_there(void *arg, const struct wire_addr *addr)
 
 START_TEST(sec_20_questions_of_made_up_hosts_end_in_seconds)
 {
-    /* SEC-20: the host behind a question is looked for, as it is behind a request. */
+    /* SEC-20: the host of a SIDR_REQ is looked up, as that of a REQ is. */
     static const struct wire_addr any;
     struct cm_listener *l;
     teardown();
@@ -307,8 +307,8 @@ START_TEST(cm_34_a_source_has_few_questions_pending)
 }
 END_TEST
 
-/* CM-34: what waits at another listener counts for a source, and no source is counted beyond what
- * the counter holds. */
+/* CM-34: requests that wait at another listener count for their source, and the count of a source
+ * never overflows. */
 START_TEST(cm_34_a_source_elsewhere)
 {
     static const struct {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames that come in one burst have the effects that they have one by one. Alone, a frame goes the
- * whole way through parser and checks; behind another one of its flow or message, shorter ways.
+ * Frames that come in one burst have the effects that they have one by one. Alone, a frame goes
+ * through the whole parser and all checks; after another one of its flow or message it takes
+ * shorter paths.
  *
  * Two engines get the same frames, one of them a burst at a time: verdicts, drops, copies, counters
- * and answers must be the same, also when copies fail; when copies are late, what the rules leave
- * no freedom in.
+ * and answers must be the same, also when copies fail. When copies are late, all that the rules
+ * determine must be the same.
  */
 #include <errno.h>
 #include <string.h>
@@ -505,9 +506,8 @@ START_TEST(rsp_24_all_of_them)
 }
 END_TEST
 
-/* RSP-25 MR-12 ACK-07: when the memory of packets is gone the message fails; what came before the
- * first of them has been executed, and what came behind it hasn't, in whatever order they are
- * reported. */
+/* RSP-25 MR-12 ACK-07: when the memory of packets is gone the message fails. Requests before the
+ * first of them are executed, later ones are not, in whatever order the results are reported. */
 START_TEST(rsp_25_one_of_them_fails)
 {
     static struct world w;

@@ -166,8 +166,8 @@ static void owe(struct world *w, unsigned op, uint32_t psn, uint32_t len)
         w->due[w->ndue++] = (struct answer){WIRE_OPCODE(WIRE_RC, op), psn, len, w->msn};
 }
 
-/* The peer gets what has been sent. What it is asked for again, and all behind that, it sends
- * anew; with selective repeat what it is asked for and no more. */
+/* The peer gets the sent packets. It repeats a requested packet and all after it; with selective
+ * repeat only the requested one. */
 static void ask_peer(struct world *w)
 {
     for (unsigned i = 0; i < w->one->nsent; i++) {
@@ -462,7 +462,7 @@ static void ask_again(struct world *w, const struct asker *q)
     both_rx(w, &p);
 }
 
-/* What has to be acknowledged, before or behind a READ. */
+/* Requests that must be acknowledged, before or after a READ. */
 static void write_to(struct world *w, struct asker *q)
 {
     struct wire_pkt p = rig_pkt(w->one, WIRE_WRITE_ONLY, q->psn);

@@ -382,7 +382,7 @@ START_TEST(req_31_aeth_of_data)
 }
 END_TEST
 
-/* REQ-18 with a late copy: what is acknowledged behind the READ waits for its data. */
+/* REQ-18 with a late copy: acknowledged requests after the READ wait for its data. */
 START_TEST(req_18_late_copy)
 {
     struct rig *r = rig_new(NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine as a whole: what it counts, what it holds, and packets that take another way.
+ * The engine as a whole: its counters, its objects, and packets on other paths.
  */
 #include <errno.h>
 #include <string.h>

@@ -132,7 +132,7 @@ START_TEST(val_01_order_and_counters)
 }
 END_TEST
 
-/* VAL-01, WIRE-06: a burst in which frames for others stand before, between and behind ours. */
+/* VAL-01, WIRE-06: a burst with frames for others before, between and after ours. */
 START_TEST(val_01_mixed_burst)
 {
     static const bool ours[] = {false, true, false, false, true, true, false, true};
@@ -184,8 +184,8 @@ START_TEST(val_04_states)
 }
 END_TEST
 
-/* VAL-07, SEC-03: what isn't RoCE goes to the slow path, rubbish is dropped; nothing is read
- * beyond. */
+/* VAL-07, SEC-03: frames that are not RoCE go to the slow path, rubbish is dropped; no octet past
+ * the frame is read. */
 START_TEST(val_07_rubbish)
 {
     struct rig *r = rig_new(NULL);

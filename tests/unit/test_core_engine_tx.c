@@ -200,8 +200,8 @@ static unsigned first(struct rig *r, struct wire_pkt *sent)
     return n;
 }
 
-/* ACK-04: one WRITE goes ahead of an ACK, not of a NAK or a READ's response; the ACK is next,
- * whatever else there is to send. What completes a receive comes behind it. */
+/* ACK-04: one WRITE goes ahead of an ACK, not of a NAK or a READ's response. The ACK is next,
+ * whatever else there is to send. A message that completes a receive follows the ACK. */
 START_TEST(ack_04_one_write_ahead)
 {
     struct rig *r = rig_new(&(struct rig_opts){.max_rd_atomic = 4});

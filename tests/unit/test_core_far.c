@@ -23,7 +23,7 @@ static struct rig *longest(const struct rig_opts *o)
     return r;
 }
 
-/* The longest READ, of which `n` answers have come, and behind it as many WRITEs. */
+/* The longest READ with `n` answers received, followed by `n` WRITEs. */
 static struct rig *half_of_all(unsigned n, bool strict)
 {
     struct rig *r = longest(&(struct rig_opts){.mtu = 1, .strict_resp = strict});
@@ -38,7 +38,7 @@ static struct rig *half_of_all(unsigned n, bool strict)
     return r;
 }
 
-/* REQ-27: an ACK behind the longest READ doesn't stand for its data. */
+/* REQ-27: an ACK after the longest READ doesn't replace its data. */
 START_TEST(req_27_ack_behind_the_longest_read)
 {
     struct rig *r = half_of_all(4, false);
@@ -171,8 +171,8 @@ START_TEST(qp_10_a_copy_256_lives_ago)
 }
 END_TEST
 
-/* QP-10: while a copy of another life lasts, what is answered in this one completes, and what is
- * wrong with a work request is told at last. */
+/* QP-10: while a copy of an earlier life of the queue pair is pending, answered requests of this
+ * life complete, and a faulty work request completes in the end. */
 START_TEST(qp_10_life_goes_on)
 {
     for (unsigned good = 0; good <= 1; good++) {

@@ -271,8 +271,7 @@ START_TEST(each_invariant_notices)
 }
 END_TEST
 
-/* What a phase says when it ends on a queue pair like that; it goes on in builds that don't
- * look. */
+/* The report of a phase that ends on such a queue pair. Builds without checks continue. */
 START_TEST(phase_says_so_and_aborts)
 {
     struct rig *r = scene(OUT);

@@ -234,7 +234,7 @@ START_TEST(qp_03_values)
 }
 END_TEST
 
-/* QP-05 who may post when. */
+/* QP-05 the states in which posts are allowed. */
 START_TEST(qp_05_posting)
 {
     static const int send[] = {-EINVAL, -EINVAL, -EINVAL, 0, 0, 0, 0};
@@ -606,8 +606,8 @@ START_TEST(gid_04_another_address)
 }
 END_TEST
 
-/* GID-04: its timers stand still meanwhile: what isn't answered costs no retry, however long the
- * address stays away, and is asked for when it is back. */
+/* GID-04: its timers stop meanwhile. An unanswered request costs no retry, however long the address
+ * is gone, and is repeated when it is back. */
 START_TEST(gid_04_timers_stand_still)
 {
     struct rig *r = rig_new(NULL);
@@ -652,8 +652,8 @@ START_TEST(recorder_history)
 }
 END_TEST
 
-/* CM-39: what ICMP says of the peer stands there once, however often it is said; nothing else
- * happens to the queue pair. Of other addresses it is told nothing. */
+/* CM-39: the recorder notes an ICMP error about the peer once, however often it comes; nothing else
+ * happens to the queue pair. Errors about other addresses are not noted. */
 START_TEST(recorder_is_told_of_icmp)
 {
     struct rig *r = rig_new(NULL);

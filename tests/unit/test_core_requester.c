@@ -601,8 +601,8 @@ START_TEST(ud_03_datagrams)
 }
 END_TEST
 
-/* PSN-03: what is outstanding, answers to READs included, never passes 2^23 PSNs; more waits, and
- * goes on when there is room. */
+/* PSN-03: outstanding PSNs, answers to READs included, never exceed 2^23. Further requests wait
+ * until there is room. */
 START_TEST(psn_03_at_most_half)
 {
     struct rig *r = rig_new(&(struct rig_opts){.mtu = 1, .max_rd_atomic = 16});

@@ -364,8 +364,7 @@ static void change(struct rig *r, enum qp_state to, struct engine_qp_attr a, uns
     ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE | mask, r->now), 0);
 }
 
-/* QP-07: a program that was told once that the queue is drained isn't told the next time, unless it
- * asks. */
+/* QP-07: SQ_DRAINED is raised once; the next time only if the program asks for it again. */
 START_TEST(qp_07_told_when_asked)
 {
     struct rig *r = rig_new(NULL);

@@ -288,8 +288,8 @@ START_TEST(lr_06_sends)
 }
 END_TEST
 
-/* CQ-05: a completion that finds no room ends the queue pair: what came early behind it is not
- * carried out any more. */
+/* CQ-05: a completion that finds no room ends the queue pair; early packets after it are not
+ * executed any more. */
 START_TEST(lr_06_cq_overflow)
 {
     struct rig *r = agreed(NULL);

@@ -51,8 +51,8 @@ static void completes(struct rig *r)
     ck_assert_uint_eq(rig_tx(r, 0), 0);
 }
 
-/* LR-08: what comes behind a gap is placed at once; the gap alone is asked for, once; it completes
- * when the gap is closed, and nothing is asked for twice. */
+/* LR-08: responses after a gap are placed at once. Only the gap is requested, once. The READ
+ * completes when the gap is closed; no part is requested twice. */
 START_TEST(lr_08_gap)
 {
     struct rig *r = reading(true);

@@ -86,8 +86,8 @@ START_TEST(tmr_03_agrees_with_a_list)
 }
 END_TEST
 
-/* TMR-03 a wheel takes any clock and any deadline: the last tick of all, one behind it, and a clock
- * that stands there already. */
+/* TMR-03 a wheel accepts any clock and any deadline: the last possible tick, one after it, and a
+ * clock that is already there. */
 START_TEST(tmr_03_the_end_of_time)
 {
     static const uint64_t starts[] = {0, (1ull << 58) - 1, 1ull << 58, UINT64_MAX - 1024,

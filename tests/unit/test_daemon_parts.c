@@ -331,7 +331,7 @@ START_TEST(qslab_cleared_elsewhere)
 }
 END_TEST
 
-/* SEC-22: what one client's queues take is bounded; what it gives back it can have again. */
+/* SEC-22: the memory of one client's queues is bounded; freed memory can be taken again. */
 START_TEST(qslab_quota)
 {
     struct qslab_list l = {0};

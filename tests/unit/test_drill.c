@@ -368,7 +368,7 @@ START_TEST(frames_are_told_with_their_time_and_statement)
 }
 END_TEST
 
-/* The packet was out when the answer came, though its statement stands behind. */
+/* The packet was sent before the answer came, though its statement comes later. */
 START_TEST(frames_have_the_order_of_the_wire)
 {
     static const char text[] = "qp A rc\nmr M 4K\npost A send from M,10\n< ack psn 0\n> send_only\n"

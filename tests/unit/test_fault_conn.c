@@ -303,7 +303,7 @@ START_TEST(what_nobody_needs_is_not_known)
 }
 END_TEST
 
-/* What is full makes room: that of which nothing was heard for longest goes. */
+/* A full table makes room: the connection that was idle for longest goes. */
 START_TEST(the_idlest_connection_makes_room)
 {
     struct fault *f = parse("drop conn 1", 1);

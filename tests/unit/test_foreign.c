@@ -92,7 +92,7 @@ START_TEST(empty_socket_closes_at_once)
 }
 END_TEST
 
-/* A descriptor waits in it; behind other messages, also behind one of no octets. */
+/* A descriptor waits in the socket after other messages, also after an empty one. */
 START_TEST(message_that_waits)
 {
     for (unsigned i = 0; i < 4; i++) {

@@ -354,7 +354,7 @@ START_TEST(mr_12_handler_after)
 }
 END_TEST
 
-/* Only so many different ones. What is in front then stays there. */
+/* The number of different handlers is limited. After that the handler in front stays there. */
 START_TEST(mr_12_too_many_handlers)
 {
     struct sigaction act = {.sa_sigaction = first, .sa_flags = SA_SIGINFO}, is;

@@ -245,8 +245,7 @@ END_TEST
 
 START_TEST(shm_03_xrc_fields)
 {
-    /* SHM-03 XRC-03 the shared queue's number stands behind the others' extension, before the data
-     */
+    /* SHM-03 XRC-03 the shared queue's number follows the other extensions, before the data */
     static const unsigned opcodes[] = {WR_SEND, WR_ATOMIC_FETCH_AND_ADD, WR_BIND_MW};
     for (unsigned i = 0; i < 3; i++) {
         struct queue q = {0};

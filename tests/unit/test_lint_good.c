@@ -111,8 +111,8 @@ static const struct step begun_reread[] = {
 static const struct step begun_reordered[] = {ANNOUNCED_100, SEND(101, 64), SEND(100, 64),
                                               ACK(101, 2), END};
 
-/* The capture begins while answers to what came before it are under way, and what was sent before
- * is sent again. */
+/* The capture begins while answers to earlier requests are under way, and earlier packets are sent
+ * again. */
 static const struct step begun_amid[] = {
     {.opcode = RC(FETCH_ADD), .psn = 104, .ackreq = true},
     {.from_b = true, .opcode = RC(ATOMIC_ACK), .psn = 104, .syndrome = 0x1F, .msn = 9},
@@ -128,7 +128,8 @@ static const struct step begun_amid[] = {
     ACK(109, 13),
     END};
 
-/* The network doubles a request behind the capture: its copy is answered as things stand then. */
+/* The network doubles a request after the capture point: the copy is answered by the state at its
+ * arrival. */
 static const struct step copied[] = {SEND(100, 64),
                                      ACK(100, 1),
                                      {.opcode = RC(FETCH_ADD), .psn = 101},
@@ -141,7 +142,7 @@ static const struct step copied[] = {SEND(100, 64),
                                      ACK(103, 4),
                                      END};
 
-/* A queue pair's number, and its PSNs, used again: after an orderly end, */
+/* A queue pair's number and its PSNs are used again after an orderly end. */
 #define LATER_SEND(psn_, len_)                                                                     \
     {                                                                                              \
         .opcode = RC(SEND_ONLY), .psn = psn_, .len = len_, .ackreq = true, .after = 50000          \
@@ -169,7 +170,7 @@ static const struct step lives[] = {
     ACK(102, 2),
     END};
 
-/* ... from a PSN that might be behind a gap, */
+/* They are used again from a PSN that may come after a gap. */
 static const struct step lives_ahead[] = {SEND(100, 64),
                                           ACK(100, 1),
                                           SEND(101, 64),
@@ -188,7 +189,7 @@ static const struct step lives_ahead[] = {SEND(100, 64),
                                           ACK(902, 3),
                                           END};
 
-/* ... and loses a packet before an ACK tells where it counts, */
+/* They are used again, and a packet is lost before an ACK shows the new count. */
 static const struct step lives_gap[] = {
     SEND(100, 64),
     ACK(100, 1),
@@ -217,7 +218,7 @@ static const struct step lives_gap[] = {
     ACK(175, 6),
     END};
 
-/* ... while much was on its way, */
+/* They are used again while many packets were on their way. */
 static const struct step lives_killed[] = {
     SEND(100, 64),
     SEND(101, 64),
@@ -237,7 +238,7 @@ static const struct step lives_killed[] = {
     ACK(102, 3),
     END};
 
-/* ... and after it was refused for good. */
+/* They are used again after a fatal NAK. */
 static const struct step lives_refused[] = {
     {.opcode = RC(WRITE_ONLY), .psn = 100, .len = 64, .dma_len = 64, .ackreq = true},
     NAK(100, 0x62, 0),
@@ -252,8 +253,8 @@ static const struct step lives_refused[] = {
     ACK(101, 2),
     END};
 
-/* Not used again, whatever it looks like: a READ is repeated while not all of its responses are
- * there, those of READs that others overtake among them. */
+/* They are not used again, despite appearances: a READ is repeated while some of its responses are
+ * missing, also those of READs that others overtake. */
 static const struct step repeated[] = {
     {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 3072, .va = 0x1000},
     RESP(READ_RESP_MIDDLE, 101, 1024, 0),
@@ -280,7 +281,7 @@ static const struct step overtaken[] = {
     ACK(105, 4),
     END};
 
-/* ... a WRITE whose last packet found no receive is repeated as a whole; */
+/* Not used again: a WRITE whose last packet found no receive is repeated as a whole. */
 static const struct step from_start[] = {
     {.opcode = RC(WRITE_FIRST), .psn = 100, .len = 1024, .dma_len = 2048, .va = 0x1000},
     {.opcode = RC(WRITE_LAST_IMM), .psn = 101, .len = 1024, .ackreq = true},
@@ -296,7 +297,7 @@ static const struct step from_start[] = {
     ACK(101, 1),
     END};
 
-/* ... and the first packet of all may come behind the second. */
+/* Not used again: the very first packet may come after the second. */
 static const struct step late_start[] = {
     {.opcode = RC(SEND_LAST), .psn = 101, .len = 64, .ackreq = true},
     {.opcode = RC(SEND_FIRST), .psn = 100, .len = 1024, .after = 2000},
@@ -307,7 +308,7 @@ static const struct step late_start[] = {
     ACK(101, 1),
     END};
 
-/* ... and what is the same again, after packets were lost: */
+/* Used again after packets were lost: */
 static const struct step lives_lost[] = {
     SEND(100, 64), {.opcode = RC(SEND_ONLY), .psn = 101, .gone = true},
     SEND(102, 64), NAK(101, 0x60, 1),
@@ -331,8 +332,8 @@ START_TEST(two_connections)
 }
 END_TEST
 
-/* Two connections whose requests have the same PSNs, and nothing but these to tell whose answers
- * are whose. The capture begins with the request of one and the answer of the other. */
+/* Two connections whose requests have the same PSNs; only the PSNs can assign answers to requests.
+ * The capture begins with the request of one and the answer of the other. */
 static const struct step sends[] = {
     SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(102, 64), ACK(102, 3), END};
 #define READ8(psn_, msn_)                                                                          \
@@ -1060,7 +1061,8 @@ static unsigned violations_of(const struct step *steps, enum net net, struct fou
     return (unsigned)t.findings[LINT_VIOLATION];
 }
 
-/* ACK-05, ACK-07: what is answered beyond all that the capture shows was sent before it. */
+/* ACK-05, ACK-07: a PSN that is answered, but later than all captured requests, was sent before the
+ * capture. */
 START_TEST(begun_amid_answers)
 {
     static struct found found;

@@ -56,8 +56,8 @@ static void set_lengths(struct packet *k)
     wire_csum_put(ip + 10, wire_csum_add(0, ip, WIRE_IPV4_LEN));
 }
 
-/* As the kernel does it: what follows in the same direction is put behind the first, as long as it
- * is no longer; behind a shorter one nothing is put. */
+/* As the kernel does it: later frames of the same direction are joined to the first one, as long as
+ * they are no longer than it. A shorter one is the last. */
 static void merge(struct run *r)
 {
     int n = 0;

@@ -80,7 +80,7 @@ static const struct step pipelined[] = {SEND(100, 64),
                                         ACK(109, 10),
                                         END};
 
-/* READs, behind each of which something else was under way. */
+/* READs, each followed by another request under way. */
 static const struct step reads_and_sends[] = {
     {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 8},
     SEND(101, 64),
@@ -708,9 +708,9 @@ START_TEST(rd_05_many_open)
 }
 END_TEST
 
-/* "ACK-10 an answer to another queue pair" with the same PSNs: the source port tells, once it is
- * clear that this isn't the queue pair's own from now on. And where both have one port, ATOMICs'
- * answers contradict each other: nobody knows which was for whom. */
+/* "ACK-10 an answer to another queue pair" with the same PSNs: the source port shows it, once it is
+ * clear that the queue pair hasn't changed its own. And if both have one port, answers to ATOMICs
+ * contradict each other: the request of each is unknown. */
 #define BOTH_SEND(psn_, msn_) SEND(psn_, 64), SEND(psn_, 64), ACK(psn_, msn_), ACK(psn_, msn_)
 #define ADD(psn_)                                                                                  \
     {                                                                                              \

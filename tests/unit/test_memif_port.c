@@ -263,8 +263,8 @@ START_TEST(two_ports_on_one_name_disagree)
 }
 END_TEST
 
-/* Who is refused comes back ten times a second, not as often as it is looked at, and is let in when
- * there is room. */
+/* A refused client comes back ten times a second, not at each look, and is accepted when there is
+ * room. */
 START_TEST(a_refused_peer_asks_again_with_pauses)
 {
     struct io_port *server = peer_port("role=server", 0), *first = peer_port("role=client", 0);

@@ -170,7 +170,8 @@ START_TEST(eight_workers_at_each_end)
 }
 END_TEST
 
-/* What names no worker comes to worker 0: QP1, groups, engines of programs, what isn't RoCE. */
+/* Frames that name no worker come to worker 0: for QP1, groups, engines of programs, and frames
+ * that are not RoCE. */
 START_TEST(what_names_no_worker)
 {
     struct ports a = open_ports("role=server", 4), b = open_ports("role=client", 4);

@@ -195,7 +195,7 @@ static void expect_nothing(void)
     ck_assert_int_eq(m.status, -ESRCH);
 }
 
-/* What a process executes has an address space of its own, of which nothing is touched. */
+/* A program that a process executes has an address space of its own, which is not touched. */
 START_TEST(exec_ends_it)
 {
     mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -114,8 +114,8 @@ START_TEST(at_the_responder)
 }
 END_TEST
 
-/* ACK-07: the NAK of the last packet that was seen, which is sent again with more behind it. If the
- * requester numbers its packets, that tells whether one is missing between. */
+/* ACK-07: the NAK of the last packet seen, which is sent again with others after it. If the
+ * requester numbers its packets, the numbers show whether one is missing between. */
 START_TEST(numbers_tell_what_is_missing)
 {
     for (int guilty = 0; guilty < 2; guilty++) {
@@ -174,8 +174,8 @@ START_TEST(numbers_tell_that_it_was_late)
 }
 END_TEST
 
-/* ACK-07: at the responder's port, what shows the gap is recorded behind the NAK; its time says
- * that it came before, or that it didn't. */
+/* ACK-07: at the responder's port the packet that shows the gap is recorded after the NAK. Its time
+ * says whether it came before. */
 START_TEST(times_tell_what_came_first)
 {
     for (int guilty = 0; guilty < 2; guilty++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic replay` of big captures: what it holds of each packet, what its limit counts, and that it
- * says how far it is. And a frame that is kept comes out as it went in.
+ * `urnic replay` of big captures: the memory for each packet, the limit, the progress reports. And
+ * a kept frame is returned unchanged.
  */
 #include <errno.h>
 #include <malloc.h>

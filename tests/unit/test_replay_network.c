@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `urnic replay` as responder, where the network doubles, overtakes or loses packets behind the
- * capture: an answer that some history explains is no difference, over IPv4, over IPv6, and where
- * the IP identification tells nothing. One that none explains is still found.
+ * capture: an answer that some history explains is no difference, over IPv4, over IPv6, and if the
+ * IP identification carries no information. An answer that no history explains is still found.
  */
 #include "replay_rig.h"
 #include "unit.h"

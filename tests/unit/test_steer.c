@@ -123,9 +123,8 @@ START_TEST(full_rings)
 }
 END_TEST
 
-/* What strangers send: each length of a good frame, and noise of which much looks like RoCE, with
- * MADs for QP1 among it. Nothing outside the frame is read, nothing waits at a member of no number.
- */
+/* Hostile frames: a good frame cut to each length, and noise that often looks like RoCE, with MADs
+ * for QP1. No octet outside the frame is read, and no frame goes to a member that doesn't exist. */
 START_TEST(any_octets)
 {
     uint8_t f[400];

@@ -58,7 +58,7 @@ START_TEST(addresses_taken)
 }
 END_TEST
 
-/* An answer's field is filled with zeros behind the address, and never written beyond. */
+/* An answer's field is filled with zeros after the address, and never written past its end. */
 START_TEST(addresses_put)
 {
     const union ucma_addr a = ip4("10.0.0.1", 7471), b = ip6("fd00::1", 7472), none = {0};

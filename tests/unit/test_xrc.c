@@ -81,8 +81,8 @@ START_TEST(xrc_02_reaches_no_srq)
 }
 END_TEST
 
-/* XRC-02: shared receive queues of domains have numbers that all differ, and come back late; none
- * of another kind has one. What they hold is let go with them. */
+/* XRC-02: shared receive queues of domains have different numbers, which are reused late; other
+ * queues have none. Their resources are released with them. */
 START_TEST(xrc_02_numbers)
 {
     enum { N = 100 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * async_events: what ibv_get_async_event tells of queue pairs, completion queues and shared receive
- * queues, each event once, of the right object, and none besides: COMM_EST, QP_REQ_ERR,
+ * async_events: ibv_get_async_event reports each event of queue pairs, completion queues and shared
+ * receive queues once, for the right object, and no other event: COMM_EST, QP_REQ_ERR,
  * QP_ACCESS_ERR, QP_FATAL, CQ_ERR, SQ_DRAINED, SRQ_LIMIT_REACHED, QP_LAST_WQE_REACHED. */
 #include "vt.h"
 #include <sched.h>
@@ -80,7 +80,8 @@ static void sq_drained(void)
     a.buf[0] = 1;
     OK0(vt_post(&a, IBV_WR_RDMA_WRITE, 1, a.buf, 60000, IBV_SEND_SIGNALED, (uintptr_t)b.buf,
                 b.mr->rkey, 0));
-    /* It has begun, so SQD waits for its end. A request that has not begun would wait for RTS. */
+    /* The request has started, so SQD waits for its end. A request that has not started would wait
+     * for RTS. */
     while (!*(volatile char *)b.buf)
         sched_yield();
     struct ibv_qp_attr q = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};

@@ -2,11 +2,11 @@
  *
  * vt.h: shared by all programs of this folder (verbs conformance, see README.md).
  *
- * Every program: PROG [-d DEV[,DEV2]] [-g GIDX[,GIDX2]] [-i IP[,IP2]] [-p PORT] [-v]
- * (environment: VT_ARGS holds the same words). Defaults: first device, its first
- * RoCE v2 GID that is an IPv4 address, both ends on that device, IP out of the GID.
- * It prints one line, `PASS name` or `FAIL name: what was seen, what was expected`,
- * and exits 0 or 1; SIGALRM after 20 s is a FAIL too. Only public headers are used. */
+ * Every program: PROG [-d DEV[,DEV2]] [-g GIDX[,GIDX2]] [-i IP[,IP2]] [-p PORT] [-v] (environment:
+ * VT_ARGS holds the same words). Defaults: first device, its first RoCE v2 GID that is an IPv4
+ * address, both ends on that device, IP out of the GID. It prints one line, `PASS name` or `FAIL
+ * name: seen value, expected value`, and exits 0 or 1; SIGALRM after 20 s is a FAIL too. Only
+ * public headers are used. */
 #ifndef VT_H
 #define VT_H
 #ifndef _GNU_SOURCE
@@ -342,7 +342,7 @@ static int vt_try_rtr(struct vt_end *e, uint32_t qpn, const union ibv_gid *gid)
         a.ah_attr.is_global = 1;
         a.ah_attr.port_num = vt.port;
         a.ah_attr.grh = (struct ibv_global_route){
-            // NOLINTNEXTLINE(clang-analyzer-*): who goes to RTR gives the peer's
+            // NOLINTNEXTLINE(clang-analyzer-*): a move to RTR names the peer's
             .dgid = *gid,
             .sgid_index = vt.gidx[e->side],
             .hop_limit = 64};

@@ -2,7 +2,7 @@
  *
  * xrc: two shared receive queues behind one XRC queue pair: the sender chooses by number, receives
  * complete where their queue says; WRITE, READ and atomics; a domain by file is found again;
- * ibv_open_qp; EBUSY; wr_set_xrc_srqn; a number that nobody has ends in REM_INV_REQ_ERR. */
+ * ibv_open_qp; EBUSY; wr_set_xrc_srqn; an unused number ends in REM_INV_REQ_ERR. */
 #include "vt.h"
 static struct ibv_xrcd *domain(int fd, int oflags)
 {
