@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Control protocol: what tools ask and steer without a context, IPC_STATS and on.
+ * Control protocol: requests of tools without a context, from IPC_STATS on.
  */
 #ifndef URNIC_IPC_ADMIN_H
 #define URNIC_IPC_ADMIN_H

@@ -19,7 +19,7 @@
 #include "ipc_msg.h"
 
 #define IPC_ENGINE_QPS       1024u /* queue pairs of such a program */
-#define IPC_ENGINE_ACK_DELAY 16u   /* what it advertises: 268 ms; it may have to be scheduled */
+#define IPC_ENGINE_ACK_DELAY 16u   /* 268 ms: it may have to be scheduled */
 
 /* A queue pair of the channel is in a group, or no longer: the program's engine delivers to it, and
  * the daemon is a member for it. -EINVAL: no queue pair of this channel, no group; LEAVE: it was

@@ -68,7 +68,7 @@ struct ipc_cm_destroyed {
 
 struct ipc_cm_addr {
     struct ipc_hdr hdr;
-    uint32_t id; /* RESOLVE_ADDR: 0 = make one first, by the fields of minor 1; told in the reply */
+    uint32_t id; /* RESOLVE_ADDR: 0 = make one first, by the fields of minor 1; the reply has it */
     uint32_t timeout_ms;
     struct ipc_sockaddr src, dst;
     /* minor 1 */
@@ -77,7 +77,7 @@ struct ipc_cm_addr {
     uint32_t flags; /* IPC_CM_F_* */
     uint32_t qpn;   /* minor 16, JOIN: a queue pair of the program's own engine; 0 = the id's */
 };
-#define IPC_CM_F_ROUTE 1u /* RESOLVE_ADDR: and the route; its event stands for both */
+#define IPC_CM_F_ROUTE 1u /* RESOLVE_ADDR: also resolve the route; one event for both */
 
 struct ipc_cm_timeout {
     struct ipc_hdr hdr;

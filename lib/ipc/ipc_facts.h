@@ -27,8 +27,7 @@
 #define IPC_FACTS_CONFIRM    0x10u /* SEC-06 */
 #define IPC_FACTS_RNR_ON_RES 0x20u /* RNR-11 */
 
-/* The facts. All integers in host order; what the daemon doesn't know is 0. Grows at the end only.
- */
+/* The facts. All integers in host order; unknown ones are 0. Grows at the end only. */
 struct ipc_facts {
     uint64_t line_rate;    /* bit/s */
     uint64_t link_changes; /* how often the link came or went */

@@ -99,7 +99,7 @@ enum ipc_type {
     IPC_CM_REJECT,     /* ipc_cm_conn (private data, reason) -> ipc_hdr */
     IPC_CM_ESTABLISH,  /* ipc_handle -> ipc_hdr: send RTU, the QP is in RTS now */
     IPC_CM_DISCONNECT, /* ipc_handle -> ipc_hdr; event DISCONNECTED on both sides */
-    IPC_CM_QP_ATTR,    /* ipc_cm_qp_attr -> ipc_qp_modify: what to modify a QP with */
+    IPC_CM_QP_ATTR,    /* ipc_cm_qp_attr -> ipc_qp_modify: attributes for the QP */
     IPC_CM_QUERY,      /* ipc_handle -> ipc_cm_route */
     IPC_CM_JOIN,       /* ipc_cm_addr (dst = group) -> ipc_hdr; event MULTICAST_JOIN */
     IPC_CM_LEAVE,      /* ipc_cm_addr (dst = group) -> ipc_hdr */
@@ -120,7 +120,7 @@ enum ipc_type {
     IPC_ADDR_ADD,      /* ipc_addr_admin -> ipc_hdr */
     IPC_ADDR_DEL,      /* ipc_addr_admin -> ipc_hdr */
     IPC_LINK_SET,      /* ipc_link_admin -> ipc_hdr */
-    IPC_ADMIN,         /* ipc_text, a JSON object -> ipc_text, a JSON object: what has no struct */
+    IPC_ADMIN, /* ipc_text, a JSON object -> ipc_text, a JSON object: requests without a struct */
     IPC_TYPE_MAX
 };
 
@@ -135,7 +135,7 @@ struct ipc_hdr {
 
 /* ---- hello ---- */
 
-/* What ipc_hello.sizes holds. */
+/* The contents of ipc_hello.sizes. */
 enum ipc_size {
     IPC_SIZE_HDR,
     IPC_SIZE_SQ_UNIT,
@@ -151,7 +151,7 @@ enum ipc_size {
 #define IPC_FEAT_CM     (1ull << 0)
 #define IPC_FEAT_SRQ    (1ull << 1)
 #define IPC_FEAT_MW     (1ull << 2)
-#define IPC_FEAT_UD     (1ull << 4) /* bit 3 stands for nothing */
+#define IPC_FEAT_UD     (1ull << 4) /* bit 3 is unused */
 #define IPC_FEAT_DRIVE  (1ull << 5) /* IPC_CM_QP, and the fields that came with it (minor 1) */
 #define IPC_FEAT_REG_MR (1ull << 6) /* IPC_MR_ALLOC, WR_REG_MR (minor 3) */
 #define IPC_FEAT_CLASS  (1ull << 7) /* ipc_cm_conn.tclass and .sl (minor 6) */
@@ -163,7 +163,7 @@ struct ipc_hello {
     struct ipc_hdr hdr;
     uint32_t magic;
     uint16_t major, minor;
-    uint64_t features; /* what the sender offers; the daemon's answer: what it serves */
+    uint64_t features; /* features that the sender offers; in the daemon's answer: that it serves */
     uint32_t sizes[IPC_SIZE_MAX];
 };
 
@@ -198,8 +198,8 @@ struct ipc_text {
 /* ---- helpers ---- */
 
 /* Copy a received message of `len` octets into a struct of `size` octets, of which the first `min`
- * must be present; what is missing becomes 0. strict (the daemon's side): octets that the struct
- * doesn't have must be 0. Returns 0; -EBADMSG too short; -E2BIG strict, and they aren't 0. */
+ * must be present; missing octets become 0. strict (the daemon's side): octets past the struct must
+ * be 0. Returns 0; -EBADMSG too short; -E2BIG strict, and they aren't 0. */
 int ipc_msg_unpack(void *dst, size_t size, size_t min, const void *src, size_t len, bool strict);
 
 /* Fill in a hello with this build's values. */

@@ -21,7 +21,7 @@ void ipc_ring_holds(bool ok, const char *invariant, uint32_t index, uint32_t oth
 }
 #endif
 
-/* Entries between our index and the producer's; a difference beyond the ring is a lie. */
+/* Entries between our index and the producer's; a difference larger than the ring is invalid. */
 static int64_t ring_available(const struct ipc_ring *r)
 {
     uint32_t prod = atomic_load_explicit(&r->q->prod, memory_order_acquire);

@@ -216,7 +216,7 @@ static inline uint32_t ipc_rq_stride(uint32_t max_sge)
     return stride;
 }
 
-/* Octets of the extension behind an ipc_sqe. */
+/* Octets of the extension after an ipc_sqe. */
 static inline uint32_t ipc_sqe_ext(unsigned opcode, bool ud)
 {
     if (ud)
@@ -259,7 +259,7 @@ struct ipc_cq_view {
 };
 
 /* Invariants of a view: it is one that ipc_ring_init or ipc_cq_view_init has made. Only private
- * memory is looked at; what the other process writes may be anything. */
+ * memory is checked; the other process may write anything. */
 static inline bool ipc_ring_ok(const struct ipc_ring *r)
 {
     return r->entries != 0 && (r->entries & (r->entries - 1)) == 0 && r->stride >= 32 &&
@@ -301,7 +301,7 @@ static inline void ipc_ring_init(struct ipc_ring *r, void *at, uint32_t entries,
     r->xrc = false;
 }
 
-/* Octets of all extensions behind an ipc_sqe of this queue. */
+/* Octets of all extensions after an ipc_sqe of this queue. */
 static inline uint32_t ipc_ring_ext(const struct ipc_ring *r, unsigned opcode)
 {
     return ipc_sqe_ext(opcode, r->ud) + (r->xrc ? (uint32_t)sizeof(struct ipc_sqe_xrc) : 0);
@@ -428,7 +428,7 @@ int ipc_rq_fetch(struct ipc_ring *r, struct ipc_recv_entry *out);
 
 /* ---- completion queues ---- */
 
-/* What the phase of a valid entry is: it changes each time round, and 0 is in fresh memory. */
+/* The phase of a valid entry: it changes each time round, and fresh memory has 0. */
 static inline uint32_t ipc_cq_phase(const struct ipc_cq_view *v, uint32_t index)
 {
     return (index & v->entries) == 0 ? 1 : 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Control protocol: what the requests about devices, memory and queues carry, and the events that
- * queues have.
+ * Control protocol: structs of the requests about devices, memory and queues, and of the queues'
+ * events.
  */
 #ifndef URNIC_IPC_VERBS_H
 #define URNIC_IPC_VERBS_H
@@ -220,7 +220,7 @@ struct ipc_cq {
 struct ipc_cq_modify {
     struct ipc_hdr hdr;
     uint32_t cq;
-    uint32_t count, period_us; /* the event waits for so many completions, or so long; 0, 0 = off */
+    uint32_t count, period_us; /* bounds of the wait; 0, 0 = off */
     uint32_t zero;
 };
 
@@ -232,7 +232,7 @@ struct ipc_cq_modify {
 struct ipc_cq_resize {
     struct ipc_hdr hdr;
     uint32_t cq;
-    uint32_t cqe; /* at least so many; -EINVAL: more wait than that */
+    uint32_t cqe; /* entries, at least; -EINVAL: more entries wait */
     uint32_t move;
     uint32_t zero;
 };

@@ -161,7 +161,7 @@ static bool grow_pds(struct mem *m)
     m->pds = pds;
     for (uint32_t i = (uint32_t)cap; i-- > m->pd_cap;) {
         pds[i] = (struct mem_pd){.next = m->pd_free};
-        if (i != 0) /* id 0 stands for none */
+        if (i != 0) /* id 0 = none */
             m->pd_free = i;
     }
     m->pd_cap = (uint32_t)cap;

@@ -51,7 +51,7 @@ struct mem_piece {
 struct mem_ref {
     uint32_t slot; /* of the region or window */
     uint32_t gen;
-    uint32_t mr; /* slot of the region beneath: what a hold is on, even when the window moves on */
+    uint32_t mr; /* slot of the region below, which a hold keeps even when the window changes */
     uint64_t va; /* start of the checked range */
     uint64_t len;
 };
@@ -61,8 +61,8 @@ struct mem;
 struct mem_params {
     uint32_t max_pd, max_mr, max_mw; /* limits (MR-15); tables grow on demand up to these */
     uint64_t key[2];                 /* secret seed: keys must be unguessable (SEC-12) */
-    /* What the caller has copied to a region survives a loss of power: MEM_FLUSH_PERSISTENT is to
-     * be had (ATM-13). Nothing but the caller can know. */
+    /* Data copied to a region survive a loss of power, so MEM_FLUSH_PERSISTENT is granted (ATM-13).
+     * Only the caller can know. */
     bool persistent;
 };
 
@@ -92,9 +92,10 @@ int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned
  * -EBUSY windows are bound (MR-06); -EINVAL unknown key. */
 int mem_mr_dereg(struct mem *m, uint32_t lkey);
 
-/* Register it again in place: another domain, other rights; its addresses and keys stay, *rkey as
- * of mem_mr_reg. What was checked before is checked anew. -EINVAL: unknown key or domain, rights,
- * or MEM_ZERO_BASED changes; -EBUSY windows are bound; -EOPNOTSUPP as there (MR-07). */
+/* Register it again in place, with another domain or other rights. Its addresses and keys stay;
+ * *rkey is as of mem_mr_reg. Accesses checked before are checked anew. -EINVAL: unknown key or
+ * domain, rights, or MEM_ZERO_BASED changes; -EBUSY windows are bound; -EOPNOTSUPP as there
+ * (MR-07). */
 int mem_mr_rereg(struct mem *m, uint32_t lkey, uint32_t pd, unsigned access, uint32_t *rkey);
 
 /* A fast-register region (MR-08) of up to max_segs segments: Free until mem_fr_reg, and again after
@@ -141,13 +142,13 @@ int mem_check_key(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, 
 int mem_pieces(const struct mem *m, const struct mem_ref *ref, uint64_t off, uint32_t len,
                struct mem_piece *out, unsigned max);
 
-/* Hold a region while a copy is under way / let go. mem_drop returns the region's owner when this
+/* Hold a region while a copy is under way; release it. mem_drop returns the region's owner if this
  * was the last hold of a deregistered region (the caller then finishes the deregistration), else
  * NULL. */
 void mem_hold(struct mem *m, const struct mem_ref *ref);
 void *mem_drop(struct mem *m, const struct mem_ref *ref);
 
-/* A hint: what was checked to be in slot `slot` (mem_ref.slot, mem_ref.mr) will be used soon. */
+/* A hint: the region or window in slot `slot` (mem_ref.slot, mem_ref.mr) will be used soon. */
 void mem_prefetch(const struct mem *m, uint32_t slot);
 
 /* Registered regions, windows, octets; for statistics and leak tests. */

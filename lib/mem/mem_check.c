@@ -7,7 +7,7 @@
 
 #include "mem_priv.h"
 
-/* What a key gives, wherever in it: NULL, or what it names. */
+/* The object that a key names, at any address; NULL = none. */
 static const struct mem_slot *find(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key,
                                    unsigned need, bool local)
 {

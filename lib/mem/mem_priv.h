@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Inside lib/mem: one table of slots for regions and windows. What a check reads is one cache line;
- * the rest of an object lives in a second table with the same index.
+ * Inside lib/mem: one table of slots for regions and windows. A check reads one cache line; the
+ * rest of an object lives in a second table with the same index.
  */
 #ifndef URNIC_MEM_PRIV_H
 #define URNIC_MEM_PRIV_H
@@ -111,7 +111,7 @@ static inline bool mem_pd_live(const struct mem *m, uint32_t pd)
 struct mem_slot *mem_slot_new(struct mem *m, enum mem_kind kind, uint32_t pd);
 /* Give the object in the slot another key: new index, new variant. */
 void mem_slot_rekey(struct mem *m, struct mem_slot *s);
-/* Unbind a window, bound or not: what was checked through it no longer holds. */
+/* Unbind a window, bound or not: earlier checks through it no longer hold. */
 void mem_slot_unbind(struct mem *m, struct mem_slot *s);
 /* Empty the slot; lets go of the domain. */
 void mem_slot_free(struct mem *m, struct mem_slot *s);

@@ -44,13 +44,13 @@
 #define NET_LOCK_NS       (1000u * NET_NS_PER_MS)  /* one ARP answer is good against others */
 #define NET_FAILED_NS     (5000u * NET_NS_PER_MS)  /* FAILED: no new request before this */
 #define NET_ANNOUNCE_NS   (2000u * NET_NS_PER_MS)  /* between the announcements of an address, */
-#define NET_ANNOUNCEMENTS 2u                       /* of which there are two (RFC 5227) */
+#define NET_ANNOUNCEMENTS 2u                       /* number of announcements (RFC 5227) */
 #define NET_DEFEND_NS     (10000u * NET_NS_PER_MS) /* one defence, if none had to be before it */
 #define NET_GROUPS_MAX    64u
 #define NET_GROUP_REPORTS 2u                      /* of each change */
 #define NET_GROUP_NS      (1000u * NET_NS_PER_MS) /* between them */
-/* Speak an older querier's version for so long: twice the interval of queries, and what one grants
- * (RFC 3376 section 8.12, RFC 3810 section 9.12, with their defaults). */
+/* Time for which to speak an older querier's version: twice the interval of queries, and the
+ * response time of one (RFC 3376 section 8.12, RFC 3810 section 9.12, with their defaults). */
 #define NET_OLD_QUERIER_NS (260000u * NET_NS_PER_MS)
 #define NET_ECHO_RATE      1000u /* echo replies per second, and as many at once */
 
@@ -112,8 +112,8 @@ struct net_conflict {
     uint8_t mac[6]; /* the other host's, as its ARP or ND says */
     bool defended;  /* we announce the address once more (WIRE-34); else its owner has to */
 };
-/* The next conflict that hasn't been told; false = none. Of one address they are told again when
- * there was none for NET_DEFEND_NS. */
+/* The next unreported conflict; false = none. A conflict of the same address is reported again
+ * after NET_DEFEND_NS without one. */
 bool net_next_conflict(struct net_port *port, struct net_conflict *conflict);
 
 /* ---- neighbours ---- */
@@ -157,8 +157,8 @@ struct net_change {
     uint8_t mac[6];
     bool reachable; /* false: it failed (mac is the last one known, or 0) */
 };
-/* The next neighbour that got a MAC, another MAC, or failed since it was last told. False = no
- * more. Changes of one neighbour between two calls are told once, with the latest state. */
+/* The next neighbour that got a MAC, another MAC, or failed since its last report. False = no more.
+ * Several changes of a neighbour between two calls are reported once, with the latest state. */
 bool net_next_change(struct net_port *port, struct net_change *change);
 
 /* ---- multicast groups ---- */
@@ -166,12 +166,12 @@ bool net_next_change(struct net_port *port, struct net_change *change);
 /* Be a member from now on, and say so to switches and routers (UD-11). 0, -EINVAL no group,
  * -EEXIST is one, -ENOSPC. */
 int net_group_join(struct net_port *port, const struct wire_addr *group, uint64_t now);
-/* No longer be a member, and say so. 0, -ENOENT is none. */
+/* Leave the group, and announce it. 0, -ENOENT not a member. */
 int net_group_leave(struct net_port *port, const struct wire_addr *group, uint64_t now);
-/* No longer be a member, and don't say so: another port with our addresses is one still. Harmless
- * when it is none. */
+/* Leave the group silently: another port with our addresses is still a member. Harmless without
+ * membership. */
 void net_group_forget(struct net_port *port, const struct wire_addr *group);
-/* The i-th group; false behind the last. member false: we are saying that we leave. */
+/* The i-th group; false after the last. member false: its leave is being announced. */
 bool net_group_get(const struct net_port *port, size_t i, struct wire_addr *group, bool *member);
 
 /* ---- frames and time ---- */

@@ -63,7 +63,7 @@ static bool is_in_prefix(const struct net_port *p, const struct wire_addr *addr)
     return false;
 }
 
-/* The index of an own address; own_count = it is none. */
+/* The index of one of our own addresses; own_count = not one of them. */
 static size_t find_own(const struct net_port *p, const struct wire_addr *addr)
 {
     size_t i = 0;

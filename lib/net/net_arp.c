@@ -57,7 +57,7 @@ size_t arp_rx(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t
     bool on_link = net_is_unicast(&sender) && net_reaching(p, &sender);
     bool announcement = memcmp(&sender, &target, sizeof(sender)) == 0;
     bool solicited = op == ARP_REPLY && in->to_us;
-    /* No checksum covers it: one that names another MAC than it comes from must say it twice. */
+    /* No checksum covers ARP: a packet that names another MAC than its source must come twice. */
     bool sure = !solicited || memcmp(in->smac, a + 8, 6) == 0 || neigh_is_at(p, &sender, a + 8);
     if (on_link && (announcement || !neigh_locked(p, &sender, a + 8, now)))
         neigh_heard(p, &sender, a + 8, solicited && sure, sure, now);

@@ -94,7 +94,7 @@ static size_t solicitation(struct net_port *p, const struct net_in *in, const st
         return 0;
     }
     p->counters[NET_TX_ND]++;
-    if (is_probe) /* duplicate address detection: tell all hosts that it is taken */
+    if (is_probe) /* duplicate address detection: announce to all hosts that it is taken */
         return nd_advertise(p, reply, target);
     if (mac && net_reaching(p, src)) {
         neigh_heard(p, src, mac, false, true, now);

@@ -213,7 +213,7 @@ static struct neigh *ask(struct net_port *p, const struct wire_addr *addr)
     return n;
 }
 
-/* What net_resolve says of an entry; starts what its state needs. */
+/* The result of net_resolve for an entry; starts the work that its state needs. */
 static int use(struct net_port *p, struct neigh *n, uint64_t now, uint8_t mac[6])
 {
     touch(p, n);
@@ -271,7 +271,7 @@ void neigh_learn(struct net_port *p, const struct wire_addr *addr, const uint8_t
     struct neigh *n = neigh_find(p, addr);
     if (n)
         return;
-    /* A quarter of the table is theirs; beyond it they push out each other. */
+    /* They have a quarter of the table; after that they replace each other. */
     uint32_t quota = p->config.neighbours / 4;
     if (p->learned_count >= quota || TAILQ_EMPTY(&p->free)) {
         n = TAILQ_FIRST(&p->learned);

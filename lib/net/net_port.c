@@ -12,7 +12,7 @@
 
 #define ETH_MIN     60u   /* least frame without FCS */
 #define VID_MAX     4094u /* 4095 is reserved */
-#define MTU_MIN     576u  /* what every IPv4 host takes */
+#define MTU_MIN     576u  /* accepted by every IPv4 host */
 #define MTU_DEFAULT 1500u
 
 size_t net_put_ether(const struct net_port *p, uint8_t *buf, const uint8_t dmac[6], uint16_t type)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Private to lib/net: what its files share.
+ * Private to lib/net: declarations shared by its files.
  */
 #ifndef URNIC_NET_PORT_H
 #define URNIC_NET_PORT_H
@@ -156,13 +156,13 @@ size_t icmp_rx_v6(struct net_port *p, const struct net_in *in, uint64_t now, uin
                   size_t cap);
 /* Sum of the IPv6 pseudo header for `len` octets of ICMPv6 (RFC 8200 section 8.1). */
 uint16_t icmp6_pseudo_sum(const uint8_t *ip, size_t len);
-/* IPv6 header and ICMPv6 checksum for `len` octets of ICMPv6 behind the header. */
+/* IPv6 header and ICMPv6 checksum for `len` octets of ICMPv6 after the header. */
 void icmp6_finish(uint8_t *ip, const struct wire_addr *src, const struct wire_addr *dst,
                   uint8_t hop_limit, size_t len);
 
 /* net_group.c */
-/* An IPv4 packet of IGMP, or an IPv6 packet with a hop-by-hop header: a querier's question,
- * perhaps. What it asks for is answered by group_tx, later. */
+/* An IPv4 packet of IGMP, or an IPv6 packet with a hop-by-hop header: perhaps a query. group_tx
+ * answers it later. */
 void igmp_rx(struct net_port *p, const struct net_in *in, uint64_t now);
 void mld_rx(struct net_port *p, const struct net_in *in, uint64_t now);
 /* The next report, NET_TX_MAX octets at most; its length, 0 = none. */

@@ -52,8 +52,8 @@ bool log_kept(void);
  * holds nothing. */
 void log_flush(void);
 
-/* What the macros below expand to, once the level has been looked at; the text without newline.
- * Control characters in it are shown as '?'. site NULL: no budget, the caller has its own. */
+/* Called by the macros below after the check of the level; the text has no newline. Control
+ * characters in it are shown as '?'. site NULL: no budget, the caller has its own. */
 void log_write(struct log_site *site, enum log_level level, const char *subsystem, const char *fmt,
                ...) __attribute__((format(printf, 4, 5)));
 

@@ -160,7 +160,7 @@ int memory_slab(const char *name, size_t len, struct memory **out, int *fd)
     return 0;
 }
 
-/* A large slab keeps its descriptor: it tells how much of it is in use. */
+/* A large slab keeps its descriptor, which shows how much of the slab is in use. */
 static void memory_is_safe(struct memory *m)
 {
     m->sealed = true;

@@ -7,12 +7,12 @@
 #define US 1000ull
 #define MS 1000000ull
 
-#define PACE_LINGER_NS (60 * US)    /* poll for so long after the last work, then block */
+#define PACE_LINGER_NS (60 * US)    /* time to poll after the last work before blocking */
 #define PACE_TURN_NS   (1 * US)     /* a yield this long: another program has had a turn */
 #define PACE_CROWDED   (1 * MS)     /* ... and this long: it spins */
 #define PACE_CROWD_MIN (8 * MS)     /* then block instead of yielding, for a while ... */
 #define PACE_CROWD_MAX (250 * MS)   /* ... that doubles as long as it happens again */
-#define PACE_PAUSE_NS  (3 * US / 2) /* no work for so long: the next is no stream */
+#define PACE_PAUSE_NS  (3 * US / 2) /* time without work after which the next work is no stream */
 #define PACE_SPIN_NS   (5 * US)     /* work due sooner isn't worth blocking for */
 #define PACE_NAP_NS    (50 * US)    /* when some events don't wake us */
 

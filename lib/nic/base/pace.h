@@ -22,8 +22,8 @@ struct pace {
     bool keeps; /* don't yield for now */
     /* how long: set by pace_init */
     uint64_t turn_ns;       /* a yield this long gave another program a turn */
-    uint64_t after_turn_ns; /* poll for so long before the next yield */
-    uint64_t after_post_ns; /* poll for so long for the answer to a post */
+    uint64_t after_turn_ns; /* time to poll before the next yield */
+    uint64_t after_post_ns; /* time to poll for the answer to a post */
     uint64_t linger_ns;     /* after the last work, before blocking */
     /* the state */
     uint64_t worked_at;     /* the last work */
@@ -31,7 +31,7 @@ struct pace {
     uint64_t look_until;    /* no yield before, unless there is news */
     bool awaits;            /* look_until is for the answer to a post */
     uint64_t crowded_until; /* block rather than yield: others spin on this core */
-    uint64_t crowd_ns;      /* the next time for so long */
+    uint64_t crowd_ns;      /* duration of the next time */
 };
 
 enum pace_how { PACE_LOOK, PACE_YIELD, PACE_BLOCK };

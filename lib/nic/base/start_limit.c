@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The thread that watches a start. What it says goes to the log, which any thread may write.
+ * The thread that watches a start. It writes to the log, which any thread may do.
  */
 #include "start_limit.h"
 

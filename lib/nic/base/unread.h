@@ -19,7 +19,7 @@ struct unread {
     struct unread *next;
     struct share *share; /* the client's share of the daemon */
     int fd;
-    uint32_t fds; /* at most so many are sent and not received */
+    uint32_t fds; /* upper bound of descriptors sent and not received */
 };
 
 /* All clients' sockets; all zero at first. */

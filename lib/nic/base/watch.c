@@ -59,7 +59,7 @@ int watch_add(struct watch *w, int fd, bool drain)
         w->room = n;
     }
     if (epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) < 0)
-        return -errno; /* -EEXIST: the watch there is goes on */
+        return -errno; /* -EEXIST: the existing watch stays */
     w->last = number;
     w->number[fd] = number;
     return 0;

@@ -33,7 +33,7 @@ struct client {
     bool ends;     /* ... once its frames have left (settle.h) */
     bool open;     /* a context is */
     bool attached; /* ... and its worker serves it */
-    /* what its user has; the control thread's, or its jobs' */
+    /* shares of its user; for the control thread or its jobs */
     struct share *share;     /* of the daemon's */
     struct share *of_device; /* of the open device's */
     struct remote *remote;   /* its process's memory; NULL = no region has ever been there */
@@ -63,7 +63,7 @@ struct client_object {
     void (*free)(struct client_object *o, uint64_t now);
 };
 
-/* A region of a client: what its keys refer to. */
+/* A region of a client, to which its keys refer. */
 struct region {
     uint32_t lkey;
     struct memory *own;    /* foreign: this region's mapping */
@@ -96,8 +96,8 @@ int client_open(struct client *c, struct device *dev);
 void client_unopen(struct client *c);
 /* ... and have the worker serve it, when the client has been answered. */
 void client_start(struct client *c);
-/* Flush its queue pairs, tell the peers, free everything (SHM-07), close its socket. From the
- * control thread. */
+/* Flush its queue pairs, disconnect from peers, free everything (SHM-07), close its socket. From
+ * the control thread. */
 void client_free(struct client *c);
 /* One that has asked for nothing yet; its socket stays open. */
 void client_forget(struct client *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See client_capture.h. Threads of captures that have begun or are done say so by an
- * eventfd of the daemon.
+ * See client_capture.h. Threads of captures report by an eventfd of the daemon that they have
+ * started or are done.
  */
 #include "client_capture.h"
 

@@ -102,8 +102,8 @@ static bool client_qp_can_limit(struct device *d, const struct client_qp *qp)
     return cc_is_fixed(&conf) || (conf.type->uses & CC_BIT(max)) != 0;
 }
 
-/* What it may send at most. The rate comes on top of its congestion control, which may say less:
- * the most that it ever allows, or a fixed rate where there is none. */
+/* Its upper rate. It limits the queue pair's congestion control, which may choose less; without one
+ * it is a fixed rate. */
 static int client_qp_limit(struct device *d, struct client_qp *qp, uint32_t kbps, uint64_t now)
 {
     const uint64_t rate = (uint64_t)kbps * 1000;
@@ -294,7 +294,7 @@ void client_qp_fail(struct client *c, struct client_qp *qp, uint64_t now)
 void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
 {
     struct device *d = c->ctx.device;
-    /* What it owes to its peer goes out before it disappears (QP-11). */
+    /* Send the ACKs that it owes to its peer before it disappears (QP-11). */
     qp->going = true;
     client_qp_fail(c, qp, now);
     if (engine_qp_owes(qp->qp))

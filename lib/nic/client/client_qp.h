@@ -41,7 +41,7 @@ int client_qp_detach(struct client *c, struct client_qp *qp, const struct wire_a
                      uint64_t now);
 /* Move it to ERR from any state. */
 void client_qp_fail(struct client *c, struct client_qp *qp, uint64_t now);
-/* Destroy it, after its last frames to the peer are out (QP-11). Its connection goes on without a
+/* Destroy it, after its last frames to the peer are sent (QP-11). Its connection stays, without a
  * queue pair. */
 void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now);
 

@@ -64,7 +64,7 @@ struct client_cq {
     bool solicited; /* one of those was solicited or in error */
     uint32_t shown; /* of a context that is shown them late: up to this index */
     bool owed;      /* an event that the channel's socket had no room for */
-    /* moderation (CQ-10): an event waits for so many completions, or for the first one's age */
+    /* moderation (CQ-10): an event waits for a number of completions, or for the first one's age */
     uint32_t mod_count;
     uint64_t mod_period; /* ns, 0 = no moderation */
     uint32_t told;       /* view.index at the last event */
@@ -93,11 +93,11 @@ struct client_qp {
     struct client_srq *srq;
     struct cm_id *cm_id; /* the connection that this queue pair belongs to, NULL = none */
     void (*cm_gone)(
-        struct client_qp *qp); /* with cm_id: the queue pair ends, tell the connection */
+        struct client_qp *qp); /* with cm_id: report the queue pair's end to the connection */
     enum qp_type type;
     uint32_t qpn, ref, pd;
     uint32_t rate_limit; /* kbit/s, 0 = none */
-    struct cc_conf *cc;  /* what the application asked for, NULL = the device's */
+    struct cc_conf *cc;  /* the application's choice, NULL = the device's */
     bool sq_sig_all;
     bool going;                   /* it is being destroyed: no completion is delivered any more */
     struct claim claim;           /* of its peer's queue pair */
@@ -124,7 +124,7 @@ struct context {
     uint32_t nqueue;            /* numbers ever used */
     struct freed_number *freed; /* a ring of QUOTA_QUEUES, oldest first */
     uint32_t first_freed, nfreed;
-    uint32_t looked; /* context_check goes on here */
+    uint32_t looked; /* next index of context_check */
 
     bool news;     /* completions, since the worker asked last */
     bool late;     /* its client, this process, sees completions when they are acknowledged */

@@ -9,8 +9,8 @@
 
 /* The engine's hook: store a completion. False: the CQ is full (CQ-05). */
 bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc);
-/* Set moderation: an event for `count` completions or after so many microseconds (CQ-10); 0, 0 = an
- * event for each. */
+/* Set moderation: an event for `count` completions or after `period_us` (CQ-10); 0, 0 = an event
+ * for each. */
 void cqring_moderate(struct client_cq *cq, uint32_t count, uint32_t period_us);
 /* Remove a CQ from all lists. */
 void cqring_forget(struct client_cq *cq);
