@@ -18,7 +18,7 @@
 #include "mem_link.h"
 #include "tap_spec.h"
 
-#define CPU_NUMBER_MAX 1023u /* of those that a cpu_set_t can name */
+#define CPU_NUMBER_MAX 1023u /* largest CPU number in a cpu_set_t */
 
 /* ---- keys of the daemon ---- */
 

@@ -27,8 +27,8 @@ bool dpdk_filters_suffice(const struct dpdk_filters *f);
  * is missing. name: the port's. */
 void dpdk_filters_tell(const struct dpdk_filters *f, const char *name);
 
-/* Log that the NIC's longest frame is shorter than the one that is wanted, if it is. Both in
- * octets with the Ethernet header. */
+/* Log it if the NIC's longest frame is shorter than the requested one. Both in octets with the
+ * Ethernet header. */
 void dpdk_frame_tell(const char *name, uint32_t wanted, uint32_t frame_max);
 
 #endif

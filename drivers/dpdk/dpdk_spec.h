@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The words of a "dpdk:" port specification, without DPDK: which device, what the DPDK driver is
- * told, what is ours.
+ * The words of a "dpdk:" port specification, without DPDK: the device, the options for the DPDK
+ * driver, our own options.
  *
  *     net_af_packet0,iface=v0,urnic_mtu=4096      a DPDK virtual device: NAME,KEY=VALUE,...
  *     0000:01:00.0,urnic_rxd=2048                 a PCI device (01:00.0 is taken as 0000:01:00.0)
  *
- * Every key that begins with "urnic_" is ours and is taken out; all the rest goes to the DPDK
- * driver as it stands, so that each of its options can be used. A comma within brackets ends no
- * option. An option that is nearly one of af_packet, af_xdp or tap, but isn't, is refused.
+ * Every key that begins with "urnic_" is our own and is removed. All others go to the DPDK driver
+ * unchanged, so that each of its options can be used. A comma within brackets ends no option. An
+ * option that is nearly one of af_packet, af_xdp or tap, but isn't, is refused.
  */
 #ifndef URNIC_DPDK_SPEC_H
 #define URNIC_DPDK_SPEC_H
@@ -71,7 +71,7 @@ int dpdk_spec_renew(struct dpdk_spec *spec, const char *args, const char *iface,
  * octets and one more fit; a multiple of 256. */
 uint32_t dpdk_spec_framesz(uint32_t frame_max);
 
-/* What a port's owner and queues hold of its buffers at most, beside the descriptors. */
+/* Limits of a port's buffers held by its owner and queues, besides the descriptors. */
 #define PORT_LENT_MAX   512u /* received frames the owner may hold; a power of two */
 #define PORT_QUEUE_MAX  256u /* frames to send that the device hasn't taken yet */
 #define PORT_POOL_CACHE 256u /* of each thread that uses the pool */

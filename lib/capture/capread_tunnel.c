@@ -39,7 +39,7 @@ struct cursor {
     uint16_t type;
     const uint8_t *mac; /* 12 octets: of the innermost Ethernet header */
     const uint8_t *tag; /* the innermost VLAN tag there, or NULL */
-    bool plain;         /* a frame as it should be begins at `mac` */
+    bool plain;         /* an untunneled frame starts at `mac` */
     bool bare;          /* IP without an Ethernet header of its own */
     uint32_t key;       /* distinguishes carriers of the same kind */
     enum capread_carrier carrier;

@@ -229,7 +229,7 @@ struct urnic_qp {
     uint32_t sq_cons; /* the daemon's index as last seen */
     uint32_t sq_doorbell;
     uint32_t sq_posted;          /* requests ever posted */
-    _Atomic uint32_t sq_retired; /* of those, known to be complete */
+    _Atomic uint32_t sq_retired; /* ... and those known to be complete */
     uint32_t sq_mask;            /* of wr_id */
     uint64_t *wr_id;             /* by request number */
     uint32_t max_send_wr, max_send_sge, max_inline;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a peer's messages and the passing of time do to connections: one function per message (but
- * for REQ, see cm_req.c), a table that picks it, and the time-outs. CM-16..CM-30, SEC-21.
+ * Effects of a peer's messages and of time on connections: one function per message (except REQ,
+ * see cm_req.c), a table that chooses it, and the time-outs. CM-16..CM-30, SEC-21.
  */
 #include <errno.h>
 #include <string.h>

@@ -237,7 +237,7 @@ struct engine_params {
     uint8_t worker;       /* this engine's worker number, part of every QPN (qpn.h) */
     uint8_t worker_bits;  /* QPN bits that name the worker: 0..4; 0 = it is the only one */
     bool programs;        /* programs have engines beside this one: no number of it has bit 23 */
-    uint16_t block;       /* 1 + the block that all its numbers are of; 0 = none: worker's */
+    uint16_t block;       /* 1 + the block of all its numbers; 0 = numbers by `worker` */
     bool loopback;        /* accept loopback addresses (WIRE-29) */
     bool strict_resp;     /* a response that does not fit is fatal (REQ-28) */
     bool nak_confirm;     /* a fatal NAK counts when it comes twice (SEC-06) */

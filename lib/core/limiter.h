@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rate limiter of a queue pair: paces what it sends as data (requests, READ responses, and
- * what of them is sent again) to the rate that its congestion control allows. ACKs, NAKs and CNPs
- * pass. Rules: CC-19, CC-20, CC-21, TMR-09.
+ * The rate limiter of a queue pair: paces its data packets (requests, READ responses, and
+ * retransmissions of both) to the rate that its congestion control allows. ACKs, NAKs and CNPs are
+ * not paced. Rules: CC-19, CC-20, CC-21, TMR-09.
  *
  * Stated bound of a burst: in any time t a queue pair sends at most rate * t / 8 octets of frames
  * plus the burst, which is the smaller one of `burst` octets and `burst_pkts` packets. Octets are

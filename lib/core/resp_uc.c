@@ -54,7 +54,7 @@ void uc_rx(struct rx *rx, struct qp *qp)
         drop_msg(rx, qp, ENGINE_C_uc_drop_msg);
         return;
     }
-    if (!resp_have_wqe(rx, qp)) { /* UC-05: perhaps one that an incomplete message has left */
+    if (!resp_have_wqe(rx, qp)) { /* UC-05; it may be one left by an incomplete message */
         drop_msg(rx, qp, ENGINE_C_out_of_buffer);
         return;
     }

@@ -46,7 +46,7 @@ struct rx;
 #define SR_SACKS  256u  /* selective NAKs that wait to be sent */
 #define SR_PIECES 2u    /* of memory that the octets of one WRITE packet go to, at most */
 
-/* A packet that came early and is in memory already. */
+/* An early packet, already in memory. */
 struct sr_early {
     uint64_t va;
     uint32_t rkey, dma_len, imm;

@@ -15,9 +15,9 @@ void sr_sent(struct qp *qp, psn_t p, bool again, uint64_t now);
 void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_t index);
 /* A selective NAK for p; not before una, and behind it only while answers to a READ are due. */
 void sr_lost(struct engine *e, struct qp *qp, psn_t p);
-/* All since una that hasn't come is to be sent again. */
+/* Mark all packets since una that have not arrived for retransmission. */
 void sr_round(struct qp *qp);
-/* Step over what has come, while sending again. */
+/* Skip packets that have arrived, during retransmission. */
 void sr_skip(struct qp *qp);
 /* una has moved by n PSNs. */
 void sr_progress(struct qp *qp, uint32_t n, uint64_t now);

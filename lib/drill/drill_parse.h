@@ -52,7 +52,7 @@ bool drill_take_name(struct drill_parser *p, const char **out);
 bool drill_take_new_name(struct drill_parser *p, const char **out);
 /* One of a table's words: its value. */
 bool drill_take_word(struct drill_parser *p, const struct drill_word *words, uint64_t *out);
-/* NUMBER or NAME, and more of them with + and - between; `what` is for the error. */
+/* A sum: NUMBERs or NAMEs with + or - between them; `what` names it in the error. */
 bool drill_take_expr(struct drill_parser *p, struct drill_expr *e, const char *what);
 /* A time in ns; 0 needs no unit. */
 bool drill_take_time(struct drill_parser *p, uint64_t *ns);

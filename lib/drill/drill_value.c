@@ -91,7 +91,7 @@ static bool worth(const struct drill_object *o, enum drill_role role, uint64_t *
     return true;
 }
 
-/* A.rq_psn: a part of an object, whatever the field. */
+/* A.rq_psn: a part of an object, allowed in any field. */
 static bool part(struct drill_run *run, const char *name, uint64_t *out)
 {
     const char *dot = strchr(name, '.');

@@ -102,7 +102,7 @@ struct lint_ctx {
     struct lint_read *read;             /* covers this PSN (of a response: in req) */
     bool same;                          /* as `old`, payload included */
     bool same_payload;
-    uint32_t index, dma_len; /* of the packet in its message, and the message's RETH */
+    uint32_t index, dma_len; /* place in its message; length in its RETH */
     uint32_t gap;
     /* a response */
     enum lint_where where;

@@ -43,7 +43,7 @@ static bool messages(const struct lint_ctx *c, struct count *n)
     }
     if (!r || r->epoch != q->epoch)
         return false;
-    /* An answer to the network's copy of an old request has today's count. */
+    /* An answer to the network's copy of an old request carries the current count. */
     *n = (struct count){.low = r->msgs,
                         .exact = first && r->sends == 1 && !reads_behind(q, r),
                         .all = first && r->msgs == q->msgs};

@@ -28,7 +28,7 @@ enum sim_pkt_flag {
 struct sim_pkt {
     struct sim_pkt *next;
     uint64_t next_at; /* ns: when the frame behind it on its wire arrives; saves a look at that */
-    uint64_t tag;     /* QPN and PSN, as on the wire: tells it from others in the digest */
+    uint64_t tag;     /* QPN and PSN as on the wire: identity of the packet in the digest */
     uint32_t len;     /* octets of the frame, without FCS */
     uint32_t flow;    /* hash of addresses and source port, for ECMP */
     uint16_t dst;     /* host */
@@ -88,7 +88,7 @@ bool sim_pkt_classify(struct sim_pkt *p);
 unsigned sim_pkt_ecn(const struct sim_pkt *p);
 void sim_pkt_mark(struct sim_pkt *p);
 
-/* The address of host n and back: 10.x.y.z with the number + 1 below it. */
+/* Host n has the address 10.x.y.z, whose lower 24 bits are n + 1. */
 #define SIM_HOST_NET 0x0A000000u
 
 #endif

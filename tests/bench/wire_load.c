@@ -39,7 +39,7 @@ struct load {
     uint64_t sent, got, service_at;
 };
 
-/* A WRITE_ONLY of each queue pair, as long as asked for. */
+/* A WRITE_ONLY of each queue pair, of the requested length. */
 static void make_heads(struct load *l)
 {
     for (unsigned i = 0; i < l->qps; i++) {

@@ -6,7 +6,7 @@
 #ifndef URNIC_TESTS_SETUP_NETNS_H
 #define URNIC_TESTS_SETUP_NETNS_H
 
-/* The veth pair v0 - v1, up, with nothing of the kernel's on it. 0, or 77 without root. */
+/* Make the veth pair v0 - v1, up, without addresses of the kernel's. 0, or 77 without root. */
 int setup_veth(const char *dir);
 
 /* Two addresses in a namespace, for RoCEv2 between them: 127.0.0.1 and 127.0.0.2 on lo, fd00::1 and

@@ -26,7 +26,7 @@
 #include "wire_bytes.h"
 
 #define CAPTURES_MAX 512u
-#define STRETCH_MAX  64u /* packets of a spoilt stretch */
+#define STRETCH_MAX  64u /* packets in a damaged run */
 #define PACKET_MAX   4400u
 #define SECONDS      20u          /* for one capture */
 #define GROWTH_MAX   (768u << 10) /* KiB of memory that all rounds together may add */

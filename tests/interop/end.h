@@ -23,7 +23,7 @@ enum { END_INIT = 1, END_RTR, END_RTS };
 
 struct end;
 
-/* Where a queue pair's other end is, and what the two agreed on. */
+/* The address of a queue pair's other end, and the values that both agreed on. */
 struct end_path {
     uint8_t remote[16];
     uint32_t qpn, sq_psn, rq_psn;

@@ -36,8 +36,8 @@ static void rig_nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
-/* RIG_WORKERS=N: each device has so many workers, and ends are opened on all of them in turn; not
- * if the test says itself how many the daemon has. */
+/* RIG_WORKERS=N gives each device N workers, and ends are opened on all of them in turn. It is
+ * ignored if the test itself sets the daemon's workers. */
 static bool rig_told;
 
 static unsigned rig_workers(void)

@@ -103,7 +103,7 @@ START_TEST(grows)
 }
 END_TEST
 
-/* A queue that was armed before it grew has its event afterwards. */
+/* A queue that was armed before it grew still raises its event. */
 START_TEST(grows_armed)
 {
     struct urnic_cq *cq, *got;

@@ -277,7 +277,7 @@ static int says(const char *json)
     return tool_asks(text, sizeof(*text) + len);
 }
 
-/* CC-25: what can't be a queue pair's number doesn't name the whole device. */
+/* CC-25: an invalid queue pair number doesn't select the whole device. */
 START_TEST(congestion_of_one)
 {
     static const char *const qpn[] = {

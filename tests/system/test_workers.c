@@ -170,7 +170,7 @@ static void *client(void *arg)
         int rc =
             urnic_connect_addr(a[k].ctx, "10.0.0.2", (uint16_t)(PORT + to), &attr, NULL, NULL, &c);
         ck_assert_msg(rc == 0, "connecting: %s", strerror(-rc));
-        if (next_random(&seed) % 4 != 0) { /* else it hangs up without a word */
+        if (next_random(&seed) % 4 != 0) { /* else it closes without disconnecting */
             a[k].qp = c->qp;
             ck_assert_int_eq(end_post(&a[k], URNIC_WR_SEND, 0, 64, 0, 0, 5), 0);
             struct urnic_wc wc;

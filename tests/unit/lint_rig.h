@@ -59,8 +59,8 @@ struct step {
 
 /* Good exchanges. */
 extern const struct step steps_rc[], steps_uc[], steps_ud[];
-extern const struct step steps_loss[]; /* 101 and 103 are lost before the capture, and asked for */
-extern const struct step steps_rnr[];  /* a SEND waits for its receive */
+extern const struct step steps_loss[];   /* 101 and 103 are lost, and requested again */
+extern const struct step steps_rnr[];    /* a SEND waits for its receive */
 extern const struct step steps_reread[]; /* of two READs the second response is lost */
 extern const struct step steps_fatal[];  /* a WRITE is refused */
 extern const struct step steps_cm[];     /* a connection from its beginning to its end */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How long a test waits on a machine that has others to serve, too.
+ * The time that a test waits on a busy machine.
  */
 #ifndef URNIC_TESTS_PATIENCE_H
 #define URNIC_TESTS_PATIENCE_H

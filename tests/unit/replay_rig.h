@@ -131,16 +131,17 @@ bool is_answer(const struct step *s);
 size_t make(const struct step *all, const struct step *s, enum ids kind, unsigned n, uint8_t *frame,
             size_t size);
 
-/* Adds it to the capture, `ns` after the beginning; *number counts the packets. */
+/* Adds the packet to the capture, `ns` after its start; *number counts the packets. */
 void add_step(struct replay *r, struct step s, uint64_t *number, uint64_t ns);
 
 /* Replays what was added, and frees it: there must be `n` differences, all of this rule. Returns
  * how many packets were compared. */
 uint64_t expect_differences(struct replay *r, enum replay_role role, const char *rule, unsigned n);
 
-/* Replays a row with our engine as responder, and fails where something else is found. `twice`:
- * captured on the machine of both ends, each packet going out and coming in. `at_responder`: on the
- * responder's, so that it shows what came in and when; on so many ports. */
+/* Replays a row with our engine as responder, and fails on a difference that the row doesn't
+ * expect. `twice`: captured on one machine with both ends, which shows each packet as sent and as
+ * received. `at_responder`: captured on this many ports of the responder's machine, which shows the
+ * received packets and their times. */
 void check_row(const struct row *row, enum ids kind, bool twice, unsigned at_responder);
 
 #endif

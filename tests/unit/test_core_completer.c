@@ -188,7 +188,7 @@ END_TEST
 static const struct misfit {
     const char *rule;
     enum wr_opcode op;
-    uint32_t len; /* of the request */
+    uint32_t len; /* octets of the request */
     unsigned resp;
     uint32_t at, resp_len;
     enum engine_counter counter;

@@ -471,7 +471,7 @@ static unsigned patience(struct rig *r)
     return 0;
 }
 
-/* LR-03: without anything known of the path, one is enough. */
+/* LR-03: on an unknown path a single selective NAK starts recovery. */
 START_TEST(lr_03_at_once)
 {
     struct rig *r = after_write("none,recovery=sr", 64);

@@ -275,7 +275,7 @@ static bool all(const uint8_t *p, unsigned value, uint64_t n)
     return true;
 }
 
-/* SEC-04: places don't overlap, and come zeroed, also used ones. */
+/* SEC-04: places don't overlap, and are zeroed, also when they are reused. */
 START_TEST(qslab_places)
 {
     enum { N = 64 };

@@ -98,8 +98,8 @@ START_TEST(a_blink_is_two_changes)
 }
 END_TEST
 
-/* The kernel's word "running", and its events of the carrier, come up to a second late where it
- * takes the link for its own: also of a veth whose ends have the same number. */
+/* The kernel's flag "running" and its carrier events may come a second late, also for a veth whose
+ * ends have the same number. */
 START_TEST(a_link_is_up_at_once)
 {
     char cmd[200];

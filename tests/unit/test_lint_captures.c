@@ -141,7 +141,7 @@ START_TEST(expected_findings)
 }
 END_TEST
 
-/* What a capture point may do to packets. */
+/* Changes that a capture point may make to packets. */
 enum harm { MISS, MISS_A, MISS_B, ONE_WAY, MIDDLE, SWAP, DOUBLE, FLIP, CUT, HARMS };
 static const char *const harms[HARMS] = {
     "with packets missing", "with requests missing", "with responses missing",

@@ -124,7 +124,7 @@ START_TEST(peer_can_die_and_return_fifty_times_without_leaks)
 }
 END_TEST
 
-/* A handshake has its time, whenever the clock began. */
+/* A handshake has its whole time-out, at any reading of the clock. */
 START_TEST(first_handshake_is_not_over_before_it_begins)
 {
     static const uint64_t now[] = {0, 1000000, UINT64_C(86400000000000)};

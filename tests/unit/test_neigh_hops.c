@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs by their next hop: a neighbour's new MAC costs as much as has queue pairs to it, and
- * no round more than its budget; and each user has its share of neighbours. A device without a
- * thread.
+ * Queue pairs by their next hop: the cost of a neighbour's new MAC grows with the queue pairs that
+ * send to it, within a budget for each round; and each user has its share of neighbours. A device
+ * without a thread.
  */
 #include <errno.h>
 #include <string.h>

@@ -812,7 +812,7 @@ START_TEST(shm_07_the_end_of_a_program)
 }
 END_TEST
 
-/* A program that keeps its ring in disorder neither holds up its own end nor costs anything. */
+/* A program that corrupts its ring neither delays its own end nor costs the switch any work. */
 START_TEST(shm_02_a_lying_program_is_given_up)
 {
     setup_of(2, 0);

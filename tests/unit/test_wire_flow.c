@@ -150,8 +150,8 @@ START_TEST(val_01_every_bit)
 }
 END_TEST
 
-/* VAL-01: packets of one message, between which only PSN and acknowledge request change;
- * each field of each is that packet's own. What else may change makes it another one. */
+/* VAL-01: in packets of one message only PSN and acknowledge request change, and each packet is
+ * parsed with its own values. A change of another field makes a new flow. */
 START_TEST(val_01_next_of_a_message)
 {
     for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {

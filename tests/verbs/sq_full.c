@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     vt_none(a.scq, "unsignaled sends", 20);
     OK0(ibv_destroy_qp(a.qp));
     OK0(ibv_destroy_qp(b.qp));
-    /* steady state: one signaled in every 8, queue of exactly what was asked, 500 requests */
+    /* steady state: one of 8 is signaled, the queue has exactly the requested size, 500 requests */
     vt_pair(&a, &b, &c);
     for (int i = 0; i < 500; i++) {
         OK0(vt_recv(&b, i, b.buf, 64));

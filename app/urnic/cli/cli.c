@@ -117,7 +117,7 @@ void cli_errno(int rc, const char *format, ...)
 
 static bool socket_named;
 
-/* By the environment, so that liburnic and the tools' own connection agree. */
+/* Set the environment, so that liburnic and the tools' own connection use the same socket. */
 void cli_set_socket(const char *path)
 {
     setenv(IPC_SOCKET_ENV, path, 1);

@@ -13,7 +13,7 @@ static uint32_t victim(struct suite_run *r, unsigned fate, const char *rule)
     return i;
 }
 
-/* From `i` on: the first request that shows the device the gap at `rel`. */
+/* The first request, from index `i` on, that shows the device the gap at `rel`. */
 static uint32_t find_beyond(const struct suite_run *r, uint32_t i, int32_t rel)
 {
     for (; i < r->trace->n; i++) {

@@ -40,7 +40,7 @@ struct memory {
     bool writable;
     int fd;        /* of a slab: memory.c's; -1 = it isn't needed any more, or foreign */
     bool sealed;   /* for good: no process can punch holes into it */
-    bool keeps_fd; /* after that, too */
+    bool keeps_fd; /* fd stays open after sealing */
     uint32_t slot; /* memory.c's */
     const struct remote
         *remote;    /* not NULL: base is NULL, len 0, and offsets are addresses there */

@@ -85,7 +85,7 @@ struct cm_id *cmid_awaiting(const struct cmgr *m, uint32_t qpn)
         if (id->qpn == qpn)
             return id;
         if (--left == 0)
-            break; /* others are not to wait; RTU comes again */
+            break; /* don't delay others; the RTU is repeated */
     }
     return NULL;
 }
