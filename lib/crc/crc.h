@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CRC-32 as zlib computes it (ICRC-01), and a copy with the CRC of what it has copied, in one pass
- * over memory. A running value is at every point also the finished CRC of what it has covered: 0
- * for nothing.
+ * CRC-32 as zlib computes it (ICRC-01), and a copy with the CRC of the copied octets, in one pass
+ * over memory. A running value is at every point also the finished CRC of the octets so far: 0 for
+ * none.
  *
  * The quickest implementation that this CPU runs is chosen at first use, or by crc_choose.
  *
@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What names an implementation for a whole program: see crc_choose. The library doesn't read it. */
+/* The environment variable that names an implementation for a program: see crc_choose. The library
+ * doesn't read it. */
 #define CRC_ENV "URNIC_CRC"
 
 /* Octets somewhere. */
@@ -27,12 +28,12 @@ struct crc_piece {
 /* The running value `crc` after the n octets at p. Reads exactly these. */
 uint32_t crc_update(uint32_t crc, const void *p, size_t n);
 
-/* src[0..n) -> dst[0..n), which must not overlap. The running value after what has come to stand at
- * dst, which it is also while another program writes to src. Reads and writes exactly these octets;
- * each one of src is read once. */
+/* Copy src[0..n) to dst[0..n), which must not overlap. Returns the running value after the octets
+ * now at dst, even if another program writes to src meanwhile. Reads and writes exactly these
+ * octets; each octet of src is read once. */
 uint32_t crc_copy(uint32_t crc, void *dst, const void *src, size_t n);
 
-/* As crc_copy of npieces pieces, one behind the other, to dst. */
+/* As crc_copy, for npieces pieces, one after the other, to dst. */
 uint32_t crc_gather(uint32_t crc, void *dst, const struct crc_piece *pieces, unsigned npieces);
 
 /* One way to do it. */
@@ -42,14 +43,14 @@ struct crc_impl {
     uint32_t (*copy)(uint32_t crc, void *dst, const void *src, size_t n);
 };
 
-/* The i-th implementation of this architecture, the quickest first; NULL: there are not so many. */
+/* The i-th implementation of this architecture, the fastest first; NULL = the end. */
 const struct crc_impl *crc_impl(unsigned i);
-/* Has this CPU, and the operating system, what it needs? Otherwise it must not be called. */
+/* Do this CPU and the operating system support it? Otherwise it must not be called. */
 bool crc_runs_here(const struct crc_impl *impl);
 
-/* Use the implementation of this name from now on; NULL or "": the quickest one. 0; -ENOENT: there
- * is none of this name; -ENOTSUP: this CPU lacks its instructions. Then nothing has changed, and
- * err, which holds `size` octets, says so in words; NULL: it isn't wanted. */
+/* Use the implementation of this name from now on; NULL or "": the fastest one. 0; -ENOENT: no such
+ * name; -ENOTSUP: this CPU lacks its instructions. After an error nothing has changed, and err
+ * (`size` octets, or NULL) has a sentence. */
 int crc_choose(const char *name, char *err, size_t size);
 /* The one in use. */
 const struct crc_impl *crc_in_use(void);

@@ -53,7 +53,7 @@ CRC_INLINE(TARGET) __m512i to_end(__m512i v, size_t n)
     return _mm512_maskz_permutexvar_epi8(~(__mmask64)0 << (V - n), from, v);
 }
 
-/* The last V - n octets of v moved to a vector's beginning, 0 behind. */
+/* The last V - n octets of v moved to a vector's start, followed by 0. */
 CRC_INLINE(TARGET) __m512i to_begin(__m512i v, size_t n)
 {
     __m512i from = _mm512_add_epi8(_mm512_load_si512(places), _mm512_set1_epi8((char)n));

@@ -8,8 +8,8 @@
 #ifndef URNIC_CRC_CONST_H
 #define URNIC_CRC_CONST_H
 
-/* What moves 128 bits on by so many: x^(bits + 63) and x^(bits - 1) mod P, for the earlier and the
- * later 64 of them. */
+/* Factors that move 128 bits on by `bits`: x^(bits + 63) and x^(bits - 1) mod P, for the earlier
+ * and the later 64 of them. */
 #define CRC_EARLIER_128  0x65673B4600000000ull
 #define CRC_LATER_128    0x9BA54C6F00000000ull
 #define CRC_EARLIER_256  0x9570D49500000000ull

@@ -24,8 +24,8 @@
  * instruction as with that of SSE. */
 #define CRC_AVX "avx,pclmul"
 
-/* The compiler may read memory twice rather than keep a value. An application may write in between;
- * what is copied and what the CRC covers must be one. */
+/* The compiler may read memory twice rather than keep a value, and an application may write in
+ * between. The copied octets and those of the CRC must be the same. */
 #define CRC_READ_ONCE(v)    __asm__ volatile("" : "+v"(v))
 #define CRC_READ_ONCE_64(v) __asm__ volatile("" : "+r"(v))
 
@@ -159,7 +159,7 @@ CRC_INLINE(CRC_AVX) uint32_t crc_short(uint32_t crc, uint8_t *dst, const uint8_t
     return ~(crc_reduce(crc_to_end(v, n)) ^ (n < 4 ? ~crc >> 8 * n : 0));
 }
 
-/* The CRC of x and n octets behind it. */
+/* The CRC of x and n octets after it. */
 CRC_INLINE(CRC_AVX) uint32_t crc_rest(__m128i x, uint8_t *dst, const uint8_t *src, size_t n)
 {
     const __m128i k = CRC_PAIR(128);

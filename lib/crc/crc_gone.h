@@ -9,8 +9,8 @@
 
 struct guard_frame;
 
-/* As crc_gather. With a frame the pieces may be gone (guard.h); NULL: none is. 0, and *crc went on;
- * or -EFAULT, then *crc and what stands at dst mean nothing. */
+/* As crc_gather. With a frame the pieces may be gone (guard.h); with NULL they must not. 0, and
+ * *crc is the new running value; or -EFAULT, and *crc and the octets at dst are invalid. */
 int crc_gather_gone(struct guard_frame *frame, uint32_t *crc, void *dst,
                     const struct crc_piece *pieces, unsigned npieces);
 

@@ -64,7 +64,7 @@ bool drill_take_range(struct drill_parser *p, struct drill_range *r);
 bool drill_take_addr(struct drill_parser *p, struct wire_addr *out);
 /* SUM, SUM..SUM, *, ?name */
 bool drill_take_number(struct drill_parser *p, struct drill_value *v);
-/* What belongs to a field, by its type. */
+/* Read a field's value, by its type. */
 bool drill_take_value(struct drill_parser *p, const struct drill_field *f, struct drill_value *v);
 
 #endif

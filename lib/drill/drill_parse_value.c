@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values of a statement: names, sums, times, octets, addresses; and what is said when there is
- * none.
+ * Values of a statement: names, sums, times, octets, addresses; and messages for missing ones.
  */
 #include "drill_parse.h"
 

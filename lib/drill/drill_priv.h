@@ -109,7 +109,7 @@ struct drill_run {
     const struct drill_options *o;
     const struct drill_wire *wire; /* NULL = the engine */
     struct drill_report *r;
-    const struct drill_stmt *current; /* under way; NULL behind the last one */
+    const struct drill_stmt *current; /* statement under way; NULL after the last one */
     bool over;
     bool trial; /* a frame is looked at: names take nothing yet */
 
@@ -136,7 +136,7 @@ struct drill_run {
     uint32_t pd;
     struct wire_addr local, peer;
     bool port_full, hold;
-    uint32_t gather_skip, gather_fail; /* after so many, so many fail */
+    uint32_t gather_skip, gather_fail; /* payloads before failures, and failures */
     struct engine_copy copies[DRILL_COPIES];
     uint8_t *kept[DRILL_COPIES]; /* octets that held copies are made from */
     unsigned ncopies;
@@ -152,7 +152,7 @@ struct drill_run {
     uint32_t recvs_used;
 };
 
-/* The run is over: what happened is the report. Always false. */
+/* End the run with a report. Always false. */
 bool drill_end(struct drill_run *run, enum drill_verdict v, const struct drill_stmt *st,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -163,7 +163,7 @@ bool drill_step(struct drill_run *run, const struct drill_stmt *st);
  * returns false or NULL, when the statement can't be carried out, or isn't true. */
 
 /* drill_value.c: names and sums. */
-/* The latest object of this name, dead or alive; NULL = there is none. */
+/* The latest object of this name, dead or alive; NULL = none. */
 struct drill_object *drill_find(struct drill_run *run, const char *name);
 /* A new object; a live one of this name is an error. */
 struct drill_object *drill_add(struct drill_run *run, const struct drill_stmt *st, const char *name,
@@ -174,7 +174,7 @@ bool drill_set(struct drill_run *run, const struct drill_stmt *st, const char *n
 /* The live object of this name and kind. */
 struct drill_object *drill_need(struct drill_run *run, const struct drill_stmt *st,
                                 const char *name, enum drill_object_kind kind);
-/* What a sum is worth, where the name of an object stands for what `role` says. */
+/* The value of a sum, in which `role` decides the meaning of an object's name. */
 bool drill_eval(struct drill_run *run, const struct drill_stmt *st, const struct drill_expr *e,
                 enum drill_role role, uint64_t *out);
 /* The number of a field that must be one, and not longer than the field. */
@@ -210,7 +210,7 @@ bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct
 /* A number for messages: decimal if it is short, else hexadecimal. */
 #define DRILL_NUMBER_LEN 24u
 const char *drill_number_text(uint64_t v, char buf[DRILL_NUMBER_LEN]);
-/* What a value of one number or a range is worth, for messages: "3", "3..5". */
+/* The text of a number or a range, for messages: "3", "3..5". */
 void drill_value_text(struct drill_run *run, const struct drill_stmt *st,
                       const struct drill_value *v, enum drill_role role, char *buf, size_t size);
 
@@ -246,13 +246,13 @@ void drill_octets_differ(char *why, size_t size, const char *name, const uint8_t
  * default. To be closed in either case. */
 bool drill_bench_open(struct drill_run *run, const struct drill_stmt *device);
 void drill_bench_close(struct drill_run *run);
-/* What may be sent goes out; what the CM tells is noted. */
+/* Send all that may be sent; note events of the CM. */
 void drill_bench_flush(struct drill_run *run);
 /* A frame comes in. */
 void drill_bench_rx(struct drill_run *run, const uint8_t *frame, uint32_t len);
 /* The `n` oldest copies that are held are made, or fail: status 0 or -errno. */
 void drill_bench_copies(struct drill_run *run, unsigned n, int status);
-/* Time goes on to the next time-out, at most to `until`. false: there is none by then. */
+/* Move time to the next time-out, at most to `until`. false: there is none by then. */
 bool drill_bench_step(struct drill_run *run, uint64_t until);
 /* A frame has come out, at `ns`: keep a copy for the statement that expects it. */
 bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len, uint64_t ns);
@@ -261,7 +261,7 @@ bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len,
 bool drill_do_object(struct drill_run *run, const struct drill_stmt *st);
 /* The protection domain that the statement's field `id` names, or the run's own. */
 bool drill_pd_of(struct drill_run *run, const struct drill_stmt *st, int id, uint32_t *out);
-/* A completion queue of this name and so many entries; NULL = the run is over. */
+/* Make a completion queue of this name with `size` entries; NULL = the run is over. */
 struct drill_object *drill_new_cq(struct drill_run *run, const struct drill_stmt *st,
                                   const char *name, uint32_t size);
 /* qp, modify, move. */
@@ -271,12 +271,12 @@ bool drill_move_qp(struct drill_run *run, const struct drill_stmt *st);
 bool drill_do_work(struct drill_run *run, const struct drill_stmt *st);
 bool drill_do_cm(struct drill_run *run, const struct drill_stmt *st);
 /* drill_expect.c: packets and time. */
-/* Time goes on to when a statement acts. */
+/* Move time to the time of a statement. */
 bool drill_wait_for(struct drill_run *run, const struct drill_stmt *st);
 /* from + ns: false, and the run is over, when time has no such end. */
 bool drill_later(struct drill_run *run, const struct drill_stmt *st, uint64_t from, uint64_t ns,
                  uint64_t *out);
-/* Time goes on to `until`, whatever happens. */
+/* Move time to `until`, whatever happens. */
 bool drill_pass(struct drill_run *run, uint64_t until);
 /* Is `ns` the right time for what a statement waits for? */
 bool drill_timely(struct drill_run *run, const struct drill_stmt *st, uint64_t ns);
@@ -298,17 +298,18 @@ bool drill_happened(struct drill_run *run, const struct drill_stmt *st, bool *do
 
 /* drill_check.c: statements that look. */
 bool drill_do_check(struct drill_run *run, const struct drill_stmt *st);
-/* A field against the number that something has: what differs is added to the report. */
+/* Compare a field with a number; a difference is added to the report. */
 bool drill_compare(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
                    uint64_t got, uint64_t mask);
 /* Where receives without `into` go; NULL = the run is over. */
 struct drill_object *drill_recv_buffer(struct drill_run *run, const struct drill_stmt *st,
                                        uint32_t pd);
-/* A call returned rc: is it what the statement says? *go: it worked and the statement goes on. */
+/* Is rc, the result of a call, the one that the statement expects? *go: it succeeded, and the
+ * statement continues. */
 bool drill_returned(struct drill_run *run, const struct drill_stmt *st, int rc, bool *go);
 /* The path to a queue pair's peer. */
 struct engine_av drill_av(const struct drill_object *qp);
-/* What ibv_modify_qp must be given for one step up. */
+/* The attributes that ibv_modify_qp needs for one step up. */
 unsigned drill_step_mask(enum qp_type type, enum qp_state to);
 
 #endif

@@ -33,7 +33,7 @@ static bool given(struct drill_run *run, const struct drill_stmt *st, struct eng
     return true;
 }
 
-/* What each step up needs, and what scripts get when they don't say. */
+/* The attributes of each step up, and their defaults in scripts. */
 static void defaults(const struct drill_object *qp, struct engine_qp_attr *a)
 {
     *a = (struct engine_qp_attr){.av = drill_av(qp),
@@ -116,7 +116,7 @@ static int move_up(struct drill_run *run, struct drill_object *qp, const struct 
         a.access_flags = now.access_flags;
     if (!given(run, st, &a, &mask))
         return -EINVAL;
-    if (to <= now.state || to > QPS_RTS) { /* no way up: what is given is all that changes */
+    if (to <= now.state || to > QPS_RTS) { /* no step up: only the given attributes change */
         a.state = to;
         done |= mask;
         rc = engine_qp_modify(run->e, qp->qp, &a, done, run->now);

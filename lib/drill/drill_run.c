@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The interpreter: statements in their order, what must come out in the time it may take.
+ * The interpreter: runs statements in their order, and expects packets in their time.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -151,7 +151,7 @@ static bool object(struct drill_run *run, const struct drill_stmt *st)
     return !run->over;
 }
 
-/* What isn't listed makes an object, or changes one. */
+/* Unlisted verbs make or change an object. */
 static bool (*const runs[])(struct drill_run *run, const struct drill_stmt *st) = {
     [DO_ACCEPT] = drill_do_cm,
     [DO_ANY] = drill_any_order,
@@ -215,7 +215,7 @@ static bool run_list(struct drill_run *run, const struct drill_stmt *st)
         run->current = st;
         if (!drill_step(run, st))
             return false;
-        /* What stops the script has said why. If it hasn't, the rest must not count as passed. */
+        /* The cause of a stop has made the report. If not, the rest must not count as passed. */
         if (!run_statement(run, st))
             return drill_end(run, DRILL_WRONG, st, "the statement failed without a reason");
         if (run->over)
@@ -330,7 +330,7 @@ void drill_run(const struct drill_script *s, const struct drill_options *o,
 
 /* ---- on the wire ---- */
 
-/* What the statements want together, `times` over. */
+/* The needs of the statements together, `times` over. */
 static void count_wishes(const struct drill_stmt *st, uint64_t times, struct drill_wish *w)
 {
     for (; st; st = st->next) {

@@ -12,7 +12,7 @@
 
 #define DRILL_TERMS 4u
 
-/* A sum of numbers and names. What a name is worth depends on the field: see enum drill_role. */
+/* A sum of numbers and names. The value of a name depends on the field: see enum drill_role. */
 struct drill_expr {
     unsigned n; /* terms; 0 = not given */
     struct {
@@ -28,8 +28,8 @@ enum drill_data_kind {
     DATA_FILL,   /* octet a */
     DATA_OCTETS,
     DATA_U64,    /* 8 octets, host order: as an ATOMIC sees them */
-    DATA_MEMORY, /* what is at a now */
-    DATA_SAME,   /* what was there when the script last filled it */
+    DATA_MEMORY, /* memory at a, now */
+    DATA_SAME,   /* memory at a, as the script last filled it */
 };
 
 struct drill_data {
@@ -99,7 +99,7 @@ struct drill_stmt {
     struct drill_arg *args;
     struct drill_stmt *body; /* of a block */
     struct drill_stmt *next;
-    int error; /* -> EINVAL: what the call must return, positive */
+    int error; /* -> EINVAL: expected error of the call, positive */
 };
 
 struct drill_chunk;
@@ -111,7 +111,7 @@ struct drill_script {
     const char *wire; /* the program at the other end; NULL: not for the wire */
 };
 
-/* Zeroed memory of the script's; NULL when there is none. */
+/* Zeroed memory from the script's arena; NULL = out of memory. */
 void *drill_alloc(struct drill_script *s, size_t size);
 
 /* The argument of this field (its id), or NULL. */
@@ -127,8 +127,8 @@ static inline unsigned drill_cm_attr(const struct drill_stmt *st)
 
 /* Does the statement, with its operands, take this field? */
 bool drill_takes(const struct drill_stmt *st, const struct drill_field *f);
-/* What the statement has already: this field, or one that means the same; NULL = neither. Only
- * lists may go on. */
+/* The statement's earlier value of this field, or of one with the same meaning; NULL = neither.
+ * Only lists may be continued. */
 const struct drill_field *drill_again(const struct drill_stmt *st, const struct drill_field *f);
 
 #endif

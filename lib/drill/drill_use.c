@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which fields a statement takes. What it could not honour is refused when the script is read:
- * a field that is there and means nothing is a test that tests nothing.
+ * The fields that a statement accepts. Other fields are refused when the script is read: a field
+ * without effect would be a test that tests nothing.
  */
 #include "cm.h"
 #include "drill_script.h"

@@ -110,7 +110,7 @@ static bool datagram(struct drill_run *run, const struct drill_stmt *st,
     return true;
 }
 
-/* What a FLUSH is about: so many octets, and the FETH. */
+/* The arguments of a FLUSH: its octets, and the FETH. */
 static bool flush(struct drill_run *run, const struct drill_stmt *st, struct engine_send_wr *wr)
 {
     uint64_t feth;
@@ -246,7 +246,7 @@ static bool post_recv(struct drill_run *run, const struct drill_stmt *st)
 
 /* ---- memory ---- */
 
-/* The region of a statement about octets, all of which are there; NULL = the run is over. */
+/* The region of a statement about octets, which has all of them; NULL = the run is over. */
 static struct drill_object *octets_of(struct drill_run *run, const struct drill_stmt *st,
                                       uint64_t *off, uint64_t *len)
 {

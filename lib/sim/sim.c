@@ -33,7 +33,7 @@ static void append(struct sim *sim, struct sim_series *s, uint64_t t, double v)
     s->point[s->n++] = (struct sim_point){t, v};
 }
 
-/* What congestion control of a flow's queue pair says now. */
+/* The current values of congestion control of a flow's queue pair. */
 static void sample_cc(struct sim *sim, uint32_t i, uint64_t now)
 {
     const struct sim_flow *f = &sim->flows.flow[i];
@@ -273,8 +273,8 @@ static bool over(const struct sim *sim)
     return sim->w.failed || sim_flows_over(&sim->flows);
 }
 
-/* The window in which the last flow ends goes on for other nodes; how long must not depend on where
- * it was cut. The run lasted until that end. */
+/* The window in which the last flow ends continues for other nodes. The length of the run must not
+ * depend on windows: it is the time of that end. */
 static void settle(struct sim *sim)
 {
     uint64_t end = sim->flows.last + sim->w.lookahead;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A simulation: a scenario becomes a network with traffic; it runs until some time; what happened
- * can be read off. Deterministic: the same scenario and seed give the same frames at the same
+ * A simulation: a scenario becomes a network with traffic, which runs until some time; then its
+ * figures can be read. Deterministic: the same scenario and seed give the same frames at the same
  * times. No I/O, no clock; one thread at a time per simulation, several are independent.
  */
 #ifndef URNIC_SIM_H
@@ -32,7 +32,7 @@ struct sim {
     struct sim_flows flows;
     struct sim_event sample, measure, drain;
     struct sim_series *rate;          /* Gb/s placed per flow, nrates of them */
-    struct sim_series *limit, *alpha; /* ... what congestion control allows; NAN = not running */
+    struct sim_series *limit, *alpha; /* ... of congestion control; NAN = not running */
     struct sim_series *queue;         /* octets, nqueues of them */
     struct sim_series total;          /* Gb/s of all flows */
     struct sim_series fair;           /* fairness index of the flows that run; NAN = none */
@@ -53,7 +53,7 @@ void sim_destroy(struct sim *sim);
 
 /* Run up to `until` ns, or the end of the last flow. True: there is more to do. */
 bool sim_run(struct sim *sim, uint64_t until);
-/* Run one window (sim_window.h), or what comes between two. False: there is none before the end. */
+/* Run one window (sim_window.h), or the work between two. False: there is none before the end. */
 bool sim_step(struct sim *sim);
 /* The time at which the run ends at the latest. */
 static inline uint64_t sim_end(const struct sim *sim)

@@ -25,12 +25,13 @@ struct sim_event {
     struct sim_event *next, *prev; /* in a list */
     uint64_t at;                   /* ns */
     void (*fire)(struct sim_event *ev, uint64_t now);
-    uint32_t key;   /* what comes first of one node's events at one time: the lower one */
+    uint32_t key;   /* order of one node's events at one time: the lower key first */
     uint32_t where; /* SIM_NOWHERE = not scheduled */
-    void *hint;     /* what it will read first, fetched ahead */
+    void *hint;     /* its first data, fetched ahead */
 };
 
-/* Kinds of events in the order of their keys; `number` tells those of a kind and node apart. */
+/* Kinds of events in the order of their keys; `number` distinguishes events of one kind and node.
+ */
 enum sim_kind { SIM_K_TX, SIM_K_RX, SIM_K_LATE, SIM_K_RESUME, SIM_K_TIMER, SIM_K_FLOW };
 static inline uint32_t sim_key(enum sim_kind kind, uint32_t number)
 {

@@ -45,7 +45,7 @@ static bool addressed(const struct sim_fault *sf, struct sim_pkt *p)
 static void inject(struct sim_fault *sf, struct sim_port *at, const struct fault_inject *in,
                    uint64_t now)
 {
-    /* What is injected into IPv4 is never longer. */
+    /* A packet injected into IPv4 is never longer than this. */
     struct sim_pkt *p = in->len <= SIM_DATA_MIN ? sim_pkt_new(&sf->w->pool) : NULL;
     if (!p) {
         sf->w->failed = true;
@@ -132,7 +132,7 @@ static enum sim_fate meet(struct place *pl, struct sim_port *to, struct sim_pkt 
     if (bits & FAULT_HOLD && hold(pl, to, p, dir, &out, now))
         return SIM_HELD;
     fault_hold_passed(pl->hold, dir, out.flow, now);
-    wake(pl); /* what it was the last to overtake comes behind it */
+    wake(pl); /* the frame that waited for this last one comes after it */
     return SIM_PASS;
 }
 

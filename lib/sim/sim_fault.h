@@ -19,11 +19,11 @@ int sim_fault_new(struct sim_fault **out, struct sim_world *w, const struct sim_
                   const struct sim_net *net, struct sim_error *err);
 void sim_fault_free(struct sim_fault *sf);
 
-/* What becomes of a frame at the end of the wire. SIM_HELD: it comes later. */
+/* The fate of a frame at the end of the wire. SIM_HELD: it comes later. */
 enum sim_fate sim_fault_judge(struct sim_fault *sf, struct sim_port *to, struct sim_pkt *p,
                               uint64_t now);
 
-/* What the scenario's rule number `rule` has done so far; zeros without rules. */
+/* The counts of the scenario's rule number `rule` so far; zeros without rules. */
 void sim_fault_stats(const struct sim_fault *sf, unsigned rule, struct fault_rule_stats *out);
 
 #endif

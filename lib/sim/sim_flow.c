@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Flows and rings: what the simulated hosts run.
+ * Flows and rings: the traffic of simulated hosts.
  */
 #include "sim_flow.h"
 
@@ -9,7 +9,7 @@
 
 #define DEPTH      4u           /* WRITEs of a flow outstanding */
 #define RING_DEPTH 16u          /* of a rank of a ring, and receives posted */
-#define WRAP       (1ull << 30) /* addresses of a flow repeat after so many octets */
+#define WRAP       (1ull << 30) /* octets after which a flow's addresses repeat */
 
 const char *const sim_flow_states[] = {"waits", "runs", "done", "failed"};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Flows: so many octets from one host to another over a queue pair of their own, as WRITEs; and
- * the ring all-reduce with steps that wait for each other.
+ * Flows: octets sent from one host to another over a queue pair of their own, as WRITEs; and the
+ * ring all-reduce, with steps that wait for each other.
  */
 #ifndef URNIC_SIM_FLOW_H
 #define URNIC_SIM_FLOW_H
@@ -14,11 +14,11 @@
 enum sim_flow_state { SIM_WAITS, SIM_RUNS, SIM_DONE, SIM_FAILED };
 extern const char *const sim_flow_states[];
 
-/* Its two ends live at two nodes, and know of each other only what was so a look-ahead before: both
- * open their queue pairs that much before it begins, and that it has ended, or that the other end
- * has failed, they learn so much later. */
+/* Its two ends live at two nodes, and know each other's state only as it was one look-ahead before.
+ * Both open their queue pairs one look-ahead before it begins. They learn one look-ahead late that
+ * it has ended, or that the other end has failed. */
 struct sim_flow {
-    struct sim_event src_next, dst_next; /* what an end does next */
+    struct sim_event src_next, dst_next; /* next event of each end */
     struct sim_event over;               /* the destination learns that it has ended */
     struct sim_flows *all;
     struct sim_ring *ring; /* NULL: a flow of its own */
@@ -33,7 +33,7 @@ struct sim_flow {
     uint32_t message, out;       /* octets of a WRITE; WRITEs outstanding */
     const struct cc_conf *cc;    /* NULL: the hosts' */
     struct qp *qa, *qb;          /* of source, destination */
-    uint32_t qpn_a, qpn_b, rkey; /* their numbers, 0 = there is none; the destination's */
+    uint32_t qpn_a, qpn_b, rkey; /* their numbers, 0 = none; the destination's R_Key */
     bool dst_failed;
     uint64_t sent, again, timeouts; /* packets; of which retransmitted; ACK timers */
     uint64_t sampled;               /* `placed` at the last sample */
@@ -55,7 +55,7 @@ struct sim_ring {
 struct sim_flows {
     struct sim_net *net;
     struct sim_flow *flow;
-    uint64_t *placed; /* octets, by flow: what each packet counts lies close together */
+    uint64_t *placed; /* octets, by flow: the counts of each packet lie close together */
     uint32_t n, cap;
     uint32_t done, failed;
     uint64_t last;   /* ns: when the last one of these ended */

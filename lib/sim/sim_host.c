@@ -75,7 +75,7 @@ static int gather(void *arg, const struct engine_slot *slot)
     return 0;
 }
 
-/* One frame from the engine into the port. False: there is none. */
+/* Move one frame from the engine into the port. False: there is none. */
 static bool send_one(struct sim_host *h, uint64_t now)
 {
     struct sim_world *w = h->node.w;

@@ -12,7 +12,7 @@
 
 struct sim_host;
 
-/* What runs on the host; called outside of the engine, so that it may post. */
+/* The host's traffic; called outside of the engine, so that it may post. */
 struct sim_app_ops {
     void (*completed)(struct sim_host *h, const struct engine_wc *wc, uint64_t now);
     /* Octets were placed at an address: goodput. Called inside the engine's step: only counts. */
@@ -58,8 +58,8 @@ int sim_host_init(struct sim_host *h, struct sim_world *w, uint32_t number, uint
                   const struct sim_host_params *p);
 void sim_host_free(struct sim_host *h);
 
-/* A queue pair for so many work requests at a time; `arg` comes back as wc.qp_arg. cc: its
- * congestion control, NULL = the host's. NULL = no room. */
+/* Make a queue pair for these numbers of work requests at a time; `arg` comes back as wc.qp_arg.
+ * cc: its congestion control, NULL = the host's. Returns NULL: no room. */
 struct qp *sim_host_open(struct sim_host *h, void *arg, const struct cc_conf *cc,
                          uint32_t send_depth, uint32_t recv_depth, uint64_t now);
 /* Connect it to queue pair `number` of another host. 0, or what the engine said. */

@@ -244,7 +244,7 @@ static double m_faulted(const struct sim *sim)
 static double m_held_ms(const struct sim *sim)
 {
     double ns = m_held(sim);
-    for (uint32_t i = 0; i < sim->net.nports; i++) /* and those that stand still now */
+    for (uint32_t i = 0; i < sim->net.nports; i++) /* and the ports paused now */
         if (sim->net.port[i].paused && sim->net.port[i].paused_at < sim->w.now)
             ns += (double)(sim->w.now - sim->net.port[i].paused_at);
     return ns / 1e6;
@@ -319,7 +319,7 @@ static double m_failed(const struct sim *sim)
     return sim->flows.failed;
 }
 
-/* Those of which completion times don't speak, for they have none yet. */
+/* Flows without a completion time, as they have not ended. */
 static double m_open(const struct sim *sim)
 {
     uint32_t n = 0;
@@ -470,7 +470,7 @@ bool sim_metric_known(const char *name)
     return (flow_fns[i] || run_fns[i] == m_faulted) && number(dot + 1, &n);
 }
 
-/* Is number n one of so many? */
+/* Is n below count? */
 static bool one_of(unsigned n, uint32_t count, const char *what, char *why, size_t size)
 {
     if (n < count)
@@ -479,7 +479,7 @@ static bool one_of(unsigned n, uint32_t count, const char *what, char *why, size
     return false;
 }
 
-/* Those behind a dot: of a node, of a fault rule, of a flow. */
+/* Figures after a dot: of a node, of a fault rule, of a flow. */
 static bool part_possible(const char *name, const struct sim_metric_size *has, char *why,
                           size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Figures of a run, by name: what summaries print and scenarios expect.
+ * Figures of a run, by name, for summaries and for `expect` in scenarios.
  */
 #ifndef URNIC_SIM_METRIC_H
 #define URNIC_SIM_METRIC_H
@@ -17,7 +17,7 @@ extern const struct sim_metric_info sim_metrics[]; /* ends with name = NULL */
 bool sim_metric(struct sim *sim, const char *name, double *out);
 /* Can there be such a figure? "goodput.3" yes, whether or not the run has a flow 3; "jain.3" no. */
 bool sim_metric_known(const char *name);
-/* What a run will have; flows and rules are numbered, and nodes. */
+/* The sizes of a run; flows, rules and nodes are numbered. */
 struct sim_metric_size {
     uint32_t flows, rings, rules, hosts, switches;
     bool sampled;

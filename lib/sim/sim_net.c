@@ -11,7 +11,7 @@
 
 #define FAR UINT16_MAX
 
-/* Ethernet, IPv4, UDP, BTH, iCRC: what every packet of a message has. */
+/* Octets of every packet of a message: Ethernet, IPv4, UDP, BTH, iCRC. */
 #define PACKET_EXTRA (WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
 #define ACK_LEN      (PACKET_EXTRA + 4u)
 

@@ -27,7 +27,7 @@ struct sim_plan {
     bool failed; /* out of memory */
 };
 
-/* One cable more; what fails shows in plan->failed. */
+/* Add a cable; an error is in plan->failed. */
 void sim_plan_cable(struct sim_plan *plan, uint32_t a, uint32_t b, uint64_t rate, uint64_t delay);
 void sim_plan_free(struct sim_plan *plan);
 

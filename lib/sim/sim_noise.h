@@ -26,7 +26,7 @@ struct sim_noise {
 /* port: all ports, by id. */
 void sim_noise_init(struct sim_noise *n, struct sim_world *w, struct sim_port *port,
                     const struct sim_noise_params *p);
-/* What becomes of a frame at the end of the wire into a host. SIM_HELD: it comes later. */
+/* The fate of a frame at the end of the wire into a host. SIM_HELD: it comes later. */
 enum sim_fate sim_noise_judge(struct sim_noise *n, struct sim_port *to, struct sim_pkt *p,
                               uint64_t now);
 

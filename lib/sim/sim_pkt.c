@@ -12,7 +12,7 @@
 
 #define SLAB_PACKETS 512u
 
-/* Offsets in an untagged IPv4 frame: what the simulated hosts send. */
+/* Offsets in an untagged IPv4 frame, the only kind that simulated hosts send. */
 #define OFF_TYPE  12u
 #define OFF_TOS   15u
 #define OFF_CSUM  24u

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Preamble, FCS and the gap between frames: what a frame takes on the wire beyond its octets. */
+/* Octets on the wire in addition to the frame's: preamble, FCS and the gap between frames. */
 #define SIM_WIRE_EXTRA 24u
 #define SIM_FRAME_MIN  60u /* without FCS */
-#define SIM_FRAME_HEAD 54u /* Ethernet .. BTH: what every frame of a host has */
+#define SIM_FRAME_HEAD 54u /* Ethernet .. BTH: headers of every frame of a host */
 #define SIM_DATA_MIN   85u /* room for headers when payload is skipped: two cache lines a packet */
 
 #define SIM_ECN_MASK 3u
@@ -24,10 +24,10 @@ enum sim_pkt_flag {
     SIM_PKT_FAULTED = 4, /* made by a fault: further ones leave it alone */
 };
 
-/* What every hop reads lies in the first cache line, the frame's TOS octet included. */
+/* Each hop reads only the first cache line, which includes the frame's TOS octet. */
 struct sim_pkt {
     struct sim_pkt *next;
-    uint64_t next_at; /* ns: when the frame behind it on its wire arrives; saves a look at that */
+    uint64_t next_at; /* ns: arrival of the next frame on its wire; saves a look at that frame */
     uint64_t tag;     /* QPN and PSN as on the wire: identity of the packet in the digest */
     uint32_t len;     /* octets of the frame, without FCS */
     uint32_t flow;    /* hash of addresses and source port, for ECMP */

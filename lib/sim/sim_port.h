@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A port of a node: queues per priority, a transmitter of a certain rate, and the wire behind it
- * with its delay, to the peer port. Strict priority, 7 first; pause frames before all. What a peer
- * has paused waits (IEEE 802.1Qbb).
+ * A port of a node: queues per priority, a transmitter with a rate, and the wire with its delay to
+ * the peer port. Strict priority, 7 first; pause frames before all. Paused priorities wait (IEEE
+ * 802.1Qbb).
  */
 #ifndef URNIC_SIM_PORT_H
 #define URNIC_SIM_PORT_H
@@ -15,7 +15,7 @@
 #define SIM_PAUSE_LEN 60u
 
 struct sim_port_stats {
-    uint64_t drops;   /* for want of buffer, counted at the port they would have left by */
+    uint64_t drops;   /* frames dropped for want of buffer, counted at their port of departure */
     uint64_t faults;  /* lost on the wire to this port, by a rule */
     uint64_t marks;   /* CE set */
     uint64_t pauses;  /* XOFF frames sent out of this port */
@@ -67,8 +67,9 @@ struct sim_node_ops {
     void (*sent)(struct sim_node *n, struct sim_port *out, struct sim_pkt *p, uint64_t now);
     /* The transmitter is free: more, if there is more. May be NULL. */
     void (*idle)(struct sim_node *n, struct sim_port *out, uint64_t now);
-    /* Its turn will come soon: have what that reads, beyond its events, come near, in steps: 0
-     * first, the node itself, SIM_NEAR_STEPS - 1 while the turn before runs. Changes nothing. */
+    /* Its turn will come soon: prefetch the data that the turn reads besides its events, in steps.
+     * Step 0 is the node itself, step SIM_NEAR_STEPS - 1 runs during the previous turn. Changes
+     * nothing. */
     void (*near)(const struct sim_node *n, unsigned step);
 };
 

@@ -120,7 +120,7 @@ int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const 
     return 0;
 }
 
-/* A word that is no NAME=VALUE: what may have been meant. */
+/* The likely meaning of a word that is no NAME=VALUE. */
 static int no_field(const struct sim_reader *r, unsigned i, const struct sim_field *table)
 {
     const char *word = r->word[i], *next = i + 1 < r->nwords ? r->word[i + 1] : NULL;

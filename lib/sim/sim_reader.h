@@ -17,7 +17,7 @@ struct sim_reader {
     struct sim_scenario *s;
     struct sim_error *err;
     unsigned line;
-    uint32_t point; /* what is left of it for the sweeps to come */
+    uint32_t point; /* rest of it for the next sweeps */
     bool have_topology;
     bool when;        /* this line has a condition */
     uint32_t said;    /* statements that have been there without one, a bit each */
@@ -32,11 +32,11 @@ struct sim_reader {
     char original[SIM_LINE_MAX]; /* ... and whole */
 };
 
-/* What is wrong, with which field of which line (0 = the scenario as a whole). Returns -EINVAL. */
+/* Report an error about a field of a line (0 = the scenario as a whole). Returns -EINVAL. */
 int sim_fail(const struct sim_reader *r, unsigned line, const char *field, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same, and behind it which names there are: name(arg, 0), name(arg, 1) ... up to NULL. */
+/* The same, followed by the valid names: name(arg, 0), name(arg, 1) ... up to NULL. */
 int sim_fail_listing(const struct sim_reader *r, unsigned line, const char *field,
                      const char *(*name)(const void *arg, unsigned i), const void *arg,
                      const char *format, ...) __attribute__((format(printf, 6, 7)));
@@ -45,9 +45,9 @@ int sim_fail_listing(const struct sim_reader *r, unsigned line, const char *fiel
 int sim_read_words(struct sim_reader *r, const char *line, size_t len);
 /* when NAME=VALUE STATEMENT: leaves the statement. False: it does not apply, or *err. */
 bool sim_read_when(struct sim_reader *r, int *err);
-/* What follows the first word of a text. */
+/* The rest of a text after its first word. */
 const char *sim_word_rest(const char *text);
-/* What follows the keyword, as it was written. */
+/* The text after the keyword, unchanged. */
 const char *sim_reader_rest(const struct sim_reader *r);
 
 /* set NAME VALUE */

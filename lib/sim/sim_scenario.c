@@ -294,7 +294,7 @@ static const struct {
     {"watch", line_watch, false},
 };
 
-/* What has one value has it once; a line with a condition may give it another one. */
+/* A single value may be set once; a line with a condition may set another. */
 static int once(struct sim_reader *r, unsigned bit)
 {
     if (r->when)

@@ -33,7 +33,7 @@ struct sim_load { /* a line of traffic */
     uint32_t hosts, times;
     uint64_t size; /* octets, 0 = until `stop` */
     uint64_t start, stop, every;
-    uint64_t jitter; /* ns: each flow begins up to so much later, at random */
+    uint64_t jitter; /* ns: largest random delay of each flow's start */
     uint32_t message;
     double load; /* part of the hosts' line rate */
     const struct sim_dist *dist;

@@ -49,7 +49,8 @@ static int make_burst(struct maker *m)
     return err;
 }
 
-/* Every host sends to one and hears from one, never itself: a cycle through all in random order. */
+/* Every host sends to one host and receives from one, never itself: a cycle through all in random
+ * order. */
 static int make_permutation(struct maker *m)
 {
     uint32_t *order = malloc(m->hosts * sizeof(*order));

@@ -16,11 +16,11 @@ enum sim_unit {
     SIM_RATIO, /* "0.01", "1%", "1/256" */
 };
 
-/* The number, in base units. False: it isn't one of this unit, or negative, or beyond 2^62. */
+/* The number, in base units. False: it has another unit, or is negative or above 2^62. */
 bool sim_value(enum sim_unit unit, const char *text, double *out);
 /* Text that means the same number again, in the largest unit that divides it. */
 void sim_value_format(enum sim_unit unit, double v, char *text, size_t size);
-/* What the unit's numbers look like, for messages. */
+/* The form of the unit's numbers, for messages. */
 const char *sim_value_like(enum sim_unit unit);
 
 #endif

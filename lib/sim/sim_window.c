@@ -127,8 +127,8 @@ static bool run_one(struct sim_world *w, struct sim_event *ev)
     return true;
 }
 
-/* All nodes that have something to do, linked by their entries. What else is in the wheel hands out
- * events to nodes. */
+/* All nodes that have work, linked by their entries. All other entries of the wheel pass events to
+ * nodes. */
 static struct sim_event *collect(struct sim_world *w, struct sim_event *ev)
 {
     struct sim_event *first = NULL, **tail = &first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * In which order a world's events run. Nothing that a node does reaches another one in less than
- * the network's look-ahead, the least delay of a cable. So time is cut into windows not longer than
+ * The order of a world's events. No action of a node reaches another node in less than the
+ * network's look-ahead, the least delay of a cable. So time is cut into windows not longer than
  * that, and within a window one node after the other has its turn, and runs all its events of the
  * window: what they read is fetched once for all of them. A thousand hosts do not fit into the near
  * caches, one does.
@@ -19,7 +19,7 @@
 #include "sim_event.h"
 
 #define SIM_WINDOW_MAX 1024u /* ns */
-#define SIM_NEAR_STEPS 4u    /* turns ahead of which fetching begins */
+#define SIM_NEAR_STEPS 4u    /* turns by which prefetching is ahead */
 
 struct sim_node;
 struct sim_world;
