@@ -18,7 +18,7 @@ static inline uint64_t clock_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The calling thread runs on this CPU from now on; where that can't be, it says so and goes on. */
+/* Bind the calling thread to this CPU. If that is impossible, print so and continue. */
 static inline void pin(int cpu)
 {
     cpu_set_t set;

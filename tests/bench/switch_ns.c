@@ -155,7 +155,7 @@ static double copies(uint32_t len)
     return (double)least / BATCH;
 }
 
-/* Programs that send a frame each, round after round; `now` goes on by the time that it takes. */
+/* Programs send a frame each, round after round; `now` advances by the time taken. */
 static double in_turn(void)
 {
     uint64_t least = UINT64_MAX;

@@ -468,7 +468,7 @@ START_TEST(io_peer_closed_and_back_50_times)
         open_side(side);
         ck_assert(wait_link(0, true));
         ck_assert(wait_link(1, true));
-        /* What was under way may still come in; then silence. */
+        /* Frames under way may still come in; then none. */
         for (unsigned s = 0; s < 2; s++) {
             unsigned n;
             while ((n = port[s]->ops->rx_peek(port[s], frames, IO_BURST_MAX, now_ns())) > 0)

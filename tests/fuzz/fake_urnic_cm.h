@@ -41,7 +41,7 @@ static struct {
     struct urnic_cm_event events[FAKE_EVENTS];
     unsigned nevents;
     int fail;          /* -errno of the next calls */
-    unsigned failures; /* so many of them */
+    unsigned failures; /* number of failures */
     bool gone;         /* the daemon */
     unsigned devices;  /* 0..2 */
     int sock[2];

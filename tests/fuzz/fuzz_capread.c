@@ -9,7 +9,7 @@
 #include "capread.h"
 #include "fuzz.h"
 
-/* What was read, in one number. */
+/* A number that depends on all that was read. */
 static uint64_t fold(uint64_t sum, const void *data, size_t len)
 {
     for (size_t i = 0; i < len; i++)

@@ -97,7 +97,7 @@ static inline void fuzz_drain(int sock)
     }
 }
 
-/* A message with these octets behind its header. The answer stays valid until the next one. */
+/* Send a message with these octets after its header. The answer stays valid until the next one. */
 static inline const void *fuzz_serve(struct client *c, unsigned type, const void *body, size_t len)
 {
     static struct request r;

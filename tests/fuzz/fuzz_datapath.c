@@ -365,7 +365,7 @@ static void move_index(unsigned arg)
     ring(q->number);
 }
 
-/* What a patient client does: its completions are taken, and what has failed begins anew. */
+/* The part of a patient client: take its completions, and start failed objects anew. */
 static void refill(unsigned arg)
 {
     const struct client_cq *cq = handle_get(&w.c->handles, HANDLE_CQ, w.cq);
@@ -469,8 +469,8 @@ static void frame(unsigned arg)
     emit(buf, len);
 }
 
-/* What the port sends: from us, and as RoCE without a flaw, but that datagrams go to whatever queue
- * pair the application says. */
+/* Check frames that the port sends: from our address, and faultless RoCE. Only the destination of
+ * datagrams is the application's choice. */
 static void listen_to_wire(uint64_t now)
 {
     struct io_frame f[IO_BURST_MAX];

@@ -34,7 +34,7 @@ enum command {
 enum { QPS = 4, REGIONS = 3, OBJ_LEN = 8192, BURST = 16, COPIES = 1024, QKEY = 5 };
 #define IOVA 0x10000ull
 
-/* What a region is made of; a new one for each registration. */
+/* The memory of a region; a new one for each registration. */
 struct object {
     uint8_t mem[OBJ_LEN];
     bool dead; /* the engine has said that it is done with it */

@@ -39,7 +39,7 @@ static void take_region(struct server *s, size_t size, int fd)
     FUZZ_CHECK(ftruncate(fd, 0) < 0); /* it can't be taken away under the port */
 }
 
-/* What the client says of its memory. */
+/* The client's messages about its memory. */
 static void hear(struct server *s)
 {
     struct memif_msg msg;

@@ -83,7 +83,7 @@ static void go(struct bed *b, unsigned i)
     b->prog[i].io->ops->close(b->prog[i].io);
 }
 
-/* What left is what a program may send. */
+/* Check that the frames sent are ones that a program may send. */
 static void judge(const struct bed *b, const struct io_slot *slot)
 {
     struct wire_pkt p;

@@ -24,7 +24,7 @@
 #define PAGE     4096u
 #define HEADER   8u
 
-/* What is known of a device that has gone is never freed: the thread may be looking at it. */
+/* The record of a removed device is never freed: the thread may be reading it. */
 const char *__lsan_default_suppressions(void);
 
 const char *__lsan_default_suppressions(void)
@@ -205,7 +205,7 @@ static void command(const struct step *s)
     unsigned where = s->flags >> 1 & 7;
     uint64_t to = place(where);
     size_t len = sizeof(hdr) + s->len;
-    uint8_t *buf = pages + PAGE - len; /* nothing behind it can be read */
+    uint8_t *buf = pages + PAGE - len; /* no octet after it can be read */
     uint32_t number = 0;
     if (file->fd < 0 || len > PAGE / 2)
         return;

@@ -41,7 +41,7 @@ static void run(const uint8_t *frame, size_t len, unsigned flags)
     }
 }
 
-/* The frame behind one that has another octet at `at`. */
+/* Parse the frame after one that has another octet at `at`. */
 static void check_flow(const uint8_t *frame, size_t len, size_t at, unsigned flags)
 {
     uint8_t *before = malloc(len);

@@ -55,7 +55,7 @@ struct end_wc {
     uint32_t len, flags, imm, src_qpn;
 };
 
-/* What a connection asks for. */
+/* The parameters of a connection. */
 struct end_offer {
     const void *private_data;
     uint8_t private_len;

@@ -94,7 +94,7 @@ static bool inside(uint32_t *off, uint32_t *len)
     return *off <= REGION && *len <= REGION - *off;
 }
 
-/* What octet i of a pattern is: never the same run twice, so that a shifted copy is noticed. */
+/* Octet i of a pattern: no run occurs twice, so that a shifted copy is noticed. */
 static uint8_t octet(uint32_t seed, uint32_t i)
 {
     uint32_t x = (i >> 2) * 2654435761u + seed * 40503u + 1;

@@ -287,7 +287,7 @@ int loss_case_run(const struct test_case *tc, struct totals *sum, bool verbose)
         if (rc)
             rc = loss_fail(&r, "%s; %zu of %u requests, %zu receives completed", r.net->why,
                            r.a->wcs_n, r.msgs, r.b->wcs_n);
-        /* What is still under way may do no harm. */
+        /* Packets still under way must do no harm. */
         if (rc == 0 && !r.why[0])
             rc = vnet_run_for(r.net, 1000000) ? loss_fail(&r, "%s", r.net->why) : 0;
         if (rc == 0)

@@ -62,7 +62,7 @@ struct test_case {
     const char *capture; /* a pcapng file for its frames, or NULL */
 };
 
-/* What has been counted of all cases. */
+/* Counts of all cases. */
 struct totals {
     unsigned run, failed, exhausted;
     uint64_t frames, lost, retransmitted;

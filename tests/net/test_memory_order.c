@@ -16,7 +16,7 @@
 #define MTU      256u
 #define LEN_MAX  1400u
 #define ARENA    2048u /* written to */
-#define CELLS    64u   /* behind it; for ATOMICs */
+#define CELLS    64u   /* after it; for ATOMICs */
 #define SEEDS    60u
 #define FAULTS   ",rate=10G,delay=2us,loss=0.03,dup=0.02,reorder=0.05,corrupt=0.01"
 

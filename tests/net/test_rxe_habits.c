@@ -168,7 +168,7 @@ START_TEST(a30_no_message_beyond_the_limit)
     struct qp *qa, *qb;
     uint32_t lkey;
     uint64_t len = (1ull << 31) + more[_i], va = 1ull << 32;
-    struct mem_seg seg = {ours, 0, len}; /* nothing is ever placed behind the first octets */
+    struct mem_seg seg = {ours, 0, len}; /* data are placed only in the first octets */
     start(",rate=10G,delay=2us,loss=1", 7);
     ck_assert_int_eq(vnet_connect(a, b, &p, &qa, &qb), 0);
     ck_assert_int_eq(

@@ -144,8 +144,8 @@ static unsigned late_run(struct host *h)
     return done;
 }
 
-/* The time at which late_run can do something: a copy behind another one of its queue pair is due
- * no earlier than that one. */
+/* The time of the next work of late_run: a copy is due no earlier than an earlier one of its queue
+ * pair. */
 static uint64_t late_deadline(const struct host *h)
 {
     uint64_t at = UINT64_MAX;
@@ -219,7 +219,7 @@ static unsigned tx_burst(struct host *h, unsigned n)
     return m;
 }
 
-/* What the service has to send, a frame at a time. */
+/* Send the service's frames, one at a time. */
 static unsigned service_tx(struct host *h)
 {
     struct io_port *io = h->pub.port;

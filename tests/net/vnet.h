@@ -38,7 +38,7 @@ struct vnet_tap {
     void (*frame)(void *ctx, bool sent, const uint8_t *frame, uint32_t len, uint64_t now);
 };
 
-/* What a host has beside its engine: its connection manager. `run` NULL: nothing. */
+/* A host's service besides its engine: its connection manager. `run` NULL = none. */
 struct vnet_service {
     void *ctx;
     /* A datagram for QP1, from inside of engine_rx. */
@@ -100,7 +100,7 @@ void vnet_free(struct vnet *net);
  * when nothing will ever happen again; -ELOOP when a deadline is not in the future and nothing
  * comes of it. done == NULL: until nothing is left to do (0) or `until` (-ETIMEDOUT). */
 int vnet_run(struct vnet *net, bool (*done)(void *ctx), void *ctx, uint64_t until);
-/* Run for so many ns. Returns 0 or -ELOOP. */
+/* Run for `ns`. Returns 0 or -ELOOP. */
 int vnet_run_for(struct vnet *net, uint64_t ns);
 
 /* Register [base, base + len) of the test's memory. Returns 0 or -errno. */

@@ -17,8 +17,8 @@
 void live_exchange(struct end *from, struct end *to, uint32_t seed);
 /* Connect n pairs of ends, and exchange between each, both ways, three times. */
 void live_exchanges(struct end *a, struct end *b, unsigned n);
-/* Which of so many workers pair i is on, at this end or the other one: in all combinations. -1:
- * there is only one. */
+/* The worker of pair i, at this end or the other one: pairs take all combinations. -1: there is
+ * only one. */
 int live_worker(unsigned i, unsigned workers, bool other);
 
 #endif

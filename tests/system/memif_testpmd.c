@@ -99,7 +99,7 @@ static void testpmd_say(struct testpmd *t, const char *command)
     testpmd_ask(t, command, command);
 }
 
-/* The number behind `name` in the port's statistics. */
+/* The number after `name` in the port's statistics. */
 static uint64_t testpmd_stat(struct testpmd *t, const char *name)
 {
     testpmd_ask(t, "show port stats 0", "Tx-bps");

@@ -67,7 +67,7 @@ void old_put64(struct old_msg *m, size_t off, uint64_t v);
 struct old_end {
     int sock, kick, async, cm_sock;
     uint32_t next_id;
-    uint8_t *doorbell;     /* ring of `doorbells` slots behind 64 octets of head */
+    uint8_t *doorbell;     /* ring of `doorbells` slots after 64 octets of head */
     const uint8_t *worker; /* its page */
     uint32_t doorbells;
     uint8_t *slab[4]; /* queue slabs by number */

@@ -490,8 +490,8 @@ START_TEST(leaves_groups_with_its_id)
 }
 END_TEST
 
-/* CM-25: as rdma_disconnect, hanging up on a request that has no answer yet succeeds at either
- * side: nothing comes of it any more. What was never a request can't be hung up. */
+/* CM-25: as with rdma_disconnect, ending a request without an answer succeeds at either side, and
+ * the request has no further effect. An id that never was a request can't be disconnected. */
 START_TEST(hangs_up_unanswered)
 {
     struct urnic_cm_id *active, *passive;
@@ -642,8 +642,8 @@ START_TEST(names_who_gave_up)
 }
 END_TEST
 
-/* CM-35: a listener is readable when a connection waits, not for what the daemon says of a peer
- * that has given up, behind the request that is accepted in its stead. */
+/* CM-35: a listener is readable when a connection waits. It is not readable because of a peer that
+ * has given up, whose news come after the request that is accepted instead. */
 START_TEST(waits_for_nobody)
 {
     const struct sockaddr_in to = {
@@ -665,7 +665,7 @@ START_TEST(waits_for_nobody)
         qp[i] = a.qp;
         ck_assert_int_eq(urnic_connect(id[i], NULL), 0);
         ck_assert_int_eq(poll(&p, 1, 5000), 1);
-        usleep(100000); /* the other one comes behind it */
+        usleep(100000); /* the other one comes later */
     }
     ck_assert_int_eq(urnic_destroy_ep(id[0]), 0);
     usleep(300000);

@@ -129,7 +129,7 @@ START_TEST(leaves_nothing_open)
 }
 END_TEST
 
-/* What can't be made takes no number either, by which events would find what is freed. */
+/* A failed object takes no number, by which events could find freed memory. */
 START_TEST(fails_without_a_trace)
 {
     uint32_t used = 0;
@@ -153,7 +153,7 @@ START_TEST(fails_without_a_trace)
 }
 END_TEST
 
-/* What is granted is told: more than was wanted, here. */
+/* The granted limits are returned; here they are larger than requested. */
 START_TEST(tells_what_it_grants)
 {
     struct urnic_srq_attr attr = {.max_wr = 3}, granted;

@@ -375,7 +375,7 @@ static void rounds(void)
  * first, which a busy machine may let pass. */
 static bool fourth_brings_it(uint16_t period_us)
 {
-    /* Completions that a late try left behind count for nothing. */
+    /* Completions left by a late attempt don't count. */
     ck_assert_int_eq(urnic_modify_cq(a.cq, 0, 0), 0);
     write_one(8);
     rounds();
@@ -476,7 +476,7 @@ START_TEST(link_down)
 }
 END_TEST
 
-/* EVT-05: without a link retries run out, and a queue pair that was not used meanwhile goes on. */
+/* EVT-05: without a link retries run out; an idle queue pair survives. */
 START_TEST(link_stays_down)
 {
     struct urnic_qp *idle[2];
@@ -663,8 +663,8 @@ static void pair_up_holding(const char *urn0)
     end_connect(&a, &b);
 }
 
-/* GID-04: a queue pair whose address goes falls silent, and goes on when it comes back in time, for
- * good. */
+/* GID-04: a queue pair whose address is removed falls silent, and continues for good if it comes
+ * back in time. */
 START_TEST(address_comes_back)
 {
     pair_up_holding("name=urn0,port=mem:L,addr=10.0.0.1/24,hold=2000");

@@ -156,7 +156,7 @@ START_TEST(cm_23_first_request_without_rtu)
 }
 END_TEST
 
-/* A program that is killed: its peer hears DISCONNECTED. */
+/* A program is killed: its peer gets DISCONNECTED. */
 START_TEST(shm_14_peer_of_a_killed_program)
 {
     struct other other = {"urn1", "application", true};

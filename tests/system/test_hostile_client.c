@@ -270,7 +270,7 @@ START_TEST(events_lost)
         while (urnic_get_async_event(x.ctx, &ev) == 0)
             ck_assert(!ev.lost); /* none before these */
     }
-    for (unsigned n = 0; n < 2; n++, i++) { /* and none behind the first */
+    for (unsigned n = 0; n < 2; n++, i++) { /* and none after the first */
         m.hdr.type = i % 2 ? IPC_ADDR_DEL : IPC_ADDR_ADD;
         ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
         ck_assert_int_eq(poll(&p, 1, 5000), 1);

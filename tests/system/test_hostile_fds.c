@@ -281,7 +281,7 @@ START_TEST(seals_wait_elsewhere)
 }
 END_TEST
 
-/* A daemon that is told to end doesn't wait for them. */
+/* A daemon that is ended doesn't wait for them. */
 START_TEST(end_with_one_open)
 {
     char octet;

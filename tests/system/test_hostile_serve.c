@@ -22,7 +22,7 @@
 #define LENGTH     100u  /* of the file that is offered, octets */
 #define RPING_PORT 7174
 
-/* What the hostile client of rping has to show: erase the screen, twice in other words; a title. */
+/* The hostile client's text for rping: erase the screen, in two ways; a title. */
 #define STEERING                                                                                   \
     "rdma-ping-0: a\x1b[2Jb\xc2\x9b"                                                               \
     "2Jc\x1b]0;d\x07\x7f\r\n"
@@ -48,7 +48,7 @@ static void down(void)
     rig_stop(&rig);
 }
 
-/* The tool: the test is told where it is. */
+/* The tool's path, from the environment. */
 static const char *urnic(void)
 {
     const char *path = getenv("URNIC");
@@ -105,7 +105,7 @@ static int status_of(pid_t client)
     return status;
 }
 
-/* Offer a file, then say that this chunk of so many octets is there. */
+/* Offer a file, then announce this chunk with `octets` octets. */
 static void offer(uint64_t chunk, uint32_t octets)
 {
     struct urnic_conn_attr attr = end_conn_attr(&end, 10000);

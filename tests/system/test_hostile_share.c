@@ -121,8 +121,8 @@ static void crowd_out(struct crowd *c)
     ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &c->old, NULL), 0);
 }
 
-/* SEC-22: a daemon that has no descriptor left turns newcomers away at once, and goes on when there
- * are some again. */
+/* SEC-22: a daemon without free descriptors refuses new clients at once, and accepts again when
+ * there are some. */
 START_TEST(no_descriptors_left)
 {
     struct crowd c;
@@ -182,8 +182,7 @@ START_TEST(users_leave_room)
 }
 END_TEST
 
-/* SEC-22: a client that sends a descriptor meanwhile is told that there is no room for it, and
- * stays. */
+/* SEC-22: a client that sends a descriptor meanwhile gets an error for it, and stays. */
 START_TEST(no_room_for_descriptors)
 {
     int fd = memfd_create("region", MFD_CLOEXEC);
@@ -278,7 +277,7 @@ START_TEST(no_descriptors_for_its_first_queue)
 }
 END_TEST
 
-/* What a request of this client is answered with. */
+/* The status of the answer to a request of this client. */
 static int asks(struct end *e, void *msg, size_t len, const int *fd)
 {
     uint8_t reply[256];
@@ -596,8 +595,8 @@ static void halt(void)
     ck_assert(WIFSTOPPED(status));
 }
 
-/* EVT-01: a daemon that is kept from running hears no kicks, until their socket is full; it isn't
- * dead for that. */
+/* EVT-01: a stopped daemon reads no kicks, until their socket is full; clients don't take it for
+ * dead. */
 START_TEST(kicks_unheard)
 {
     uint64_t until = rig_now_ms() + 20000;

@@ -37,7 +37,7 @@
     20 /* what the victim may wait: a walk that makes congestion control anew takes 40             \
         */
 
-/* What the hostile client has, and what it has done. */
+/* The state of the hostile client, and its counts. */
 static struct shared {
     _Atomic unsigned held; /* queue pairs */
     _Atomic unsigned done; /* requests or frames of the storm */

@@ -295,7 +295,7 @@ END_TEST
 /* ---- keys of datagrams ---- */
 
 #define GUESSERS 16u   /* queue pairs that send wrong keys */
-#define GUESSES  1500u /* ... so many each, and then one after the other */
+#define GUESSES  1500u /* ... guesses each, then one after the other */
 #define HEARD    300u  /* datagrams of the other user, none of which may be lost */
 
 static int qpn_pipe[2], go_pipe[2];
@@ -457,7 +457,7 @@ static void unread_hog(int told, int go, bool fall_out)
         struct ipc_slab reply;
         struct ipc_handle first = {.hdr.type = IPC_SLAB_FREE, .handle = 1};
         unsigned nfds = 0;
-        /* What isn't registered yet keeps a descriptor in the daemon, too. */
+        /* An unregistered object keeps a descriptor in the daemon, too. */
         ipc_send(sock[i], &first, sizeof(first), NULL, 0, 0);
         ipc_recv(sock[i], &reply, sizeof(reply), NULL, &nfds, 0);
         ipc_send(sock[i], &m, sizeof(m), NULL, 0, 0);

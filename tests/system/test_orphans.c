@@ -26,7 +26,7 @@ static void orphan(void)
 
 /* ---- polling ---- */
 
-/* However seldom it polls: the first time that it finds nothing it is told why. */
+/* A rare poller learns the reason at its first poll without completions. */
 START_TEST(polls_now_and_then)
 {
     struct urnic_wc wc;
@@ -43,7 +43,7 @@ START_TEST(polls_now_and_then)
 }
 END_TEST
 
-/* What the daemon completed before comes first. */
+/* Completions from before the daemon's end come first. */
 START_TEST(polls_what_was_done)
 {
     struct urnic_wc wc;
@@ -251,7 +251,7 @@ END_TEST
 
 /* ---- afterwards ---- */
 
-/* Destroying is the first that the library hears of it. */
+/* The library learns of it only by destroying. */
 START_TEST(destroys)
 {
     struct urnic_cm_id *id;

@@ -95,7 +95,7 @@ START_TEST(test_two_processes)
 }
 END_TEST
 
-/* A program that is stopped for a while goes on where it was, and so does its engine. */
+/* A program that is stopped for a while continues, and so does its engine. */
 START_TEST(test_stopped)
 {
     struct two t = twos[0];
@@ -297,7 +297,7 @@ START_TEST(test_memory)
 }
 END_TEST
 
-/* The peer hears of the end, by whichever way it comes. */
+/* The peer learns of the end, in each way that it can come. */
 START_TEST(test_ends)
 {
     struct port_end a, b;

@@ -294,7 +294,7 @@ static void lose(uint8_t *at, enum way way)
         OK(mprotect(at + SIZE / 2, SIZE / 2, way == READ_ONLY ? PROT_READ : PROT_NONE));
 }
 
-/* What the requester b asks of a, whose memory or whose own it is that goes. */
+/* The requests of b to a. The memory of one of them is removed. */
 static const struct {
     enum urnic_wr_opcode opcode;
     bool own;    /* b's */
@@ -318,7 +318,7 @@ static const struct {
 
 static const char *const progress[] = {"", ",progress=thread", ",progress=poll"};
 
-/* Where a request of so many octets begins: a long one crosses the middle. */
+/* The offset of a request of this length: a long one crosses the middle. */
 static size_t begins(uint32_t len)
 {
     return len > SIZE / 2 ? 0 : SIZE / 2 - (len > 8 ? 600 : 0);

@@ -116,7 +116,7 @@ static void await_event(struct port_end *e)
     urnic_ack_cq_events(cq, 1);
 }
 
-/* What the end that polled leaves undone. */
+/* The work that the polling end leaves undone. */
 static const struct {
     const char *name, *link, *rule;
     uint32_t kbit;     /* its rate limit */
@@ -358,7 +358,7 @@ END_TEST
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-/* What UCX does: functions of the program's own in the place of libc's, which take a lock. */
+/* As UCX does: the program replaces functions of libc by its own, which take a lock. */
 static pthread_mutex_t hook_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool hooked __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t hooks;
@@ -576,7 +576,7 @@ int main(void)
 {
     const struct port_test tests[] = {
         {"hundred", test_hundred, 3},
-        /* With progress=poll nothing goes on then. */
+        /* With progress=poll there is no progress then. */
         {"stops", test_stops, (int)(sizeof(stops) / sizeof(stops[0])) * 2},
         {"handler", test_handler, 3},
         {"cancel", test_cancel, 3},

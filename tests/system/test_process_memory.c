@@ -281,8 +281,8 @@ START_TEST(rights_of_pages)
 }
 END_TEST
 
-/* RSP-17, MR-12: pages that go, or lose their rights, under a region: the error of a key that isn't
- * good any more, for what touches them. What came before them in the same burst is there. */
+/* RSP-17, MR-12: if pages of a region are removed or lose their rights, packets that touch them get
+ * the error of an invalid key. Earlier packets of the same burst have been placed. */
 START_TEST(pages_that_go)
 {
     struct urnic_mr *mr;
@@ -298,7 +298,7 @@ START_TEST(pages_that_go)
     end_expect(&a, URNIC_WC_REM_ACCESS_ERR, 2);
     end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 3);
     ck_assert(memcmp(p, a.mem, 16384) == 0);
-    ck_assert(p[100000] == 0); /* nothing behind the failure */
+    ck_assert(p[100000] == 0); /* no octet after the failure */
     anew();
     post(&a, URNIC_WR_RDMA_READ, a.mr, 0, LEN, mr, 0, 4);
     end_expect(&a, URNIC_WC_REM_ACCESS_ERR, 4);
@@ -378,7 +378,7 @@ START_TEST(forked_children)
 }
 END_TEST
 
-/* A program of another user is told so, and has urnic_alloc and its sealed objects. */
+/* A program of another user gets an error, and may use urnic_alloc and its own sealed objects. */
 START_TEST(other_users)
 {
     if (geteuid() != 0) {

@@ -87,9 +87,9 @@ static void *change(void *arg)
     return NULL;
 }
 
-/* RD-02: READs are executed one after the other, repeated ones too, so a version before the data
- * that equals the version behind them says that the data belong together; and 8 octets never come
- * from two values. */
+/* RD-02: READs are executed one after the other, also repeated ones. So if the version before the
+ * data equals the version after them, the data belong together. And 8 octets never come from two
+ * values. */
 START_TEST(reads_whole_records)
 {
     const uint64_t at[] = {0, 8, RECORD};
@@ -384,7 +384,7 @@ START_TEST(waits_at_fences)
 }
 END_TEST
 
-/* REQ-14: and a SEND behind a fence carries what the atomic before it has brought. */
+/* REQ-14: and a SEND after a fence carries the result of the atomic before it. */
 START_TEST(sends_what_atomics_have_brought)
 {
     struct urnic_sge sge;
@@ -427,8 +427,8 @@ static void at_b(struct urnic_send_wr wr)
     end_expect(&b, URNIC_WC_SUCCESS, 0);
 }
 
-/* MW-02 REQ-15: once the window is reported closed, the peer, which goes on writing, changes no
- * octet any more. */
+/* MW-02 REQ-15: once the window is reported as closed, the peer, which continues to write, changes
+ * no octet. */
 START_TEST(closes_windows)
 {
     const uint32_t half = SIZE / 2;

@@ -233,7 +233,7 @@ START_TEST(has_the_queues_it_says)
 }
 END_TEST
 
-/* What a queue pair is made of may be forgotten. */
+/* A queue pair without its domain or a completion queue is refused with -EINVAL. */
 START_TEST(misses_objects)
 {
     struct urnic_conn_attr attr = {.qp.qp_type = URNIC_QPT_RC};
@@ -549,8 +549,8 @@ static uint64_t stream_to_few_places(void)
     return rig_counter(&rig, "urn1", "tx_rnr_nak") - before;
 }
 
-/* RNR-01: an application on the worker's core that posts its receives anew as soon as it has a turn
- * gets one before its peer is told to wait. It may miss one while others want that core as well. */
+/* RNR-01: an application on the worker's core that reposts receives at each turn gets a turn before
+ * its peer gets an RNR NAK. It may miss one while other threads need the core. */
 START_TEST(lets_receivers_in)
 {
     const char *args[] = {"--cpu",    "0",

@@ -37,7 +37,7 @@ static unsigned descriptors(pid_t pid)
     return n;
 }
 
-/* What the daemon closes a moment after its client has is not a leak. */
+/* A descriptor that the daemon closes shortly after its client is not a leak. */
 static unsigned settled_descriptors(pid_t pid)
 {
     unsigned n = descriptors(pid);

@@ -197,8 +197,8 @@ START_TEST(addresses_come_back)
 }
 END_TEST
 
-/* What was an address of ours is not answered for any more. (Its announcement must get lost: the
- * other side would believe it.) */
+/* ARP for a removed address is not answered any more. (Its announcement must be lost: the other
+ * side would believe it.) */
 START_TEST(gone_addresses_are_silent)
 {
     struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 1};
@@ -282,8 +282,8 @@ START_TEST(wrong_rules)
 }
 END_TEST
 
-/* CC-25: one queue pair is told of when it is asked for, all of the device's else, and none that is
- * the connection manager's; one without a limit has no rate. */
+/* CC-25: the answer has the requested queue pair, or all of the device's but the connection
+ * manager's; one without a limit has no rate. */
 START_TEST(congestion)
 {
     char json[96];
@@ -308,7 +308,7 @@ START_TEST(congestion)
 }
 END_TEST
 
-/* What urnicd logs follows the level from then on. */
+/* urnicd's log follows the new level. */
 START_TEST(log_levels)
 {
     static char log[65536];

@@ -31,7 +31,7 @@ static void down(void)
     rig_close_pair(&rig, &a, &b);
 }
 
-/* What requests have made that liburnic knows nothing of goes with the client. */
+/* Objects made by raw requests, which liburnic doesn't know, end with the client. */
 static void down_with_all(void)
 {
     rig_stop(&rig);

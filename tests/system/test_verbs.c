@@ -337,7 +337,7 @@ START_TEST(unmaps_memory)
 }
 END_TEST
 
-/* What a queue pair was given is what it tells, all 20 bits of a flow label, too. */
+/* A queue pair returns the attributes that it was given, also all 20 bits of a flow label. */
 START_TEST(tells_what_it_was_given)
 {
     const unsigned mask = URNIC_QP_AV | URNIC_QP_TIMEOUT | URNIC_QP_RETRY_CNT | URNIC_QP_RNR_RETRY |

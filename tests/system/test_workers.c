@@ -93,9 +93,9 @@ START_TEST(with_4_workers)
 }
 END_TEST
 
-/* Two devices of so many workers, joined by memif: a ring pair between each two workers brings a
- * packet to the right one at once. A device of one worker has one pair, and the other one's workers
- * share it. */
+/* Two devices with several workers, joined by memif: a ring pair between each two workers brings a
+ * packet directly to the right one. A device of one worker has one pair, which the other device's
+ * workers share. */
 static void over_memif(unsigned n, unsigned m)
 {
     char one[256], two[256];

@@ -8,7 +8,7 @@
 #include "cc.h"
 #include "unit.h"
 
-/* What cc_conf_parse makes of the text; the test fails when that is wrong. */
+/* The result of cc_conf_parse for the text; the test fails on an error. */
 static inline struct cc_conf cc_of(const char *spec)
 {
     struct cc_conf conf;

@@ -79,7 +79,7 @@ static inline bool rig_send(struct io_port *io, uint32_t number, uint32_t len)
     return true;
 }
 
-/* What a frame says. */
+/* The contents of a frame. */
 static inline uint32_t rig_number(const struct io_frame *f)
 {
     uint32_t number;

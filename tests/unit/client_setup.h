@@ -25,7 +25,7 @@ struct setup {
 
 #define OK(call) ck_assert_int_eq((call), 0)
 
-/* What a child of fork() was to find out is so: it exits with 0. */
+/* Check that a child of fork() succeeded: it exits with 0. */
 static inline void await_child(pid_t child)
 {
     int status;

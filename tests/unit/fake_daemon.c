@@ -334,7 +334,7 @@ static int destroy(struct conn *c, const union msg *r)
     return 0;
 }
 
-/* What there is: one device with one port and one address. */
+/* Describe the fake's only device, with one port and one address. */
 static int describe(const union msg *r, struct answer *a)
 {
     switch (r->hdr.type) {

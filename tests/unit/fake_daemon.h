@@ -12,7 +12,7 @@
 
 struct fake;
 
-/* What a daemon says of a completion queue's place. */
+/* A daemon's answer about the place of a completion queue. */
 enum fake_lie {
     FAKE_TRUE,
     FAKE_NO_ENTRIES,
@@ -24,7 +24,7 @@ enum fake_lie {
     FAKE_LIES
 };
 
-/* What a test may change while it runs. */
+/* Settings that a test may change while it runs. */
 struct fake_knobs {
     _Atomic bool hold;       /* leave doorbells and queues alone */
     _Atomic bool kill;       /* close every descriptor without a word, as a crash does */

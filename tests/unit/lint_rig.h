@@ -73,7 +73,7 @@ struct packet {
     struct wire_pkt p;
 };
 
-/* What the network layer is, and what the IP identification tells. */
+/* The network layer, and the meaning of the IP identification. */
 enum net { NET_COUNT, NET_SAME, NET_ZERO, NET_IPV6, NETS };
 extern const char *const nets[NETS]; /* for messages */
 
@@ -97,7 +97,7 @@ struct row {
     change_pkt *pkt;
     change_octets *octets; /* of the finished frame; the iCRC is mended unless keep_icrc */
     change_cm *cm;
-    const struct step *extra; /* inserted behind the step */
+    const struct step *extra; /* inserted after the step */
     bool keep_icrc;
     bool v4;   /* about IPv4 */
     bool v6;   /* about IPv6 */
@@ -116,7 +116,7 @@ void build(struct run *r, const struct row *row, enum net net);
 /* For lint_new, with a struct found: keeps the first ones. */
 void keep_finding(void *ctx, const struct lint_finding *f);
 
-/* What lint finds in them. */
+/* Lint's findings in them. */
 void judge(const struct run *r, struct found *found, struct lint_totals *t);
 
 #endif

@@ -26,7 +26,7 @@ struct step {
     uint32_t dma_len; /* 0: 8 */
     uint32_t off;     /* added to the address */
     uint8_t fill;     /* added to the payload's octets */
-    uint8_t copy;     /* the network's, of the packet so many before */
+    uint8_t copy;     /* the network's copy of the packet this many before */
 };
 
 #define SEND(psn_)                                                                                 \
@@ -111,10 +111,10 @@ struct step {
 struct row {
     const char *name; /* begins with the rule that is called broken, if one is */
     struct step step[STEPS];
-    unsigned n; /* so many differences, all of that rule; 0: at least one, the first of it */
+    unsigned n; /* differences, all of that rule; 0 = one or more, that rule first */
 };
 
-/* What has been found. */
+/* The findings. */
 struct tally {
     const char *rule; /* text that begins with it */
     unsigned n, others;

@@ -61,7 +61,7 @@ struct bed {
     unsigned ncopies;
 };
 
-/* What the queue pair's memory is: the region that requests name, and the buffers of receives. */
+/* The queue pair's memory: the region that requests name, and the buffers of receives. */
 extern uint8_t region[REGION + 64], rbufs[RBUFS];
 
 /* Ends the test, with the script's name and the step under way. */
@@ -89,7 +89,7 @@ uint8_t payload_octet(uint32_t psn, size_t i);
 
 /* Make the engine, the queue pair and its memory for a script whose first PSN is psn0. */
 void bed_setup(struct bed *b, const struct script *s, uint32_t psn0);
-/* Free them: nothing may be left over, nor the octets behind the region have changed. */
+/* Free them. No object may be left, and the octets after the region must not have changed. */
 void bed_teardown(struct bed *b);
 /* The queue pair goes from RESET to RTS, or to RTR where its set-up says so. */
 void bed_to_rts(struct bed *b);

@@ -413,7 +413,7 @@ static const struct {
 
 static void step(struct bed *b)
 {
-    if (!strcmp(words[0], "<")) { /* the burst goes on */
+    if (!strcmp(words[0], "<")) { /* the burst continues */
         step_in(b);
         return;
     }

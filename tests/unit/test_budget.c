@@ -118,8 +118,8 @@ static uint64_t looks(void)
            dev->stats.job[BUDGET_waiter].visits;
 }
 
-/* What the request or packet itself cost since `before`, and then each round until nothing of it is
- * left; returns how many rounds that took. */
+/* Check the cost of the request or packet itself since `before`, then of each round until the job
+ * is done. Returns the number of rounds. */
 static unsigned bounded(uint64_t before)
 {
     unsigned rounds = 0;

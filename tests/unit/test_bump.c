@@ -163,7 +163,7 @@ END_TEST
 
 /* ---- with a judge ---- */
 
-/* What to do with frames by number; everything else passes. */
+/* Actions for frames by number; all other frames pass. */
 struct sentence {
     uint32_t number;
     unsigned bits;

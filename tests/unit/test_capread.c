@@ -527,8 +527,8 @@ static void broken_close(void *arg)
     ((struct broken_source *)arg)->closed++;
 }
 
-/* The source's error is the reader's, behind what was read before; and it is closed once, also by
- * a reader that does not begin. */
+/* The reader returns the source's error after the packets before it, and closes the source once,
+ * also if it fails to start. */
 START_TEST(a_source_that_fails)
 {
     struct file f = {0}, none = {0};

@@ -208,7 +208,7 @@ START_TEST(what_is_wrapped)
 }
 END_TEST
 
-/* What a mirror has cut off before it was captured isn't damaged: its own lengths say what it was.
+/* A packet that a mirror has cut before the capture isn't damaged: its own lengths show its size.
  */
 START_TEST(what_a_mirror_has_cut)
 {

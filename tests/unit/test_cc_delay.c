@@ -162,7 +162,7 @@ START_TEST(cc_24_swift_losses)
 }
 END_TEST
 
-/* CC-24, Swift: a NAK ends a run of time-outs, for it comes from a peer that hears us. */
+/* CC-24, Swift: a NAK ends a run of time-outs, because it shows that packets reach the peer. */
 START_TEST(cc_24_swift_nak_between_timeouts)
 {
     begin("swift:paper");

@@ -244,7 +244,7 @@ START_TEST(moving_nowhere_only_stops)
         ck_assert_uint_eq(sw->ops->rx_peek(sw, f, 8, 0), 0);
     sw->ops->link(sw, &link);
     ck_assert(link.up);
-    ck_assert(rig_send(sw, 9, 80)); /* the other direction goes on */
+    ck_assert(rig_send(sw, 9, 80)); /* the other direction works on */
     ck_assert_uint_eq(rig_take(rig.end[CHANNEL_PROGRAM]), 9);
     rig_close(&rig);
 }
@@ -319,7 +319,7 @@ START_TEST(growing_keeps_every_frame_and_their_order)
     ck_assert(!channel_grown(rig.end[0]));
     ck_assert(!rig_send(rig.end[0], sent[0], 100)); /* no room even to say so */
 
-    /* The switch goes on in the new memory before the program knows of it: it waits. */
+    /* The switch moves to the new memory before the program knows it: the program waits. */
     for (unsigned i = 0; i < 10; i++)
         ck_assert_uint_eq(rig_take(rig.end[1]), got[0]++);
     while (rig_send(rig.end[0], sent[0], 100))
@@ -384,7 +384,7 @@ START_TEST(a_channel_grows_again_and_again)
         ck_assert(channel_grown(rig.end[1]));
         ck_assert_uint_eq(mappings(), before);
     }
-    /* Closing in the middle of it leaves nothing behind. */
+    /* Closing in the middle of it frees everything. */
     rig_close(&rig);
     ck_assert_uint_eq(mappings(), 0);
     rig_open(&rig, CHANNEL_SLOTS_MIN);

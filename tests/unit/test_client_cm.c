@@ -89,7 +89,7 @@ END_TEST
 
 START_TEST(cm_35_nobody_listens)
 {
-    /* CM-35 a rejection is -ECONNREFUSED, and leaves nothing behind */
+    /* CM-35 a rejection is -ECONNREFUSED, and frees everything */
     struct setup s = setup_start(8);
     struct urnic_conn *conn;
     struct urnic_conn_attr attr = conn_attr(&s, "");
@@ -243,7 +243,7 @@ START_TEST(cm_35_unread_events_go_with_their_id)
     while (!readable(ch))
         usleep(1000);
     usleep(10000);
-    OK(urnic_destroy_id(id[1])); /* its event lies behind the other one's */
+    OK(urnic_destroy_id(id[1])); /* its event comes after the other one's */
     OK(urnic_get_cm_event(ch, &ev));
     ck_assert_ptr_eq(ev.id, id[0]);
     ck_assert(!readable(ch));

@@ -84,7 +84,7 @@ static bool done(void *ctx)
     return true;
 }
 
-/* What WRITE and READ have moved; receives are counted, and their octets seen in the capture. */
+/* Check the octets of WRITEs and READs. Receives are counted; the capture shows their octets. */
 static int check(struct record *r)
 {
     unsigned slot = 0;
