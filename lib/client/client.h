@@ -96,7 +96,7 @@ struct client_inbox {
     _Atomic bool polled; /* the application has the descriptor */
     bool dropped;        /* messages, since the last request for an event; ctx->lock */
     unsigned readers;    /* threads that ask for an event: they skip such messages; ctx->lock */
-    bool suspect;        /* there may be some behind the first message; ctx->lock */
+    bool suspect;        /* there may be some after the first message; ctx->lock */
 };
 
 /* Is this message's object gone? Called with ctx->lock held. */
@@ -105,7 +105,7 @@ typedef bool (*client_stale)(struct urnic_context *ctx, const void *msg);
 /* A request for an event. */
 struct client_look {
     int flags; /* of recv: MSG_DONTWAIT until the socket was found empty */
-    bool gone; /* what made the socket readable was about an object that is gone: don't wait */
+    bool gone; /* the socket was readable because of an object that is gone: don't wait */
 };
 
 /* The descriptor, for the application to poll. */
@@ -157,7 +157,7 @@ struct urnic_context {
     struct urnic_cm_id *fresh;         /* requests that weren't accepted yet */
     struct urnic_context *next_engine; /* client_engine_join */
     bool no_engine;                    /* the daemon's, whatever the user wants */
-    uint32_t objects;                  /* PDs, channels ...: what keeps urnic_close busy */
+    uint32_t objects; /* PDs, channels ...: objects for which urnic_close returns -EBUSY */
 };
 
 struct urnic_pd {
@@ -173,7 +173,7 @@ struct urnic_ah {
 /* As poll() of one descriptor for reading. Makes progress meanwhile where nothing else does. */
 int client_await(struct urnic_context *ctx, int fd, int timeout_ms);
 
-/* What completion channels and connection channels have in common. */
+/* The common part of completion channels and connection channels. */
 struct client_channel {
     struct urnic_context *ctx;
     uint32_t handle;
@@ -258,7 +258,7 @@ void client_cm_part(struct urnic_qp *qp);
  * these; then it is unmade. */
 int client_make(struct urnic_context *ctx, void *req, size_t len, enum ipc_type undo, void *reply,
                 size_t size, int *fds, unsigned *nfds);
-/* What has come can't be used: give it back, and have the daemon send lost slabs again. */
+/* Give an unusable answer back, and have the daemon send lost slabs again. */
 void client_unmake(struct urnic_context *ctx, enum ipc_type undo, uint32_t handle);
 
 /* A queue is gone: unmap its slab if that has gone with it. `at` is from client_where. */

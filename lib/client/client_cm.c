@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an application asks of a connection. The daemon speaks the CM protocol and moves the queue
- * pair as the connection comes and goes; a request does as much as it can on one way to the daemon.
+ * An application's requests about a connection. The daemon speaks the CM protocol and moves the
+ * queue pair as the connection comes and goes. One message to the daemon does as much as possible.
  */
 #include <errno.h>
 #include <netinet/in.h>

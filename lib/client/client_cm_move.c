@@ -30,7 +30,7 @@ int client_cm_begin(struct urnic_qp *qp)
     return err < 0 ? err : to_state(qp, attr, URNIC_QP_SQ_PSN, URNIC_QPS_RTS);
 }
 
-/* What the connection has for this state. */
+/* The connection's attributes for this state. */
 static int attr_of(const struct urnic_cm_id *id, enum urnic_qp_state state,
                    struct ipc_qp_modify *out)
 {

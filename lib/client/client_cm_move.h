@@ -16,8 +16,8 @@ static inline bool client_cm_moves(const struct urnic_context *ctx)
 
 /* It goes with an id from now on: to INIT, one of datagrams to RTS. 0 or -errno. */
 int client_cm_begin(struct urnic_qp *qp);
-/* The id's queue pair to RTR and RTS, with what the connection has; asked: the limits with which
- * the program accepts, or NULL. 0 or -errno. */
+/* Move the id's queue pair to RTR and RTS, with the connection's attributes; asked: the limits with
+ * which the program accepts, or NULL. 0 or -errno. */
 int client_cm_connected(struct urnic_cm_id *id, const struct ipc_cm_param *asked);
 /* The id's queue pair joins a group, or leaves it. -EINVAL: it has none, or is not in the group;
  * -EADDRINUSE: it is a member; -ENOSPC; -ENOMEM; of the daemon's. */
@@ -27,8 +27,8 @@ int client_cm_leave(struct urnic_cm_id *id, const struct ipc_sockaddr *group);
 void client_cm_leave_all(struct urnic_cm_id *id);
 /* To ERR, unless it is in RESET. */
 void client_cm_fail(struct urnic_qp *qp);
-/* An event of an id with a queue pair: move that, and make of CONNECT_RESPONSE what the program
- * gets to see. */
+/* Handle an event of an id with a queue pair: move the queue pair, and turn CONNECT_RESPONSE into
+ * the event for the program. */
 void client_cm_follow(struct urnic_cm_event *ev);
 
 #endif

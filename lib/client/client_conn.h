@@ -27,21 +27,21 @@ struct client_conn {
     const uint8_t *home;             /* 0 in its children, where the kernel can do that; or NULL */
     uint64_t features;               /* the daemon's */
     _Atomic bool dead;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the members below */
     uint32_t next_id;
     struct client_call *calls;            /* that have no reply yet */
     bool receiving;                       /* one of them does, for all */
     _Alignas(8) uint8_t msg[IPC_MSG_MAX]; /* whose receives: unlocked */
 };
 
-/* Connect and say hello. path NULL = by the rules of ipc_socket_path. -ENODEV nobody listens there,
- * or answers within a minute, -EACCES, -EPROTO, -EPROTONOSUPPORT, -EDQUOT. */
+/* Connect and say hello. path NULL = by the rules of ipc_socket_path. -ENODEV no daemon listens
+ * there, or answers within a minute, -EACCES, -EPROTO, -EPROTONOSUPPORT, -EDQUOT. */
 int client_conn_open(struct client_conn *c, const char *path);
 /* The same for a port of this process, which `engine` has opened as `program`. It is the
  * connection's from now on, also if this fails. */
 int client_conn_open_program(struct client_conn *c, const struct ipc_engine *engine,
                              struct program *program);
-/* Closes the socket: the daemon destroys what belongs to the connection. */
+/* Close the socket: the daemon destroys all objects of the connection. */
 void client_conn_close(struct client_conn *c);
 
 /* Is this a child of the process that opened it, with memory of its own (none of vfork's)? */
@@ -50,7 +50,7 @@ static inline bool client_conn_forked(const struct client_conn *c)
     return c->home != NULL ? *c->home == 0 : getpid() != c->pid;
 }
 
-/* What a call says in such a child: what it knows of is not its own (a daemon's), or is dead. */
+/* The error of a call in such a child: its objects are not its own (a daemon's), or are dead. */
 static inline int client_conn_fork_error(const struct client_conn *c)
 {
     return c->engine != NULL ? -ENODEV : -EPERM;

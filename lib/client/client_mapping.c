@@ -2,8 +2,8 @@
  *
  * /proc/self/maps, asked for one address (PROCMAP_QUERY, Linux 6.11) or read through.
  *
- * madvise by its number: programs and their libraries (UCX) put their own functions in the place of
- * libc's, and take what those see for a change of the program's memory.
+ * madvise by its number: programs and their libraries (UCX) replace libc's functions by their own,
+ * and take calls of those for changes of the program's memory.
  */
 #include "client_mapping.h"
 
@@ -54,7 +54,7 @@ struct mapping {
     char name[NAME_SIZE]; /* "" = none */
 };
 
-/* /proc/self/maps, and what has been read of it. */
+/* /proc/self/maps, and the part read so far. */
 struct map_reader {
     int fd;
     bool lines; /* no queries here: it is read */

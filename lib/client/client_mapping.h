@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the process has mapped at an address: may a region lie there, and is it part of a shared
- * object that the daemon can map as well?
+ * The process's mapping at an address: may a region lie there, and is it part of a shared object
+ * that the daemon can map as well?
  */
 #ifndef URNIC_CLIENT_MAPPING_H
 #define URNIC_CLIENT_MAPPING_H

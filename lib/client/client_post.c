@@ -73,7 +73,7 @@ static bool fits_datagram(const struct urnic_qp *qp, const struct urnic_send_wr 
     return total <= qp->max_datagram;
 }
 
-/* The extension behind the entry's head, by opcode and type. */
+/* The extension after the entry's head, by opcode and type. */
 static int put_ext(uint8_t *at, const struct urnic_qp *qp, const struct urnic_send_wr *wr)
 {
     if (qp->type == URNIC_QPT_UD) {

@@ -192,7 +192,7 @@ int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, struct
     return client_qp_create(pd, attr, 0, out);
 }
 
-/* What has completed for it and has not been polled is dropped. */
+/* Its unpolled completions are dropped. */
 static void purge(struct urnic_qp *qp)
 {
     if (qp->send_cq != NULL)
@@ -557,7 +557,7 @@ int urnic_create_ah_from_wc(struct urnic_pd *pd, const struct urnic_wc *wc, cons
         memcpy(attr.dgid, h + 8, 16);
         attr.tclass = (uint8_t)(h[0] << 4 | h[1] >> 4);
     }
-    attr.tclass &= (uint8_t)~3u; /* ECN: what the network said on the way here */
+    attr.tclass &= (uint8_t)~3u; /* ECN bits are the network's, of the way here */
     return urnic_create_ah(pd, &attr, ah);
 }
 

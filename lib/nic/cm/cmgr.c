@@ -83,7 +83,7 @@ static void cmgr_comm_est(struct gsi *g, void *qp_arg)
     }
 }
 
-/* While frames of programs are sent: the next round goes on. */
+/* Frames of programs are being sent: the next round continues. */
 static void cmgr_begun(struct gsi *g, uint32_t qpn)
 {
     struct cmgr *m = cmgr_at(g);
@@ -282,7 +282,7 @@ static void cmgr_wake(void *team, unsigned member)
     team_wake(team, member);
 }
 
-/* What the connection managers of a device with several workers have together. */
+/* State shared by the connection managers of a device with several workers. */
 static bool cmgr_join(struct cmgr *m)
 {
     const struct device *d = m->device;

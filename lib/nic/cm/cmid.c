@@ -142,7 +142,7 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     return 0;
 }
 
-/* CM-29: what the peer asks for, or a datagram service has. */
+/* CM-29: the type that the peer requests, or a datagram service has. */
 static bool cmid_fits(const struct cm_id *id, int type)
 {
     struct cm_qp_attr asked;

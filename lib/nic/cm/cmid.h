@@ -54,7 +54,7 @@ struct cm_id {
     LIST_ENTRY(cm_id) awaiting;
 };
 
-/* A new id, all zero but for what it is about: before it has a handle. */
+/* Prepare a new id that has no handle yet; its members are zero but those of its purpose. */
 void cmgr_id_init(struct cm_id *id);
 /* The active side. Event ESTABLISHED or CONNECT_RESPONSE; REJECTED, UNREACHABLE. Errors of
  * cm_connect; -EPROTOTYPE a datagram queue pair. */

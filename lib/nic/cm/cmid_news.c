@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What lib/cm says of connections becomes messages for the clients whose ids they are, on their
- * channel (cmid_channel.c). Event numbers and meanings are librdmacm's (CM-35).
+ * Events of lib/cm become messages to the clients of the ids, on their channels (cmid_channel.c).
+ * Event numbers and meanings are librdmacm's (CM-35).
  */
 #include "cmid_news.h"
 
@@ -112,12 +112,13 @@ static void cmid_datagram_service(struct cm_id *id, const struct cm_event *ev)
     cmid_event(id, &out);
 }
 
-/* The peer accepts: the queue pair that the client has left to us is connected before it hears. */
+/* The peer accepts: the queue pair that the daemon moves is connected before the client gets the
+ * event. */
 static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_event *out,
                           uint64_t now)
 {
     int rc = cmid_qp_connected(id, qp, now);
-    /* Refused where the peer's farewell came right behind its answer. */
+    /* Fails if the peer's DREQ came right after its answer. */
     if (rc == 0 && cmgr_establish(id, now) < 0)
         rc = -ECONNABORTED;
     out->event = rc < 0 ? IPC_CM_CONNECT_ERROR : IPC_CM_ESTABLISHED;
@@ -128,8 +129,8 @@ static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_
     }
 }
 
-/* The peer has proved that it gets what we send, by an answer that only we could have caused: its
- * queue pair is this user's now. What others have that names it ends. */
+/* The peer has proved that our packets reach it, by an answer that only we could have caused: its
+ * queue pair is this user's now. Queue pairs of other users that name it end. */
 static void cmid_own_peer(struct cm_id *id, uint64_t now)
 {
     struct device *d = id->device;

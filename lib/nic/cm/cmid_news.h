@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What clients hear of their connections. On the device's worker.
+ * Events for clients about their connections. On the device's worker.
  */
 #ifndef NIC_CMID_NEWS_H
 #define NIC_CMID_NEWS_H
@@ -16,7 +16,7 @@ struct cmgr;
 /* Something happened to a connection: tell its client. */
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now);
 /* End queue pairs of other users that name the peer of this id's connection (SEC-33), as many as
- * the budget allows; cmgr_run goes on with the rest. Returns whether there are more. */
+ * the budget allows; cmgr_run continues with the rest. Returns whether there are more. */
 bool cmid_displace(struct cm_id *id, uint64_t now);
 
 /* Other workers of the device have news of claims of this one's: queue pairs that lost theirs end,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See services.h. A table behind a lock: a request takes long compared with a look into it.
+ * See services.h. A table with a lock: a request takes long compared with a look-up.
  */
 #include "services.h"
 

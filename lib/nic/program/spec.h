@@ -11,7 +11,7 @@
 #include "log.h"
 #include "settings.h"
 
-/* Who runs the worker's rounds. */
+/* The thread that runs the worker's rounds. */
 enum spec_progress {
     SPEC_AUTO,   /* the threads that poll; the port's own thread when none does */
     SPEC_THREAD, /* the port's own thread */

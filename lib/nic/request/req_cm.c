@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests about connections: the handles of channels and ids. What they do is in cmid.c.
+ * Requests about connections: the handles of channels and ids. cmid.c carries them out.
  */
 #include <errno.h>
 #include <stdlib.h>

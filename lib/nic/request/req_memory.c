@@ -43,7 +43,7 @@ static int req_pd_free(struct request *r)
     return rc;
 }
 
-/* SEC-22: what is mapped counts from then on, on the control thread. */
+/* SEC-22: mapped memory counts from then on, on the control thread. */
 static int quota_take(struct request *r, uint64_t *octets, uint64_t len, uint64_t quota)
 {
     nic_memory(r->nic);
@@ -129,9 +129,9 @@ static int finish_slab(struct request *r)
 
 /* ---- regions ---- */
 
-/* A region in the memory of the client's process, which is ours in a program that has a port of its
- * own. Of another one: only of the daemon's own user, whom a copy that never ends would hurt alone.
- */
+/* A region in the memory of the client's process. In a program with a port of its own that is this
+ * process. For another process only of the daemon's own user: a copy that never ends would hurt no
+ * other user. */
 static int prep_mr_process(struct request *r)
 {
     const struct ipc_mr_reg *in = request_in(r, struct ipc_mr_reg);
@@ -207,7 +207,7 @@ static int finish_mr(struct request *r)
     return 0;
 }
 
-/* What the region is made of. */
+/* The memory of the region. */
 static int mr_backing(struct request *r, const struct ipc_mr_reg *in, struct region *mr,
                       struct mem_seg *seg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests that make a shared receive queue longer. The worker only goes over to another ring; what
- * is left in the first one the client moves, in its own time (SHM-08).
+ * Requests that make a shared receive queue longer. The worker only changes to another ring; the
+ * client moves the entries left in the first one, in its own time (SHM-08).
  */
 #include <errno.h>
 
@@ -34,7 +34,7 @@ static int srq_prepare(struct request *r, struct client_srq *srq, const struct i
     return 0;
 }
 
-/* What has been posted and not been taken yet the client shows once more, in the new ring. */
+/* The client shows posted entries that were not taken yet again, in the new ring. */
 static int srq_commit(struct request *r, struct client_srq *srq)
 {
     int rc = seal_mapped_place(r, &srq->other);

@@ -29,7 +29,7 @@ bool settle_service(struct nic *n);
 
 /* The client is gone. Returns whether it may end now; else ask again within a millisecond. */
 bool settle_ended(struct client *c);
-/* It ends: drop its waiting requests, and what is known of its channel. */
+/* A client ends: drop its waiting requests, and the data about its channel. */
 void settle_forget(struct client *c);
 
 #endif

@@ -24,7 +24,7 @@
 _Static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "64-bit systems have one of them");
 
 struct stream {
-    struct dirent entry; /* what readdir returns */
+    struct dirent entry; /* result of readdir */
     size_t at, len;      /* in `text`; the names "." and ".." come first */
     unsigned dots;
     int fd; /* -1 = the program hasn't asked for it */
@@ -33,7 +33,7 @@ struct stream {
 };
 
 static _Atomic(struct stream *) streams[STREAMS];
-static _Atomic unsigned nstreams; /* so many slots were ever used */
+static _Atomic unsigned nstreams; /* number of slots ever used */
 
 static struct stream *ours(const DIR *dir)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions that tell what a path or a descriptor is.
+ * Functions that return the status of a path or a descriptor.
  */
 #undef _FILE_OFFSET_BITS /* each function by its own name */
 #include <errno.h>

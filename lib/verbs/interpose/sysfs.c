@@ -16,7 +16,7 @@
 #define VERBS_MAJOR 231
 #define VERBS_MINOR 192
 
-/* What a file says of a device; `gid` is the number in its path. */
+/* The contents of a device's file; `gid` is the number in its path. */
 typedef void (*say)(struct sysfs_node *node, const struct sysfs_device *d, unsigned gid);
 
 static void put(struct sysfs_node *node, const char *format, ...)

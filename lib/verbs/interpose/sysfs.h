@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a kernel with InfiniBand shows of its devices in /sys/class and /dev/infiniband: names,
+ * The files of a kernel with InfiniBand about its devices in /sys/class and /dev/infiniband: names,
  * contents, links. Without I/O: the devices are the caller's.
  */
 #ifndef URNIC_VERBS_SYSFS_H
@@ -32,7 +32,7 @@ struct sysfs_node {
     unsigned major, minor; /* SYSFS_CDEV */
     bool rdma_cm;          /* the character device that can be opened */
     size_t len;
-    /* SYSFS_FILE: its contents. SYSFS_DIR: the names in it, each with a zero behind it. */
+    /* SYSFS_FILE: its contents. SYSFS_DIR: the names in it, each ended by a zero. */
     char text[2 * SYSFS_TEXT];
 };
 
@@ -40,9 +40,9 @@ struct sysfs_node {
 bool sysfs_claims(const char *path);
 /* The path without double slashes, "." and ".."; false = it is relative or too long. */
 bool sysfs_clean(char *to, size_t size, const char *path);
-/* The inode number of what is at a clean path: never 0. */
+/* The inode number of the entry at a clean path: never 0. */
 uint64_t sysfs_inode(const char *path);
-/* What is at a clean path; kind SYSFS_NONE: nothing. */
+/* The entry at a clean path; kind SYSFS_NONE: none. */
 void sysfs_lookup(const struct sysfs_device *devs, int n, const char *path,
                   struct sysfs_node *node);
 

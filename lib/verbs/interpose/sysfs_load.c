@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Asks the daemon for what /sys shows of its devices.
+ * Asks the daemon for the facts that /sys shows about its devices.
  */
 #include "sysfs_load.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The daemon's devices as /sys shows them, and what is at a path of theirs.
+ * The daemon's devices as /sys shows them, and the entries at their paths.
  */
 #ifndef URNIC_VERBS_SYSFS_LOAD_H
 #define URNIC_VERBS_SYSFS_LOAD_H
