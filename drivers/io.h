@@ -102,7 +102,7 @@ struct io_addr {
     uint8_t b[16];
 };
 
-/* The network says (ICMP, which anybody can forge) that packets to this address do not arrive. */
+/* The network says (ICMP, which any host can forge) that packets to this address do not arrive. */
 struct io_icmp {
     struct io_addr to;
     int error; /* ECONNREFUSED: port 4791 is closed; EHOSTUNREACH, ENETUNREACH; EMSGSIZE: too big */

@@ -201,7 +201,7 @@ static int control_check_dir(const struct config *c, char *err)
         return 0; /* bind() tells */
     if (!c->socket_default) {
         if (owner != geteuid() && owner != 0)
-            log_warn("control", "%.*s belongs to user %u, who can take the socket away", len,
+            log_warn("control", "%.*s belongs to user %u, which can take the socket away", len,
                      slash ? c->socket : ".", (unsigned)owner);
         return 0;
     }

@@ -361,7 +361,7 @@ static const char *listen_cure(int error)
     case -EPERM:
         return ": choose a folder that you may write to";
     case -EADDRINUSE:
-        return ": somebody else is the server there; choose another path, or role=client";
+        return ": another program is the server there; choose another path, or role=client";
     default:
         return "";
     }

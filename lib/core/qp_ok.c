@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The invariants of a queue pair, one name each. The sender's and the receiver's windows, the
- * timers, the records, the work queues, and: nothing waits that nothing will come for.
+ * timers, the records, the work queues; and for everything that waits there is an event to end the
+ * wait.
  */
 #include "qp_ok.h"
 

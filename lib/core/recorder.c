@@ -137,7 +137,7 @@ static int event_line(const struct note_event *ev, char *buf, size_t size)
                  rate_text((unsigned)ev->target, target, sizeof(target)),
                  (double)ev->alpha / (1 << ALPHA_BITS));
     else if (ev->what == NOTE_ICMP)
-        snprintf(what, sizeof(what), "says that %s (anybody can forge that)",
+        snprintf(what, sizeof(what), "says that %s (any host can forge that)",
                  icmp_text((uint32_t)ev->v));
     else
         snprintf(what, sizeof(what), "psn 0x%06x (0x%x)", (unsigned)ev->psn, (unsigned)ev->v);

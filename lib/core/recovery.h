@@ -132,9 +132,9 @@ static inline void recovery_round_trip(struct qp *qp, uint32_t rtt)
         qp->sr->rtt_min = rtt;
 }
 
-/* ---- sending again ---- */
+/* ---- retransmission ---- */
 
-/* All to the end of what was sent goes again. */
+/* Retransmit all packets up to the last one sent. */
 static inline void recovery_go_back(struct qp *qp)
 {
     if (qp->sr) {

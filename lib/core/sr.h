@@ -53,7 +53,7 @@ struct sr_early {
     uint16_t payload_len;
     uint8_t opcode; /* of RC */
     bool valid, se, ackreq;
-    struct mem_piece at[SR_PIECES]; /* where it is; len 0: nowhere */
+    struct mem_piece at[SR_PIECES]; /* its places in memory; len 0 = none */
 };
 
 struct sr {

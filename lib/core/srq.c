@@ -350,7 +350,7 @@ static int take_srq_number(struct engine *e, struct srq *srq)
     return 0;
 }
 
-/* What makes it one of XRC. 0, -EINVAL, -ENOMEM. */
+/* Make it an XRC queue: join the domain. 0, -EINVAL, -ENOMEM. */
 static int join_domain(struct engine *e, struct srq *srq, const struct engine_srq_params *p)
 {
     int err = mem_pd_hold(e->mem, p->xrcd);

@@ -230,7 +230,7 @@ struct lint_counted {
     uint64_t stands_number; /* packet of the last of them */
 };
 
-/* The answer with the highest message number, whatever it answers. */
+/* The answer with the highest message number, to any request. */
 struct lint_highest {
     bool on;
     uint16_t ip_id;

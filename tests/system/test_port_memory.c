@@ -417,7 +417,7 @@ START_TEST(mr_12_own_handler)
     if (when == 2) {
         install(flags);
         port_do(&b, URNIC_WR_RDMA_WRITE, 0, 0,
-                8); /* rounds go on, and a tenth of a second passes */
+                8); /* so that a tenth of a second of rounds passes */
         port_nap(150);
         port_do(&b, URNIC_WR_RDMA_WRITE, 0, 0, 8);
     }

@@ -12,7 +12,7 @@
 #include "frame_ring.h"
 #include "unit.h"
 
-#define SMALL 8u /* frames in a ring: it is full all the time */
+#define SMALL 8u /* frames in a ring, so that it is always full */
 
 static void put(struct frame_ring *r, uint8_t octet, uint32_t len, bool fits)
 {

@@ -16,9 +16,8 @@
 #define PACE_SPIN_NS   (5 * US)     /* work due sooner isn't worth blocking for */
 #define PACE_NAP_NS    (50 * US)    /* when some events don't wake us */
 
-/* A turn of another program is two switches, each of them as long as four or five system calls; and
- * these take a tenth of a microsecond on one machine, more than a whole one on a virtual one of
- * another kind. */
+/* A turn of another program costs two context switches, each as long as four or five system calls.
+ * A system call takes 0.1 us on some machines, and over 1 us on some virtual ones. */
 void pace_init(struct pace *p, uint64_t call_ns, uint64_t look_ns)
 {
     uint64_t call = call_ns < PACE_CALL_NS ? PACE_CALL_NS : call_ns;

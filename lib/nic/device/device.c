@@ -120,13 +120,13 @@ static void device_on_guess(void *arg, const struct wire_addr *source, enum engi
     char text[64];
     if (why == ENGINE_C_rp_cnp_unearned) {
         log_warn("cc",
-                 "%s: more CNPs from %s than packets went there: somebody forges them, to slow "
+                 "%s: more CNPs from %s than packets went there: a host forges them, to slow "
                  "queue pairs down (SEC-17)",
                  d->name, wire_addr_str(source, text, sizeof(text)));
         return;
     }
-    log_warn("rx", "%s: too many %s from %s: somebody may be guessing; limited for a second",
-             d->name, engine_counter_names[why], wire_addr_str(source, text, sizeof(text)));
+    log_warn("rx", "%s: too many %s from %s: a host may be guessing; limited for a second", d->name,
+             engine_counter_names[why], wire_addr_str(source, text, sizeof(text)));
 }
 
 /* ---- up and down ---- */

@@ -14,9 +14,9 @@
 #include "quota.h"
 #include "request.h"
 
-#define SETTLE_NS (10 * CLOCK_MS) /* then a full port is not waited for any longer */
+#define SETTLE_NS (10 * CLOCK_MS) /* longest wait for a full port */
 
-/* A place in what a client has sent. */
+/* A place in the frames that a client has sent. */
 struct settle_at {
     struct client *client;
     struct switch_mark mark;
