@@ -36,7 +36,7 @@ class Row:
     check: object = None      # a function of (rig, result) that returns what is wrong, or ""
     prepare: object = None    # a function of (rig) called first; what it returns joins the names
     lint: bool = True         # a capture of the run breaks no rule
-    kill: str = ""            # "server", "client" or "daemon": killed after two seconds; who is left ends in `seconds`
+    kill: str = ""            # "server", "client" or "daemon": killed after two seconds; the others end in `seconds`
 
 
 @dataclasses.dataclass

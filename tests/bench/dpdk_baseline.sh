@@ -10,7 +10,7 @@
 #
 # What is the same for urnic: the bursts of 64, af_packet's rings (1024 frames, no longer than needed)
 # and its driver's defaults, among them PACKET_QDISC_BYPASS. What isn't: testpmd's frames go to a MAC
-# address that nobody has, so the receiving kernel drops them before its IP stack; urnic has to see to
+# address that no host has, so the receiving kernel drops them before its IP stack; urnic has to see to
 # that itself (drivers/dpdk/dpdk_claim.c). And nothing flows back.
 set -euo pipefail
 

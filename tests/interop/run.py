@@ -204,7 +204,7 @@ def main():
     args = p.parse_args()
     load_tests()
     if args.list:
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ended by who reads it
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader may end it
         for x in bench.TESTS:
             print(f"{x.name:24}{'short  ' if x.short else '       '}{x.what}")
         return 0
