@@ -422,6 +422,8 @@ START_TEST(shm_08_requests_beside_one_that_waits)
     port_nap(100);
     atomic_store(&asking, true);
     OK(pthread_create(&thread, NULL, ask, &other));
+    port_nap(200);
+    const unsigned alone = atomic_exchange(&answers, 0);
     uint64_t begun = port_now();
     for (unsigned i = 0; i < WAITS; i++) {
         OK(urnic_create_id(channel, URNIC_PS_TCP, NULL, &id));
@@ -434,9 +436,52 @@ START_TEST(shm_08_requests_beside_one_that_waits)
     OK(pthread_join(thread, NULL));
     ck_assert_msg(took > (uint64_t)WAITS * 8 * MS, "the port was not full: %llu ns",
                   (unsigned long long)took);
-    ck_assert_msg(n > 20 * WAITS, "%u answers in %llu ns", n, (unsigned long long)took);
+    /* As many as without it, within a wide margin: other programs use this machine, too. */
+    ck_assert_msg(n > 20 * WAITS || n * (uint64_t)200 * MS / took > alone / 20,
+                  "%u answers in %llu ns, and %u in 200 ms before", n, (unsigned long long)took,
+                  alone);
     OK(urnic_destroy_cm_channel(channel));
     rig_kill(&rig); /* a's requests need not all be carried */
+}
+END_TEST
+
+/* ---- full rings ---- */
+
+#define STREAMS 64u
+
+/* Serve a peer that writes. */
+static void is_written(void *arg)
+{
+    const struct other *o = arg;
+    struct port_end e;
+    join(&e, o->device, o->engine, SIZE);
+    port_listen(&e);
+    port_accept(&e);
+    ck_assert_int_ne(port_await(&e).status, URNIC_WC_SUCCESS); /* until the end */
+    port_close(&e);
+}
+
+/* SHM-13: a program that receives, or reads, as fast as it can loses no frame in the switch. Its
+ * peer's window is larger than its ring. */
+START_TEST(shm_13_no_frame_is_lost_at_full_speed)
+{
+    struct other other = {"urn1", _i ? "daemon" : "application", false};
+    const enum urnic_wr_opcode opcode = _i ? URNIC_WR_RDMA_READ : URNIC_WR_RDMA_WRITE;
+    struct port_end e;
+    pid_t pid = port_child(is_written, &other);
+    join(&e, "urn0", _i ? "application" : "daemon", SIZE);
+    port_connect(&e, "10.0.0.2");
+    for (unsigned i = 0; i < STREAMS; i++) {
+        if (i >= 8)
+            ck_assert_int_eq(port_await(&e).status, URNIC_WC_SUCCESS);
+        OK(port_post(&e, opcode, 0, 0, SIZE));
+    }
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert_int_eq(port_await(&e).status, URNIC_WC_SUCCESS);
+    port_close(&e);
+    port_await_child(pid);
+    ck_assert_uint_eq(rig_counter(&rig, "urn0", "channel_drops"), 0);
+    ck_assert_uint_eq(rig_counter(&rig, "urn1", "channel_drops"), 0);
 }
 END_TEST
 
@@ -469,6 +514,7 @@ int main(void)
                         (int)(sizeof(engines_of) / sizeof(engines_of[0])));
     tcase_add_loop_test(c, qp_11_last_ack_before_the_end, 0, 4);
     tcase_add_test(c, shm_08_requests_beside_one_that_waits);
+    tcase_add_loop_test(c, shm_13_no_frame_is_lost_at_full_speed, 0, 2);
     tcase_add_test(c, shm_14_unknown_engine);
     suite_add_tcase(s, c);
     return unit_run(s);

@@ -11,6 +11,7 @@
 #include "switch_check.h"
 #include "switch_group.h"
 #include "switch_rx.h"
+#include "switch_spill.h"
 #include "switch_tx.h"
 
 #define MS       1000000ull
@@ -487,34 +488,105 @@ START_TEST(the_owner_of_a_queue_pair_gets_the_frame)
 }
 END_TEST
 
-START_TEST(a_full_ring_loses_and_counts)
+/* Frames of the port for program i, which say their number as their PSN. */
+static void give_numbered(unsigned i, unsigned n, uint32_t *number)
 {
     uint8_t buf[256];
-    struct io_frame in[IO_BURST_MAX];
+    for (; n > 0; n--) {
+        struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_SEND_ONLY, 20);
+        memcpy(p.dmac, mac, 6);
+        p.dqpn = prog[i].qpn;
+        p.psn = (*number)++;
+        const struct io_frame f = {
+            .data = buf, .len = (uint32_t)frame_make(buf, sizeof(buf), &p), .flags = p.psn % 4};
+        ck_assert_uint_eq(switch_rx(sw, &f, 1), 1);
+    }
+}
+
+/* The program takes n of them, which follow one another. */
+static void take_numbered(unsigned i, unsigned n, uint32_t *next)
+{
+    struct io_frame f;
+    struct wire_pkt p;
+    for (; n > 0; n--) {
+        ck_assert_uint_eq(prog[i].io->ops->rx_peek(prog[i].io, &f, 1, 0), 1);
+        ck_assert_int_eq(wire_parse(f.data, f.len, 0, &p), WIRE_OK);
+        ck_assert_uint_eq(p.psn, *next);
+        ck_assert_uint_eq(f.flags, *next % 4);
+        ++*next;
+        prog[i].io->ops->rx_release(prog[i].io, 1);
+    }
+}
+
+/* SHM-13: a peer's window is larger than a small ring. */
+START_TEST(shm_13_frames_wait_for_a_full_ring)
+{
+    uint32_t number = 0, next = 0;
+    struct io_frame f;
     setup_of(2, 0);
-    struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_SEND_ONLY, 20);
+    ck_assert_uint_eq(switch_spill_run(sw, S), 0);
+    give_numbered(0, 60, &number);
+    ck_assert(!switch_spilling(sw));
+    give_numbered(0, 40, &number);
+    ck_assert(switch_spilling(sw));
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_waits], 36);
+    ck_assert_uint_eq(switch_spill_run(sw, S), 0);
+    take_numbered(0, 10, &next);
+    give_numbered(0, 1, &number); /* overtakes none */
+    ck_assert_uint_eq(switch_spill_run(sw, S), 10);
+    take_numbered(0, 64, &next);
+    ck_assert_uint_eq(prog[0].io->ops->rx_peek(prog[0].io, &f, 1, 0), 0);
+    /* One from inside likewise. */
+    struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, 20);
     memcpy(p.dmac, mac, 6);
     p.dqpn = prog[0].qpn;
-    uint32_t len = (uint32_t)frame_make(buf, sizeof(buf), &p);
-    for (unsigned i = 0; i < IO_BURST_MAX; i++)
-        in[i] = (struct io_frame){.data = buf, .len = len};
-    ck_assert_uint_eq(switch_rx(sw, in, 60), (1ull << 60) - 1);
-    ck_assert_uint_eq(prog[0].c->drops, 0);
-    ck_assert_uint_eq(switch_rx(sw, in, 10), 0x3FF);
-    ck_assert_uint_eq(prog[0].c->drops, 6);
-    ck_assert_uint_eq(switch_rx(sw, in, 1), 1);
-    ck_assert_uint_eq(prog[0].c->drops, 7);
-    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_drops], 7);
-    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_rx_frames], 64);
-    ck_assert_uint_eq(prog[1].c->drops, 0); /* no other program loses any */
-    /* A frame from inside likewise. */
-    p = packet(FRAME_V4, WIRE_SEND_ONLY, 20);
-    memcpy(p.dmac, mac, 6);
-    p.dqpn = prog[0].qpn;
+    p.psn = number++;
     ck_assert(send_pkt(prog[1].io, &p));
     ck_assert_uint_eq(run_tx(4, S), 0);
-    ck_assert_uint_eq(prog[0].c->drops, 8);
+    ck_assert_uint_eq(prog[0].c->nspilled, 28);
+    ck_assert_uint_eq(switch_spill_run(sw, S), 28);
+    ck_assert(!switch_spilling(sw));
+    take_numbered(0, 27, &next);
+    ck_assert_uint_eq(prog[0].io->ops->rx_peek(prog[0].io, &f, 1, 0), 1);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_drops], 0);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_rx_frames], 102);
     teardown_of(2);
+}
+END_TEST
+
+/* SHM-13 SHM-08: none takes the room of others, or makes the worker look at it for ever. */
+START_TEST(shm_13_no_more_wait_than_there_is_room)
+{
+    const unsigned most = SWITCH_SPILL_FRAMES * 4 / 5 + 1, rest = SWITCH_SPILL_FRAMES / 8;
+    uint32_t number = 0, other = 0;
+    setup_of(3, 0);
+    give_numbered(0, 64 + most, &number);
+    ck_assert_uint_eq(prog[0].c->drops, 0);
+    give_numbered(0, 1, &number);
+    ck_assert_uint_eq(prog[0].c->drops, 1);
+    give_numbered(1, 64 + rest, &other);
+    ck_assert_uint_eq(prog[1].c->drops, 0); /* no other program loses any */
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_drops], 1);
+    /* A program that takes nothing loses them, and has none wait until it takes some. */
+    ck_assert_uint_eq(switch_spill_run(sw, SWITCH_SPILL_NS - 1), 0);
+    ck_assert(switch_spilling(sw));
+    ck_assert_uint_eq(switch_spill_run(sw, SWITCH_SPILL_NS), 0);
+    ck_assert(!switch_spilling(sw));
+    ck_assert_uint_eq(prog[0].c->drops, 1 + most);
+    ck_assert_uint_eq(prog[1].c->drops, rest);
+    give_numbered(0, 1, &number);
+    ck_assert(!switch_spilling(sw));
+    ck_assert_uint_eq(prog[0].c->drops, 2 + most);
+    take_numbered(0, 2, &(uint32_t){0});
+    give_numbered(0, 3, &number);
+    ck_assert(switch_spilling(sw));
+    ck_assert_uint_eq(prog[0].c->drops, 2 + most);
+    /* One that ends gives back what it has. */
+    give_numbered(2, 100, &other);
+    switch_end(sw, prog[2].c);
+    ck_assert_uint_eq(prog[2].c->nspilled, 0);
+    give_numbered(1, 1, &other);
+    teardown_of(3);
 }
 END_TEST
 
@@ -858,8 +930,8 @@ END_TEST
 UNIT_MAIN("switch", shm_13_what_a_program_may_send, shm_13_the_vlan_of_the_device,
           shm_13_a_frame_that_changes_while_it_is_judged, frames_go_round_inside,
           captures_see_whose_a_frame_is, the_owner_of_a_queue_pair_gets_the_frame,
-          a_full_ring_loses_and_counts, a_frame_that_is_too_long_is_lost,
-          frames_wait_for_a_full_port, shm_08_channels_take_turns,
+          shm_13_frames_wait_for_a_full_ring, shm_13_no_more_wait_than_there_is_room,
+          a_frame_that_is_too_long_is_lost, frames_wait_for_a_full_port, shm_08_channels_take_turns,
           shm_08_only_active_channels_are_looked_at, ud_10_groups_are_copied,
           qp_11_a_request_takes_effect_behind_the_frames_before,
           qp_11_the_mark_goes_along_when_a_channel_grows, shm_07_the_end_of_a_program,

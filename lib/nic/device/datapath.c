@@ -25,6 +25,7 @@
 #include "remote.h"
 #include "steer.h"
 #include "switch_channel.h"
+#include "switch_spill.h"
 #include "team.h"
 #include "worker.h"
 
@@ -711,7 +712,8 @@ uint64_t device_deadline(struct device *d, uint64_t now)
     if ((d->loop && loop_waits(d->loop)) || device_qps_follow(d) || device_addr_follows(d))
         return now;
     /* A port does not report that it has room again. */
-    if (d->tx_blocked && d->link.up && now + DATAPATH_FULL_NS < at)
+    bool full = (d->tx_blocked && d->link.up) || (d->sw && switch_spilling(d->sw));
+    if (full && now + DATAPATH_FULL_NS < at)
         at = now + DATAPATH_FULL_NS;
     if (other < at)
         at = other;

@@ -11,6 +11,7 @@
 #include "neigh.h"
 #include "switch_group.h"
 #include "switch_rx.h"
+#include "switch_spill.h"
 #include "switch_tx.h"
 #include "worker.h"
 
@@ -121,7 +122,7 @@ unsigned device_switch_round(struct device *d, uint64_t now)
 {
     switch_round(d->sw);
     d->sw->captured = d->captures != NULL;
-    return switch_look(d->sw, now);
+    return switch_look(d->sw, now) + switch_spill_run(d->sw, now);
 }
 
 /* Is this our own frame, given back by the port? */

@@ -8,6 +8,7 @@
 
 #include "switch_channel.h"
 #include "switch_group.h"
+#include "switch_spill.h"
 
 const char *const switch_counter_names[SWITCH_COUNTER_MAX] = {
 #define X(name) #name,
@@ -38,6 +39,7 @@ void switch_free(struct nic_switch *s)
     while (s->channels)
         switch_detach(s, s->channels, 0);
     switch_groups_free(s);
+    switch_spill_free(s);
     close(s->epfd);
     free(s);
 }

@@ -9,8 +9,8 @@
  *         switch_tx checks each and puts it into a slot that the port has lent, or into another
  *         channel. What is for the daemon's engine is in a slot too, with the device's own MAC
  *
- * A frame to a program whose ring is full is lost and counted (channel_drops). A frame from a
- * program waits in its ring until the port has a slot.
+ * A frame to a program whose ring is full waits (switch_spill.h); beyond a limit it is lost and
+ * counted (channel_drops). A frame from a program waits in its ring until the port has a slot.
  *
  * On the device's worker, all of it.
  */
@@ -35,7 +35,8 @@
     X(channel_inside)       /* ... of these, to another channel */                                 \
     X(channel_group_copies) /* of datagrams to groups, for channels */                             \
     X(channel_news)         /* that programs have told of their queue pairs */                     \
-    X(channel_drops)        /* lost: the program's ring was full */                                \
+    X(channel_waits)        /* for channels: the ring was full */                                  \
+    X(channel_drops)        /* lost: so was the room for those that wait */                        \
     X(channel_group_drops)  /* copies left out: too many in one round */                           \
     /* refused, from programs: */                                                                  \
     X(channel_bad_frame)  /* not RoCEv2, or lengths that don't agree */                            \
@@ -58,6 +59,7 @@ extern const char *const switch_counter_names[SWITCH_COUNTER_MAX];
 struct share;
 struct switch_channel;
 struct switch_group;
+struct switch_pool;
 
 struct nic_switch {
     uint8_t mac[6];
@@ -88,6 +90,9 @@ struct nic_switch {
     void (*inside)(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn);
     void *inside_arg;
     uint64_t rounds;
+    uint64_t now;                    /* of switch_spill_run */
+    struct switch_pool *pool;        /* of frames that wait (switch_spill.h); NULL = none yet */
+    struct switch_channel *spilling; /* channels that have some */
     struct switch_group *groups;
     unsigned ngroups;
     unsigned copies; /* copies of group datagrams that this round may still make */

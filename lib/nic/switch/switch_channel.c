@@ -12,6 +12,7 @@
 
 #include "channel.h"
 #include "switch_group.h"
+#include "switch_spill.h"
 
 #define EVENTS 64
 
@@ -100,6 +101,7 @@ void switch_detach(struct nic_switch *s, struct switch_channel *c, uint64_t now)
     deactivate(s, c);
     s->nasleep -= c->asleep;
     switch_group_leave_all(s, c);
+    switch_spill_drop(s, c);
     blocks_give_all(&s->blocks, c, now);
     (void)epoll_ctl(s->epfd, EPOLL_CTL_DEL, c->io->caps.rx_fd, NULL);
     c->io->ops->close(c->io);
@@ -119,6 +121,7 @@ void switch_end(struct nic_switch *s, struct switch_channel *c)
 {
     c->ending = true;
     switch_group_leave_all(s, c);
+    switch_spill_drop(s, c);
     activate(s, c);
 }
 

@@ -29,10 +29,16 @@ struct switch_channel {
     uint8_t hop[6];          /* ... and the answer */
     bool hop_known;
     uint64_t hop_round;
-    uint64_t busy;    /* ns: time of its last frame */
-    uint64_t empties; /* visits without a frame */
-    uint64_t drops;   /* frames lost because its ring was full */
-    uint64_t refused; /* frames of its program that were refused */
+    /* frames for it that wait (switch_spill.h) */
+    unsigned nspilled;
+    uint32_t spill_first, spill_last;
+    struct switch_channel *spill_next;
+    uint64_t spill_at; /* ns: since when none of them has gone */
+    bool stuck;        /* the program has taken nothing for too long: none waits, until it does */
+    uint64_t busy;     /* ns: time of its last frame */
+    uint64_t empties;  /* visits without a frame */
+    uint64_t drops;    /* frames lost because its ring was full */
+    uint64_t refused;  /* frames of its program that were refused */
 };
 
 /* A place in a program's frames, for switch_passed. */

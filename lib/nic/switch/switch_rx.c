@@ -9,6 +9,7 @@
 
 #include "channel.h"
 #include "switch_group.h"
+#include "switch_spill.h"
 #include "wire_bytes.h"
 
 #define IPV4_PLAIN 0x45 /* version, and a header without options */
@@ -69,29 +70,44 @@ static struct switch_channel *owner(struct nic_switch *s, const struct io_frame 
     return c;
 }
 
+/* Lost: it doesn't fit, or there is no room to wait. */
+static void lose(struct nic_switch *s, struct switch_channel *c)
+{
+    c->drops++;
+    s->counters[SWITCH_C_channel_drops]++;
+}
+
+/* Slots in a channel's ring. None while frames wait, which go first. */
+static unsigned reserve(struct switch_channel *c, struct io_slot *slots, unsigned want)
+{
+    unsigned n = switch_spills(c) ? 0 : c->io->ops->tx_reserve(c->io, slots, want, 0);
+    c->stuck = c->stuck && n == 0;
+    return n;
+}
+
 /* Give those of the frames that `which` names to a channel. */
 static void give(struct nic_switch *s, struct switch_channel *c, const struct io_frame *frames,
                  uint64_t which)
 {
     struct io_slot slots[IO_BURST_MAX];
-    unsigned want = (unsigned)__builtin_popcountll(which);
-    unsigned n = c->io->ops->tx_reserve(c->io, slots, want, 0);
+    unsigned n = reserve(c, slots, (unsigned)__builtin_popcountll(which));
     for (unsigned k = 0; k < n; which &= which - 1, k++) {
         const struct io_frame *f = &frames[__builtin_ctzll(which)];
-        if (f->len > slots[k].cap)
-            continue; /* left unsent, and counted below */
+        if (f->len > slots[k].cap) { /* left unsent */
+            lose(s, c);
+            continue;
+        }
         memcpy(slots[k].data, f->data, f->len);
         slots[k].len = f->len;
         channel_tx_meta(c->io, k, f->flags);
+        s->counters[SWITCH_C_channel_rx_frames]++;
     }
-    unsigned given = 0;
-    for (unsigned k = 0; k < n; k++)
-        given += slots[k].len > 0;
     if (n > 0)
         c->io->ops->tx_commit(c->io, slots, n, 0);
-    c->drops += want - given;
-    s->counters[SWITCH_C_channel_drops] += want - given;
-    s->counters[SWITCH_C_channel_rx_frames] += given;
+    for (; which; which &= which - 1) {
+        if (!switch_spill(s, c, NULL, 0, &frames[__builtin_ctzll(which)]))
+            lose(s, c);
+    }
 }
 
 uint64_t switch_rx(struct nic_switch *s, const struct io_frame *frames, unsigned n)
@@ -123,9 +139,14 @@ bool switch_put(struct nic_switch *s, struct switch_channel *c, const uint8_t *h
                 uint32_t head_len, const struct io_frame *frame)
 {
     struct io_slot slot;
-    if (c->io->ops->tx_reserve(c->io, &slot, 1, 0) == 0 || slot.cap < frame->len) {
-        c->drops++;
-        s->counters[SWITCH_C_channel_drops]++;
+    if (reserve(c, &slot, 1) == 0) {
+        bool waits = switch_spill(s, c, head, head_len, frame);
+        if (!waits)
+            lose(s, c);
+        return waits;
+    }
+    if (slot.cap < frame->len) {
+        lose(s, c);
         return false;
     }
     if (head_len > 0)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Frames for programs whose rings are full: a peer's window is larger than a small ring. They wait
+ * in memory of the switch, in their order, until the program has taken what came before. A channel
+ * may have at most SWITCH_SPILL_ALONE times as many waiting as are left for others, so none takes
+ * all. A program that takes nothing
+ * for SWITCH_SPILL_NS, perhaps as it was stopped, loses them.
+ *
+ * On the device's worker.
+ */
+#ifndef NIC_SWITCH_SPILL_H
+#define NIC_SWITCH_SPILL_H
+
+#include "io.h"
+#include "switch.h"
+
+#define SWITCH_SPILL_FRAMES                                                                        \
+    8192u /* of all channels of a device: 33 MiB, as far as they are needed */
+#define SWITCH_SPILL_ALONE 4u
+#define SWITCH_SPILL_NS    1000000000u
+
+/* Do frames wait for room in this channel's ring? Then others have to wait behind them. */
+bool switch_spills(const struct switch_channel *c);
+/* Let a frame wait: `head` is what its first head_len octets are. False: there is no room, or the
+ * program takes nothing. */
+bool switch_spill(struct nic_switch *s, struct switch_channel *c, const uint8_t *head,
+                  uint32_t head_len, const struct io_frame *frame);
+/* Move frames that wait into their rings, as far as there is room. Returns the number moved. */
+unsigned switch_spill_run(struct nic_switch *s, uint64_t now);
+/* The channel goes, or its program gets no more frames: drop those that wait. */
+void switch_spill_drop(struct nic_switch *s, struct switch_channel *c);
+void switch_spill_free(struct nic_switch *s);
+
+/* Does any channel have waiting frames? Nothing tells when its ring has room: look again soon. */
+static inline bool switch_spilling(const struct nic_switch *s)
+{
+    return s->spilling != NULL;
+}
+
+#endif
