@@ -201,8 +201,8 @@ START_TEST(cc_24_hours)
 }
 END_TEST
 
-/* CC-24, Swift: a host that stood still says nothing about the path; its next packet waits 100 ms
- * at most, and the answer to that one tells the truth. */
+/* CC-24, Swift: an idle host has no information about the path. Its next packet waits 100 ms at
+ * most, and the answer to it gives the real delay. */
 START_TEST(cc_24_swift_host_stood_still)
 {
     begin("swift:paper");

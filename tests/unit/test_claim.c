@@ -143,8 +143,8 @@ START_TEST(sec_33_rivals)
 }
 END_TEST
 
-/* SEC-33: what a connection of another user has can't be claimed, also by a caller that asked
- * before the connection had it; the claim before is gone, too. */
+/* SEC-33: a peer of another user's connection can't be claimed, also by a caller that asked before
+ * the connection had it; the caller's earlier claim is gone, too. */
 START_TEST(sec_33_first_connection_has_it)
 {
     claims_init(&t, 7);

@@ -468,8 +468,8 @@ static void *wait_async(void *arg)
 
 START_TEST(evt_03_a_wait_goes_on)
 {
-    /* EVT-03 a thread that waits already has not been told that an event is there: one of a
-     * destroyed object doesn't end its wait, whether the descriptor was asked for or not */
+    /* EVT-03 a waiting thread has not seen the descriptor readable: an event of a destroyed object
+     * doesn't end its wait, whether the descriptor was polled or not */
     for (unsigned polled = 0; polled < 2; polled++) {
         struct setup s = setup_start(8);
         pthread_t t;

@@ -301,8 +301,9 @@ END_TEST
 
 START_TEST(cm_21_stale_reply)
 {
-    /* CM-21: the passive side restarts, and answers with a QPN that we still hold. It is told so,
-     * both as an answer and by an end of the old connection; then it may have the QPN. */
+    /* CM-21: the passive side restarts, and answers with a QPN of a connection that we still hold.
+     * It gets a REJ and a challenge of the old connection; after the end of that it may use the
+     * QPN. */
     struct cm_conn *ca, *cb;
     establish(&ca, &cb);
     cm_destroy(b.cm);

@@ -348,7 +348,7 @@ END_TEST
 START_TEST(sec_20_unanswered_requests_expire)
 {
     /* SEC-20 CM-18: a request whose peer has stopped waiting (1 + 7 times 4.096 us * 2^18) makes
-     * room, although the peer is gone without a word; the consumer hears of it. */
+     * room, although the peer went silently; the consumer gets an event. */
     struct cm_listener *l;
     lose[CM_REJ] = 1000;
     ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &(struct wire_addr){{0}}, ANY_PORT, 1, NULL, &l),

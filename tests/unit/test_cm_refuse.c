@@ -142,8 +142,8 @@ START_TEST(cm_03_refusals)
 }
 END_TEST
 
-/* CM-08, CM-10, CM-12, CM-29, CM-33, GID-02: what doesn't fit its field is refused, and nothing is
- * sent; the connection can still be answered rightly. */
+/* CM-08, CM-10, CM-12, CM-29, CM-33, GID-02: a value that doesn't fit its field is refused, and no
+ * message is sent; a right answer is still possible. */
 START_TEST(cm_14_what_no_message_can_say)
 {
     static const uint8_t octets[CM_MAD_LEN];
@@ -241,8 +241,8 @@ START_TEST(cm_03_listeners_of_one_family)
 }
 END_TEST
 
-/* CM-12: ports of different MTUs: the active side asks again for what the passive one can carry,
- * with all else as before; what the first question is answered with once more does no harm. */
+/* CM-12: ports of different MTUs: the active side sends a new REQ with the passive side's MTU and
+ * otherwise the same values. A repeated answer to the first REQ does no harm. */
 START_TEST(cm_12_smaller_mtu)
 {
     struct cm_conn *ca, *cb;

@@ -423,9 +423,9 @@ static void listen(const struct end *x, unsigned q, struct said *s)
     }
 }
 
-/* RSP-24 RSP-25 ACK-07: while copies are late each may acknowledge as much as is done, ask for what
- * is missing when it likes, and answer duplicates or not. Applications and peers are told the same
- * in the end. */
+/* RSP-24 RSP-25 ACK-07: while copies are late each engine may acknowledge any executed part, NAK a
+ * gap at any time, and answer duplicates or not. Applications and peers get the same results in the
+ * end. */
 START_TEST(rsp_25_late)
 {
     static struct world w;

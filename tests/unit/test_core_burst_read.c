@@ -310,8 +310,8 @@ static void results(struct rig *r, struct taken *t, unsigned n, unsigned bad)
     memmove(t->copies, t->copies + n, t->ncopies * sizeof(t->copies[0]));
 }
 
-/* Copies of this round and of those before: all of them are done, or some. Or all, and one has
- * failed: that is heard of when the last one of its record is done. */
+/* Copies of this round and of earlier ones: all of them are done, or some. Or all are, and one has
+ * failed: that is reported when the last copy of its record is done. */
 static bool copy(struct world *w, unsigned fail)
 {
     unsigned n = w->by_one.ncopies, bad = ~0u;

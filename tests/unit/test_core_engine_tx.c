@@ -125,8 +125,8 @@ START_TEST(req_19_data_first)
 }
 END_TEST
 
-/* ACK-04: what may wait for its receiver's owner: an ACK of one queue pair, never a NAK, READ
- * responses, requests, or several queue pairs' answers; and all of it goes in the end. */
+/* ACK-04: only an ACK of one queue pair may wait for the receiving program; a NAK, READ responses,
+ * requests, or answers of several queue pairs may not. All are sent in the end. */
 START_TEST(ack_04_what_can_wait)
 {
     struct rig *r = rig_new(&(struct rig_opts){.max_rd_atomic = 4});

@@ -332,9 +332,9 @@ START_TEST(cc_21_acks_pass)
 }
 END_TEST
 
-/* CC-21, ACK-05: an ACK passes READ responses that wait for the limiter when all of them come
- * behind what it acknowledges. A response that is asked for again it doesn't pass: the requester
- * would take it for lost. Results of atomics wait for nothing. */
+/* CC-21, ACK-05: an ACK overtakes READ responses that wait for the limiter if they all come after
+ * the packets that it acknowledges. It does not overtake a repeated response: the requester would
+ * count that as lost. Results of atomics never wait. */
 START_TEST(cc_21_who_passes)
 {
     struct rig *r = rig_new(NULL);

@@ -316,8 +316,8 @@ START_TEST(req_08_local_errors)
 }
 END_TEST
 
-/* REQ-08 when the gather of a packet in the middle of a message fails: its slot and those behind it
- * are void, the messages before it complete, though nothing had asked the peer to answer. */
+/* REQ-08: if gathering a packet in the middle of a message fails, its slot and later ones are void.
+ * The messages before it complete, though no packet had asked for an ACK. */
 START_TEST(req_08_gather_fails)
 {
     struct rig *r = rig_new(NULL);

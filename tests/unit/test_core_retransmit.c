@@ -561,8 +561,8 @@ START_TEST(tmr_07_short_reads)
 }
 END_TEST
 
-/* TMR-02, TMR-05, RNR-05 by any clock: since boot, since 1970, and one that comes near the end of
- * 64 bits, where it stands still: nothing times out there, and nothing else goes wrong. */
+/* TMR-02, TMR-05, RNR-05 with any clock: since boot, since 1970, and one near the end of 64 bits,
+ * where it stops: no timer expires there, and no other error occurs. */
 START_TEST(tmr_02_any_clock)
 {
     static const uint64_t clocks[] = {1,

@@ -146,8 +146,8 @@ START_TEST(lr_01_not_asked)
 }
 END_TEST
 
-/* LR-02: a hello goes out right behind the packets that it is said for, though there was room for
- * all of them at once: nothing else may ever come to be sent. */
+/* LR-02: a hello leaves right after the packets for which it is due, even if all of them left at
+ * once: there may never be another packet to send. */
 START_TEST(lr_02_hello_behind_requests)
 {
     struct rig *r = rig_with("none,recovery=sr", NULL);
@@ -160,8 +160,8 @@ START_TEST(lr_02_hello_behind_requests)
 }
 END_TEST
 
-/* LR-01: the answer to a hello doesn't wait behind a long answer to a READ: losses in that are
- * repaired as READ responses are between two that have agreed. */
+/* LR-01: the answer to a hello doesn't wait for the end of a long answer to a READ. Losses in that
+ * answer are repaired as between two ends that have agreed. */
 START_TEST(lr_01_hello_before_read_answers)
 {
     struct rig *r = rig_with("none,recovery=sr", NULL);
@@ -439,8 +439,8 @@ START_TEST(lr_02_nothing_new_beside_a_late_copy)
 }
 END_TEST
 
-/* LR-09: gbn-ooo keeps what comes early of the WRITE under way; on the wire nothing differs: one
- * NAK per gap. What is sent again after that is a duplicate, and isn't copied again. */
+/* LR-09: gbn-ooo keeps early packets of the WRITE under way. The wire shows no difference: one NAK
+ * per gap. Retransmitted packets are then duplicates, and aren't copied again. */
 START_TEST(lr_09_gbn_ooo)
 {
     struct rig *r = rig_with("none,recovery=gbn-ooo", NULL);

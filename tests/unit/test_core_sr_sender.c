@@ -141,9 +141,9 @@ START_TEST(lr_04_timeouts)
 }
 END_TEST
 
-/* LR-04 beside REQ-24: while the answer to a READ is missing, what is sent again is acknowledged
- * once in each round trip. That costs a retry once in T, too; a peer that never gives the answer
- * fails the queue pair all the same. */
+/* LR-04 with REQ-24: while the answer to a READ is missing, retransmissions are acknowledged once
+ * in each round trip. That also costs a retry once in T, so a peer that never answers the READ
+ * still fails the queue pair. */
 START_TEST(lr_04_implied_naks)
 {
     struct rig *r = agreed(NULL);
@@ -265,8 +265,8 @@ START_TEST(lr_04_plain_peer)
 }
 END_TEST
 
-/* LR-03: what was sent before the agreement doesn't say where it belongs. When the receiver has
- * kept nothing of it, all of it goes again, once. */
+/* LR-03: packets sent before the agreement carry no address. If the receiver has kept none of them,
+ * all are retransmitted, once. */
 START_TEST(lr_03_sent_before_agreement)
 {
     struct rig *r = rig_with("none,recovery=sr", NULL);
@@ -503,9 +503,9 @@ START_TEST(lr_03_given_up)
 }
 END_TEST
 
-/* LR-15: a packet that was missing while others came, and is acknowledged without having been sent
- * again, was late: so many may overtake another one, and one more is needed. Those between count
- * only when as many have overtaken them. */
+/* LR-15: a packet that was missing while others arrived, and is acknowledged without
+ * retransmission, was late. The number of packets that overtook it is then normal, and one more is
+ * needed to call a packet lost. Packets in between count only when as many have overtaken them. */
 START_TEST(lr_15_late)
 {
     struct rig *r = after_write("none,recovery=sr", 64);

@@ -17,9 +17,9 @@
 
 #define BIT(c) (1ull << (c))
 
-/* NICs in a made-up tree: one of the kernel's, those for user space behind an IOMMU, one that is
- * shared, one without driver, and those without an IOMMU. The script makes all of it in a new
- * folder; each line is the kind of thing that the kernel shows. */
+/* NICs in a fake tree: one of the kernel's, several for user space with an IOMMU, one shared, one
+ * without driver, and several without an IOMMU. The script makes them in a new folder, in the
+ * kernel's form. */
 static const char tree[] =
     "set -e; D=sys/bus/pci/devices; G=sys/kernel/iommu_groups;"
     "mkdir -p $D $G dev/vfio proc/sys/kernel lib/modules/6.1 sys/kernel/mm/hugepages proc/7/fd;"

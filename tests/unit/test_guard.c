@@ -326,8 +326,9 @@ START_TEST(mr_12_handler_before)
 }
 END_TEST
 
-/* One that is installed afterwards, and knows ours as its predecessor, is put behind ours, and what
- * it passes on reaches the first one: once, not in a circle. It may leave again, too. */
+/* A handler that is installed later, and knows ours as its predecessor, is put after ours. A signal
+ * that it passes on reaches the first handler once, not in a circle. It may also be removed again.
+ */
 START_TEST(mr_12_handler_after)
 {
     start();

@@ -375,9 +375,9 @@ START_TEST(whose_answers)
 }
 END_TEST
 
-/* Connections between two hosts with a source port for each queue pair: whose answers are whose is
- * told by PSNs that are far apart, and what needs both directions is judged. Where they are near
- * each other it isn't. */
+/* Connections between two hosts with a source port for each queue pair. PSNs that are far apart
+ * assign answers to requests, and rules about both directions are judged. With PSNs near each other
+ * they are not. */
 static uint32_t nth, apart;
 
 static void nth_connection(struct wire_pkt *p)
@@ -1131,8 +1131,8 @@ START_TEST(ack_11_a_read_not_captured)
 }
 END_TEST
 
-/* RNR-02: the sequence NAK may have been sent first, where packets change places and nothing tells
- * in which order the responder has sent its answers. */
+/* RNR-02: the sequence NAK may have been sent first, if packets are reordered and no counter shows
+ * the order of the responder's answers. */
 START_TEST(rnr_02_overtaken)
 {
     static const struct step steps[] = {
@@ -1208,8 +1208,8 @@ static void routed(uint8_t *out, const struct packet *k)
 
 enum twice { TAG_AND_NONE, TWO_TAGS, TWO_HOPS, TWICE };
 
-/* A switch that mirrors what comes in and what goes out shows each packet twice: in two VLANs, with
- * a tag and without, or before and behind a hop where it routes. */
+/* A switch that mirrors incoming and outgoing packets shows each packet twice: in two VLANs, with
+ * and without a tag, or before and after a hop if it routes. */
 START_TEST(mirrored_twice)
 {
     static struct run run;

@@ -359,8 +359,8 @@ static int watch(int fd)
     return set;
 }
 
-/* SEC-22: a client that leaves its own socket behind one whose close takes for ever, and dies, is
- * never seen to hang up: it doesn't get so far as to have the port. */
+/* SEC-22: the end of a client that dies after queueing its own socket, after one whose close takes
+ * for ever, is never seen. So such a client must not get the port. */
 START_TEST(a_peer_leaves_its_own_socket)
 {
     struct io_port *io = peer_port("role=server", 1514);

@@ -170,8 +170,8 @@ START_TEST(sec_03_bad_config)
 }
 END_TEST
 
-/* WIRE-34 another host has our address: told once, and answered by one announcement, however often
- * it says so; again when there was peace for ten seconds. Ours isn't given up. */
+/* WIRE-34 another host has our address: it is reported once, and answered by one announcement,
+ * however often its frames come; again after ten seconds without one. The address is kept. */
 START_TEST(wire_34_one_defence)
 {
     struct net_port *p = rig_port(0);

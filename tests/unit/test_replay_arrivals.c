@@ -141,8 +141,8 @@ struct numbered {
     uint16_t ip_id; /* 0: of an answer, which has any */
 };
 
-/* ACK-07: likewise, but what the NAK asks for comes late, behind the capture, and is answered. Then
- * numbers that are missing are the only excuse: `guilty` has them all. */
+/* ACK-07: likewise, but the packet that the NAK asks for comes late, after the capture point, and
+ * is answered. Only missing numbers can then excuse the NAK; `guilty` has them all. */
 START_TEST(numbers_tell_that_it_was_late)
 {
     static const struct {

@@ -34,9 +34,9 @@ static void seen(struct sights *s, uint64_t ns, struct step step, bool lost)
     s->made++;
 }
 
-/* A SEND that finds no receive at first, and seven WRITEs: the second is lost, asked for and sent
- * again with what was behind it. `again`: asked for a second time, which is wrong (ACK-08), and
- * that gets lost. */
+/* A SEND that finds no receive at first, and seven WRITEs: the second is lost, NAKed and sent again
+ * with those after it. `again`: it is NAKed a second time, which is wrong (ACK-08), and that NAK is
+ * lost. */
 static void burst(struct sights *s, uint64_t ns, uint32_t psn, bool again)
 {
     seen(s, ns, (struct step)SEND(psn), false);
@@ -154,8 +154,8 @@ START_TEST(a_large_window)
 }
 END_TEST
 
-/* OPC-07: FLUSH and ATOMIC WRITE are options, right where a responder has them; what is wrong in
- * front of them is found all the same, of both ends. */
+/* OPC-07: FLUSH and ATOMIC WRITE are optional, and right if the responder has them. Faults before
+ * them are found nevertheless, at both ends. */
 START_TEST(options_are_passed_over)
 {
     static const struct step good[] = {SEND(10),

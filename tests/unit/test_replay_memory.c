@@ -185,8 +185,8 @@ static void costs_no_more(unsigned n, enum answers how)
                  far);
 }
 
-/* Each request looks for its answer: that of a responder that fell silent isn't there to the end,
- * that of a capture of one direction behind one of the other is far. */
+/* Each request searches for its answer. After a responder fell silent there is none up to the end;
+ * if a capture has one direction after the other, the answer is far away. */
 START_TEST(answers_that_are_far_cost_no_more)
 {
     costs_no_more(30000, ONE);

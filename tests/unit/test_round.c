@@ -110,9 +110,9 @@ static void leaves_something(void *arg, uint64_t now)
     ck_assert(!token_want(&w.token));
 }
 
-/* A thread that has done a job in the place of a blocked worker gives the token back. If another
- * one has left something meanwhile, it does a round for that; what the round leaves, frames and
- * timers, only the worker can do in time: it is woken. */
+/* A thread that has done a job in the place of a blocked worker returns the token. If another
+ * thread has left work meanwhile, it does a round for that. Only the worker can handle the round's
+ * remaining frames and timers in time, so it is woken. */
 START_TEST(what_a_round_in_its_place_leaves)
 {
     bool done = false;

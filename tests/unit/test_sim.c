@@ -171,8 +171,8 @@ START_TEST(payload_changes_nothing)
 }
 END_TEST
 
-/* Two senders, one receiver, PFC alone: what waits at the threshold is many times what the cable
- * holds, so the link is full; and a wider gap makes fewer pauses. */
+/* Two senders, one receiver, PFC alone: the queue at the threshold is many times what the cable
+ * holds, so the link is full. A wider gap makes fewer pauses. */
 START_TEST(pfc_keeps_the_link_full)
 {
     static const char *const gaps[] = {"xon_gap=4K", "xon_gap=32K", "xon_gap=100K"};

@@ -542,8 +542,8 @@ START_TEST(val_01_refusals)
 }
 END_TEST
 
-/* VAL-07 SEC-03 every shorter piece of a good frame is refused, and nothing beyond it is read: each
- * piece lies at the end of a heap block of its own, where a sanitizer watches. */
+/* VAL-07 SEC-03 every shorter piece of a good frame is refused, and no octet after it is read: each
+ * piece lies at the end of a heap block of its own, watched by a sanitizer. */
 START_TEST(val_07_every_truncation)
 {
     static const unsigned kinds[] = {FRAME_V4, FRAME_V6, FRAME_V4 | FRAME_TAGGED,
