@@ -108,6 +108,14 @@ struct io_icmp {
     int error; /* ECONNREFUSED: port 4791 is closed; EHOSTUNREACH, ENETUNREACH; EMSGSIZE: too big */
 };
 
+/* A socket for a program (io_ops.lend). */
+struct io_lent {
+    struct io_addr addr;
+    int fd;            /* a descriptor of its own, the caller's */
+    const char *iface; /* the interface; valid while the port is */
+    bool trains;       /* may it send several datagrams in one call? */
+};
+
 struct io_ops {
     const char *name; /* the word before ':' in a port specification */
 
@@ -182,6 +190,14 @@ struct io_ops {
      * (lib/core/qpn.h), as far as the driver can tell, and to this port otherwise. It is closed
      * before this one. 0 and *out, or -errno. NULL: the port has one queue. */
     int (*queue)(struct io_port *io, unsigned k, unsigned n, struct io_port **out);
+
+    /* On a kernel_ip port of one worker: make a socket of its own for a program, at the i-th of the
+     * port's addresses. RoCEv2 to queue pairs of this block (lib/core/qpn.h) comes to it from now
+     * on, as far as the kernel can tell. 0 and *out; -ENOENT: there is no i-th; -ENOSPC: too many
+     * programs have some; or what the kernel said. `unlend`: it gets nothing any more, whether the
+     * program has closed it or not. Slow. NULL on other ports. */
+    int (*lend)(struct io_port *io, unsigned block, unsigned i, struct io_lent *out);
+    void (*unlend)(struct io_port *io, unsigned block);
 
     /* The next line for the log, about the port; false = none. May be NULL. */
     bool (*news)(struct io_port *io, char *text, size_t size);

@@ -22,7 +22,8 @@
  * end may still change: check a private copy.
  *
  * The switch sleeps on an eventfd, its rx_fd. The program has no descriptor: it sleeps in
- * channel_wait, on a word of the channel. Neither end is woken when a full ring has room again.
+ * channel_wait, on a word of the channel, unless the daemon has a bell for it (channel_set_bell).
+ * Neither end is woken when a full ring has room again.
  */
 #ifndef URNIC_CHANNEL_H
 #define URNIC_CHANNEL_H
@@ -106,6 +107,14 @@ bool channel_grown(struct io_port *io);
 uint32_t channel_rx_meta(const struct io_port *io, unsigned i);
 /* Set those of the i-th slot of the last tx_reserve; else they are 0. */
 void channel_tx_meta(struct io_port *io, unsigned i, uint32_t meta);
+
+/* The metadata of a packet that the kernel has given to the program's socket (drivers/direct), and
+ * that is for another owner. All others are a queue pair's number. */
+#define CHANNEL_STRAY 0x80000000u
+
+/* The switch's end, before the program sleeps: wake it by this end of a socket pair, too. The
+ * port's from then on. */
+void channel_set_bell(struct io_port *io, int fd);
 
 /* A place behind all frames that the other end has sent so far. */
 uint64_t channel_rx_mark(const struct io_port *io);

@@ -44,6 +44,8 @@ static void port_close(struct io_port *io)
     struct stat st;
     channel_memory_free(&p->memory);
     channel_memory_free(&p->next);
+    if (p->bell >= 0)
+        close(p->bell);
     if (fstat(p->event, &st) == 0 && st.st_dev == p->event_dev && st.st_ino == p->event_ino)
         close(p->event);
     free(p->lent);
@@ -87,7 +89,7 @@ int channel_open(enum channel_side side, struct channel_memory *m, int event, ui
     p->up = true;
     p->lent = lent;
     p->memory = *m;
-    p->next.fd = -1;
+    p->next.fd = p->bell = -1;
     p->event = event;
     p->event_dev = st.st_dev;
     p->event_ino = st.st_ino;
@@ -104,6 +106,11 @@ int channel_open(enum channel_side side, struct channel_memory *m, int event, ui
         p->fault = CHANNEL_INDEX;
     *out = &p->io;
     return 0;
+}
+
+void channel_set_bell(struct io_port *io, int fd)
+{
+    ((struct channel_port *)io)->bell = fd;
 }
 
 int channel_grow(struct io_port *io, struct channel_memory *m)

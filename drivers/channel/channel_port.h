@@ -46,6 +46,7 @@ struct channel_port {
     struct channel_lent *next_lent;
     bool rx_moved, tx_moved;
 
+    int bell; /* wakes a program that sleeps on descriptors; -1 = none */
     int event;
     dev_t event_dev; /* which file `event` is: a program may close descriptors of which it */
     ino_t event_ino; /* doesn't know, and open others */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -47,9 +48,11 @@ void channel_wake(struct channel_port *p)
         return;
     atomic_store_explicit(&at->sleeping, 0, memory_order_relaxed);
     bool woken = true;
-    if (p->side == CHANNEL_SWITCH)
+    if (p->side == CHANNEL_SWITCH) {
         futex(&at->sleeping, FUTEX_WAKE, 1, NULL);
-    else
+        if (p->bell >= 0) /* full: it is readable */
+            (void)!send(p->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } else
         woken = wake_event(p);
     p->counters.wakes += woken;
     p->counters.wakes_lost += !woken;

@@ -26,6 +26,10 @@
 #include "udp_tx.h"
 #include "wire.h"
 
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+
 #define ETHER       (WIRE_ETH_LEN + WIRE_VLAN_LEN) /* what frame_max has beside IP */
 #define RETRY_NS    200000000u
 #define HOLDER_TEXT 160
@@ -166,10 +170,10 @@ static void port_service(struct io_port *io, uint64_t now)
         rejoin(p);
     if (other || p->dev.changes != changes || p->dev.mtu + ETHER != io->caps.frame_max)
         take_interface(p);
-    if (p->queue > 0) {
+    if (p->queue > 0)
         udp_queue_follow(p);
+    if (p->queue > 0 || p->lent)
         return;
-    }
     bool changed = udp_watch_changed(&p->watch); /* reads all events */
     if (!changed && !other && now < p->retry_at)
         return;
@@ -340,6 +344,8 @@ static const struct io_ops udp_ops = {
     .path_room = port_path_room,
     .groups = udp_groups,
     .queue = udp_queue_open,
+    .lend = udp_queue_lend,
+    .unlend = udp_queue_unlend,
     .news = port_news,
     .link = port_link,
     .stats = port_stats,
@@ -421,6 +427,7 @@ int udp_port_again(const struct udp_port *first, struct udp_port **out)
     p->ids = first->ids;
     p->frame_max = first->frame_max;
     p->lo = first->lo;
+    p->lent = first->lent;
     p->watch.fd = p->epfd = -1;
     p->retry_at = p->tx.retry_at = UINT64_MAX;
     int rc = netdev_open(&p->dev, p->spec.iface);
@@ -435,6 +442,63 @@ int udp_port_again(const struct udp_port *first, struct udp_port **out)
     p->io.caps.rx_fd = p->epfd;
     *out = p;
     return 0;
+}
+
+int io_udp_open_lent(const char *iface, bool trains, const uint8_t mac[6], struct io_port **out)
+{
+    struct udp_port *p, *like = calloc(1, sizeof(*like));
+    if (!like)
+        return -ENOMEM;
+    udp_icrc_init();
+    like->lent = true;
+    like->lo = strcmp(iface, "lo") == 0;
+    like->spec.trains = trains;
+    snprintf(like->spec.iface, sizeof(like->spec.iface), "%s", iface);
+    like->io.ops = &udp_ops;
+    like->io.caps.kernel_ip = true;
+    like->io.caps.loopback = like->lo;
+    like->io.caps.udp_sport = WIRE_UDP_PORT;
+    memcpy(like->io.caps.mac, mac, sizeof(like->io.caps.mac));
+    find_ids(like);
+    int rc = udp_port_again(like, &p);
+    free(like);
+    if (rc == 0)
+        *out = &p->io;
+    return rc;
+}
+
+/* Is the socket of the network that this thread sees? */
+static bool is_near(int fd)
+{
+    uint64_t theirs = 0, ours = 0;
+    socklen_t len = sizeof(ours);
+    int own = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (own < 0)
+        return false;
+    bool near = getsockopt(own, SOL_SOCKET, SO_NETNS_COOKIE, &ours, &len) == 0 &&
+                getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &theirs, &len) == 0 && ours == theirs;
+    close(own);
+    return near;
+}
+
+int io_udp_take(struct io_port *io, const struct io_addr *addr, int fd)
+{
+    struct udp_port *p = udp_port_of(io);
+    struct udp_socket s = {.addr = *addr, .v4 = udp_socket_is_v4(addr), .fd = fd};
+    if (!is_near(fd))
+        return -EXDEV;
+    if (udp_addr_is_link_local(addr))
+        s.scope = (uint32_t)p->ifindex;
+    return udp_socket_adopt(p, &s);
+}
+
+void io_udp_keep(struct io_port *io, const struct io_addr *addrs, unsigned n)
+{
+    struct udp_port *p = udp_port_of(io);
+    for (unsigned i = 0; i < p->nsock; i++) {
+        if (p->sock[i].fd >= 0 && !is_in(addrs, n, &p->sock[i].addr))
+            udp_socket_close(p, &p->sock[i]);
+    }
 }
 
 int io_udp_open(const char *args, const struct io_open_params *params, struct io_port **out,

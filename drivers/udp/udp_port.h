@@ -112,6 +112,7 @@ struct udp_port {
     struct io_port io;
     struct udp_spec spec;
     uint32_t frame_max; /* asked for; 0 = none */
+    bool lent;          /* its sockets are another port's, which made them for it */
     bool lo;            /* the interface is the loopback interface */
     struct netdev dev;
     int ifindex; /* of the interface whose addresses we have */

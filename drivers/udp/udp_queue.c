@@ -5,6 +5,7 @@
 #include "udp_queue.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,8 +21,11 @@
 #define SO_ATTACH_REUSEPORT_CBPF 51
 #endif
 
-#define QPN_AT       4 /* of a BTH, with a reserved octet before it */
-#define QPN_PROGRAMS 1 /* bits before those of the worker */
+#define QPN_AT       4  /* of a BTH, with a reserved octet before it */
+#define QPN_PROGRAMS 1  /* bits before those of the worker */
+#define QPN_BLOCK    11 /* bits that name a program's block, with the one before them */
+#define QPN_OWNED    0x400u
+#define LENT         64u /* programs with sockets */
 
 /* The sockets of one address; -1 = taken by its queue, or never made. */
 struct spot {
@@ -31,6 +35,12 @@ struct spot {
     bool v4;
     uint32_t serial; /* changes when an address goes and comes back */
     int fd[UDP_QUEUES];
+    /* programs' sockets, in the order that the kernel has them in, behind those of the queues */
+    struct {
+        uint32_t block;
+        int fd;
+    } lent[LENT];
+    unsigned nlent;
 };
 
 struct udp_queues {
@@ -41,19 +51,30 @@ struct udp_queues {
     _Atomic uint32_t version; /* version of the whole */
 };
 
-/* Choose the queue by the number's bits; 0 for QP1, groups and programs' engines, whose numbers
- * have none. The program sees the datagram from the BTH on. */
-static int steer(const struct udp_queues *q, int fd)
+/* The program's socket by the number's block, or the queue by its bits; 0 for what has none: QP1,
+ * groups, programs without a socket. The filter sees the datagram from the BTH on. */
+static int steer(const struct udp_queues *q, const struct spot *s, int fd)
 {
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, QPN_AT),
-        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, WIRE_QPN_MASK),
-        BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 24 - QPN_PROGRAMS - q->bits),
+    const struct sock_filter end[] = {
+        BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, QPN_BLOCK - QPN_PROGRAMS - q->bits),
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, q->n, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, 0),
         BPF_STMT(BPF_RET | BPF_A, 0),
     };
-    const struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+    struct sock_filter code[3 + 2 * LENT + sizeof(end) / sizeof(end[0])] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, QPN_AT),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, WIRE_QPN_MASK),
+        BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 24 - QPN_BLOCK),
+    };
+    unsigned n = 3;
+    for (unsigned i = 0; i < s->nlent; i++) {
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+                                                 QPN_OWNED | s->lent[i].block, 0, 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, q->n + i);
+    }
+    memcpy(code + n, end, sizeof(end));
+    n += sizeof(end) / sizeof(end[0]);
+    const struct sock_fprog program = {(unsigned short)n, code};
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program)) < 0
                ? -errno
                : 0;
@@ -66,6 +87,11 @@ static void spot_close(struct spot *s)
             close(s->fd[k]);
         s->fd[k] = -1;
     }
+    for (unsigned i = 0; i < s->nlent; i++) {
+        udp_socket_mute(s->lent[i].fd);
+        close(s->lent[i].fd);
+    }
+    s->nlent = 0;
     s->used = false;
 }
 
@@ -99,8 +125,8 @@ static int split_locked(struct udp_port *p, const struct udp_socket *s)
         rc = -errno;
     for (unsigned k = 1; k < q->n && rc == 0; k++)
         rc = udp_socket_twin(p, s, &spot->fd[k]);
-    if (rc == 0)
-        rc = steer(q, s->fd);
+    if (rc == 0 && q->n > 1) /* one socket alone is no group yet */
+        rc = steer(q, spot, s->fd);
     if (rc < 0)
         spot_close(spot);
     spot->used = rc == 0;
@@ -213,6 +239,82 @@ int udp_queue_open(struct io_port *io, unsigned k, unsigned n, struct io_port **
     udp_queue_follow(p);
     *out = &p->io;
     return 0;
+}
+
+/* ---- sockets of programs ---- */
+
+static struct spot *spot_at(struct udp_queues *q, unsigned i)
+{
+    for (unsigned k = 0; k < UDP_ADDRS; k++) {
+        if (q->spot[k].used && i-- == 0)
+            return &q->spot[k];
+    }
+    return NULL;
+}
+
+/* The kernel moves the last one of its list to the place of one that goes. */
+static void lent_close(struct spot *s, unsigned i)
+{
+    udp_socket_mute(s->lent[i].fd);
+    close(s->lent[i].fd);
+    s->lent[i] = s->lent[--s->nlent];
+}
+
+static int lend_locked(struct udp_port *p, unsigned block, struct spot *spot, struct io_lent *out)
+{
+    const struct udp_socket *s = udp_socket_find(p, &spot->addr, false);
+    int fd = -1, rc = !s ? -ENOENT : spot->nlent == LENT ? -ENOSPC : udp_socket_twin(p, s, &fd);
+    if (rc < 0 || !s)
+        return rc;
+    spot->lent[spot->nlent].block = block;
+    spot->lent[spot->nlent++].fd = fd;
+    rc = steer(p->queues, spot, s->fd);
+    *out = (struct io_lent){.addr = spot->addr, .iface = p->dev.name, .trains = p->spec.trains};
+    out->fd = rc == 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (out->fd >= 0)
+        return 0;
+    rc = rc < 0 ? rc : -errno;
+    lent_close(spot, spot->nlent - 1);
+    (void)steer(p->queues, spot, s->fd);
+    return rc;
+}
+
+int udp_queue_lend(struct io_port *io, unsigned block, unsigned i, struct io_lent *out)
+{
+    struct udp_port *p = udp_port_of(io);
+    int rc = p->queues ? 0 : begin(p, 1);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&p->queues->lock);
+    struct spot *spot = spot_at(p->queues, i);
+    rc = spot ? lend_locked(p, block, spot, out) : -ENOENT;
+    pthread_mutex_unlock(&p->queues->lock);
+    return rc;
+}
+
+static void unlend_at(struct udp_port *p, struct spot *spot, unsigned block)
+{
+    const struct udp_socket *s = udp_socket_find(p, &spot->addr, false);
+    const unsigned before = spot->nlent;
+    for (unsigned i = spot->nlent; i-- > 0;) {
+        if (spot->lent[i].block == block)
+            lent_close(spot, i);
+    }
+    if (s && spot->nlent != before)
+        (void)steer(p->queues, spot, s->fd);
+}
+
+void udp_queue_unlend(struct io_port *io, unsigned block)
+{
+    struct udp_port *p = udp_port_of(io);
+    if (!p->queues)
+        return;
+    pthread_mutex_lock(&p->queues->lock);
+    for (unsigned i = 0; i < UDP_ADDRS; i++) {
+        if (p->queues->spot[i].used)
+            unlend_at(p, &p->queues->spot[i], block);
+    }
+    pthread_mutex_unlock(&p->queues->lock);
 }
 
 void udp_queue_close(struct udp_port *p)

@@ -21,11 +21,16 @@
 #ifndef UDP_NO_CHECK6_RX
 #define UDP_NO_CHECK6_RX 102
 #endif
+#ifndef SO_BINDTOIFINDEX
+#define SO_BINDTOIFINDEX 62
+#endif
 #ifndef IP_PMTUDISC_PROBE
 #define IP_PMTUDISC_PROBE 3
 #endif
 
-static bool is_v4(const struct io_addr *a)
+#define NO_INTERFACE 0x7FFFFFFE
+
+bool udp_socket_is_v4(const struct io_addr *a)
 {
     struct wire_addr w;
     memcpy(w.b, a->b, sizeof(w.b));
@@ -35,7 +40,7 @@ static bool is_v4(const struct io_addr *a)
 socklen_t udp_sockaddr_set(union udp_sockaddr *sa, const struct io_addr *addr, uint32_t scope)
 {
     memset(sa, 0, sizeof(*sa));
-    if (is_v4(addr)) {
+    if (udp_socket_is_v4(addr)) {
         sa->v4.sin_family = AF_INET;
         sa->v4.sin_port = htons(WIRE_UDP_PORT);
         memcpy(&sa->v4.sin_addr, addr->b + 12, 4);
@@ -180,7 +185,7 @@ int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, 
     struct udp_socket *s = place(p);
     if (!s)
         return -ENOSPC;
-    *s = (struct udp_socket){.addr = *addr, .v4 = is_v4(addr), .group = group, .fd = -1};
+    *s = (struct udp_socket){.addr = *addr, .v4 = udp_socket_is_v4(addr), .group = group, .fd = -1};
     if (group || udp_addr_is_link_local(addr))
         s->scope = (uint32_t)p->ifindex;
     int fd = make(p, s);
@@ -217,6 +222,12 @@ int udp_socket_twin(struct udp_port *p, const struct udp_socket *s, int *fd)
     return 0;
 }
 
+/* The kernel places a socket anew when it is bound to an interface, and out of its group. */
+void udp_socket_mute(int fd)
+{
+    set(fd, SOL_SOCKET, SO_BINDTOIFINDEX, NO_INTERFACE);
+}
+
 int udp_socket_adopt(struct udp_port *p, const struct udp_socket *from)
 {
     struct udp_socket *s = place(p);
@@ -226,6 +237,8 @@ int udp_socket_adopt(struct udp_port *p, const struct udp_socket *from)
     int rc = listen_to(p, s);
     if (rc < 0)
         s->fd = -1;
+    else
+        note_room(p, s->fd);
     return rc;
 }
 

@@ -19,6 +19,10 @@ int udp_socket_twin(struct udp_port *p, const struct udp_socket *s, int *fd);
 int udp_socket_adopt(struct udp_port *p, const struct udp_socket *s);
 /* Close it. Frames already received from it stay. */
 void udp_socket_close(struct udp_port *p, struct udp_socket *s);
+/* It gets nothing any more, and leaves the sockets that share its address, also while another
+ * process holds it. */
+void udp_socket_mute(int fd);
+bool udp_socket_is_v4(const struct io_addr *a);
 /* The socket of an address, or (group) of a group; NULL = none. */
 struct udp_socket *udp_socket_find(struct udp_port *p, const struct io_addr *addr, bool group);
 

@@ -43,6 +43,26 @@ static int mapped(void *arg, uint32_t *block, uint64_t key[2])
     return err;
 }
 
+static int give_socket(void *arg, uint32_t index, struct ipc_engine_socket_given *out, int *fd,
+                       int *bell)
+{
+    struct ipc_engine_socket req = {.hdr.type = IPC_ENGINE_SOCKET, .index = index};
+    int fds[IPC_FD_MAX];
+    unsigned nfds = IPC_FD_MAX;
+    int err = client_conn_call(arg, &req, sizeof(req), out, sizeof(*out), fds, &nfds);
+    if (err < 0)
+        return err;
+    if (index == IPC_ENGINE_NO_SOCKET && nfds == 0)
+        return 0;
+    if (nfds != (index == 0 ? 2u : 1u)) {
+        client_close_fds(fds, 0, nfds);
+        return -EPROTO;
+    }
+    *fd = fds[0];
+    *bell = index == 0 ? fds[1] : -1;
+    return 0;
+}
+
 static int open_program(struct client_conn *c, const struct ipc_engine *engine, const char *device,
                         const char *options, struct program **out)
 {
@@ -63,6 +83,7 @@ static int open_program(struct client_conn *c, const struct ipc_engine *engine, 
         .slots = reply.slots,
         .frame_max = reply.frame_max,
         .mapped = mapped,
+        .socket = give_socket,
         .arg = c,
     };
     err = nfds == 3 ? engine->open_channel(&ch, out, why) : -EPROTO;

@@ -7,6 +7,9 @@
  *     IPC_ENGINE_MAPPED   the daemon seals them, and the channel carries frames from now on; the
  *                         answer is the program's block of queue pair numbers (lib/core/qpn.h)
  *
+ *     IPC_ENGINE_SOCKET   on a port of the kernel's: a socket for one address of the device, by
+ * which the program sends and receives; the rest goes over the channel
+ *
  *     IPC_ENGINE_JOIN     the daemon is a member of a multicast group for a queue pair; _LEAVE
  *
  * The channel ends with the connection. Objects of such a program (domains, regions, queues) are
@@ -54,6 +57,29 @@ struct ipc_engine_block {
     uint64_t key[2]; /* of its numbers, secret */
 };
 
+/* After IPC_ENGINE_MAPPED, for index 0 and so on until -ENOENT: there are no more. -EINVAL: no
+ * channel; -ENOTSUP: the port is none of the kernel's; -EPERM: neither root nor the daemon's own
+ * user; -ENOSPC: too many programs have sockets; -EDQUOT: the user has its share. With
+ * IPC_ENGINE_NO_SOCKET the daemon takes back all that it has given, as the program can't use them.
+ */
+#define IPC_ENGINE_NO_SOCKET UINT32_MAX
+struct ipc_engine_socket {
+    struct ipc_hdr hdr;
+    uint32_t index, zero;
+};
+
+/* fd 0: the socket, bound to the address and port 4791, shared with the daemon's
+ * fd 1: with index 0: readable when the daemon has put something into the channel, from now on */
+struct ipc_engine_socket_given {
+    struct ipc_hdr hdr;
+    uint8_t addr[16]; /* an IP address (GID-01) */
+    char iface[16];   /* of the port */
+    uint32_t trains;  /* may several datagrams leave in one call? */
+    uint32_t zero;
+};
+
+IPC_SIZE_CHECK(struct ipc_engine_socket, 24);
+IPC_SIZE_CHECK(struct ipc_engine_socket_given, 56);
 IPC_SIZE_CHECK(struct ipc_engine_open, 24);
 IPC_SIZE_CHECK(struct ipc_engine_opened, 24);
 IPC_SIZE_CHECK(struct ipc_engine_block, 40);

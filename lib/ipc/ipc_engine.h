@@ -12,10 +12,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define IPC_ENGINE_ABI    3u
+#define IPC_ENGINE_ABI    4u
 #define IPC_ENGINE_SYMBOL "urnic_engine"
 #define IPC_ENGINE_WHY    512u /* octets of a sentence that says why not */
 
+struct ipc_engine_socket_given;
 struct program;
 
 /* A channel that a daemon has made for this program (ipc_channel.h). Descriptors stay the
@@ -27,6 +28,10 @@ struct ipc_engine_channel {
     uint32_t slots, frame_max;
     /* The rings are mapped: has the daemon seal them and answer a block of numbers and its key. */
     int (*mapped)(void *arg, uint32_t *block, uint64_t key[2]);
+    /* Then: the index-th socket of its own (ipc_channel.h), and *bell with index 0, else -1. Both
+     * are the caller's. -errno: there is none. IPC_ENGINE_NO_SOCKET: they can't be used. */
+    int (*socket)(void *arg, uint32_t index, struct ipc_engine_socket_given *out, int *fd,
+                  int *bell);
     void *arg;
 };
 

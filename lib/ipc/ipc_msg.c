@@ -294,6 +294,7 @@ static const char *const type_names[IPC_TYPE_MAX] = {
     [IPC_ENGINE_MAPPED] = "engine-mapped",
     [IPC_ENGINE_JOIN] = "engine-join",
     [IPC_ENGINE_LEAVE] = "engine-leave",
+    [IPC_ENGINE_SOCKET] = "engine-socket",
     [IPC_STATS] = "stats",
     [IPC_QP_LIST] = "qp-list",
     [IPC_QP_HISTORY] = "qp-history",

@@ -33,7 +33,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 16u
+#define IPC_MINOR 17u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -110,6 +110,7 @@ enum ipc_type {
     IPC_ENGINE_MAPPED,     /* ipc_hdr -> ipc_engine_block: the rings are mapped */
     IPC_ENGINE_JOIN = 108, /* ipc_engine_group -> ipc_hdr (minor 16) */
     IPC_ENGINE_LEAVE,      /* ipc_engine_group -> ipc_hdr */
+    IPC_ENGINE_SOCKET,     /* ipc_engine_socket -> ipc_engine_socket_given, fds (minor 17) */
     /* looking in, steering: for tools; needs no context */
     IPC_STATS = 112,   /* ipc_by_device -> ipc_stats */
     IPC_QP_LIST,       /* ipc_qp_filter -> ipc_qp_list */

@@ -74,6 +74,7 @@ static void come(struct bed *b, unsigned i)
     FUZZ_CHECK(channel_open(CHANNEL_SWITCH, &daemon, event, 0, &end) == 0);
     b->prog[i].c = switch_attach(b->s, end, NULL, b->now);
     FUZZ_CHECK(b->prog[i].c);
+    b->prog[i].c->direct = i == 0;
     b->s->blocks.block[i].owner = b->prog[i].c; /* not drawn: a script must do the same always */
 }
 
@@ -106,6 +107,8 @@ static void send(struct bed *b, unsigned i)
     if (io->ops->tx_reserve(io, &s, 1, 0) == 1) {
         memcpy(s.data, f, len);
         s.len = len;
+        if (i == 0) /* as if the kernel had given it to this program's socket */
+            channel_tx_meta(io, 0, CHANNEL_STRAY);
         io->ops->tx_commit(io, &s, 1, 0);
     }
     free(f);

@@ -388,6 +388,58 @@ START_TEST(frames_go_round_inside)
 }
 END_TEST
 
+/* As this queue pair's. */
+static void send_as(struct program *p, struct wire_pkt *pkt, uint32_t qpn)
+{
+    struct io_slot s;
+    ck_assert_uint_eq(p->io->ops->tx_reserve(p->io, &s, 1, 0), 1);
+    s.len = (uint32_t)frame_make(s.data, s.cap, pkt);
+    channel_tx_meta(p->io, 0, qpn);
+    p->io->ops->tx_commit(p->io, &s, 1, 0);
+}
+
+/* A packet that the kernel gave to the wrong program's socket comes from a peer, and goes to its
+ * owner; only from a program that has sockets, and only to the device. */
+START_TEST(shm_14_strays_go_to_their_owner)
+{
+    struct io_frame f;
+    setup_of(2, 0);
+    struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, 200);
+    memcpy(p.smac, peer_mac, 6);
+    memcpy(p.dmac, mac, 6);
+    p.sip = theirs[0];
+    p.dip = ours[0];
+    p.dqpn = prog[1].qpn;
+    send_as(&prog[0], &p, CHANNEL_STRAY);
+    ck_assert_uint_eq(run_tx(8, S), 0);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_bad_source], 1);
+    sw->channels->all_next->direct = true; /* of the first program */
+    send_as(&prog[0], &p, CHANNEL_STRAY);
+    send_as(&prog[0], &p, prog[0].qpn); /* it does not say that it is one */
+    ck_assert_uint_eq(run_tx(8, S), 0);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_bad_source], 2);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_strays], 1);
+    ck_assert_uint_eq(prog[1].io->ops->rx_peek(prog[1].io, &f, 2, 0), 1);
+    prog[1].io->ops->rx_release(prog[1].io, 1);
+    p.dqpn = 0x123; /* of the daemon's engine */
+    send_as(&prog[0], &p, CHANNEL_STRAY);
+    ck_assert_uint_eq(run_tx(8, S), 1);
+    p.dip = theirs[0];
+    send_as(&prog[0], &p, CHANNEL_STRAY);
+    p.dip = ours[0];
+    memcpy(p.dmac, peer_mac, 6);
+    send_as(&prog[0], &p, CHANNEL_STRAY);
+    ck_assert_uint_eq(run_tx(8, S), 0);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_bad_dest], 2);
+    memcpy(p.dmac, mac, 6);
+    p.dqpn = WIRE_QPN_GSI;
+    send_as(&prog[0], &p, CHANNEL_STRAY);
+    ck_assert_uint_eq(run_tx(8, S), 0);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_bad_qpn], 1);
+    teardown_of(2);
+}
+END_TEST
+
 struct seen {
     uint8_t frame[RIG_FRAME];
     uint32_t len, qpn;
@@ -401,16 +453,6 @@ static void see(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn)
     seen->len = len;
     seen->qpn = qpn;
     seen->n++;
-}
-
-/* As this queue pair's. */
-static void send_as(struct program *p, struct wire_pkt *pkt, uint32_t qpn)
-{
-    struct io_slot s;
-    ck_assert_uint_eq(p->io->ops->tx_reserve(p->io, &s, 1, 0), 1);
-    s.len = (uint32_t)frame_make(s.data, s.cap, pkt);
-    channel_tx_meta(p->io, 0, qpn);
-    p->io->ops->tx_commit(p->io, &s, 1, 0);
 }
 
 /* SHM-14: captures are told of frames inside, and of the queue pair that a frame is from, which is
@@ -929,9 +971,10 @@ END_TEST
 
 UNIT_MAIN("switch", shm_13_what_a_program_may_send, shm_13_the_vlan_of_the_device,
           shm_13_a_frame_that_changes_while_it_is_judged, frames_go_round_inside,
-          captures_see_whose_a_frame_is, the_owner_of_a_queue_pair_gets_the_frame,
-          shm_13_frames_wait_for_a_full_ring, shm_13_no_more_wait_than_there_is_room,
-          a_frame_that_is_too_long_is_lost, frames_wait_for_a_full_port, shm_08_channels_take_turns,
+          shm_14_strays_go_to_their_owner, captures_see_whose_a_frame_is,
+          the_owner_of_a_queue_pair_gets_the_frame, shm_13_frames_wait_for_a_full_ring,
+          shm_13_no_more_wait_than_there_is_room, a_frame_that_is_too_long_is_lost,
+          frames_wait_for_a_full_port, shm_08_channels_take_turns,
           shm_08_only_active_channels_are_looked_at, ud_10_groups_are_copied,
           qp_11_a_request_takes_effect_behind_the_frames_before,
           qp_11_the_mark_goes_along_when_a_channel_grows, shm_07_the_end_of_a_program,

@@ -193,6 +193,8 @@ static const struct {
     {"channel_bad_qpn", "Refused of a program: to queue pair 0 or 1."},
     {"channel_bad_srcqp", "Refused of a program: from a queue pair that is not its own."},
     {"channel_bad_qkey", "Refused of a program: a controlled Q_Key."},
+    {"channel_strays",
+     "Packets that the kernel gave to the socket of another program than they were for."},
     {"channel_bad_index", "Programs cut off: they wrote an index that cannot be."},
     {"port_up", "1 while the link is up, else 0."},
     {"port_link_changes", "Times that the link went up or down."},

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "channel.h"
@@ -18,6 +19,7 @@
 #include "device_switch.h"
 #include "engine_group.h"
 #include "facts.h"
+#include "ipc_channel.h"
 #include "switch_channel.h"
 #include "worker.h"
 
@@ -30,6 +32,9 @@ struct engine_channel {
     int event;                    /* likewise */
     struct switch_channel *channel;
     struct share_part part[3];
+    unsigned block;
+    uint64_t nsockets; /* of its own */
+    bool bell;
 };
 
 struct engine_job {
@@ -38,6 +43,10 @@ struct engine_job {
     uint64_t key[2];
     int status;
     bool passed;
+    /* a socket of its own */
+    unsigned index;
+    struct io_lent *lent;
+    int bell; /* the daemon's end; -1 = none */
 };
 
 #define ENGINE_PARTS 3u
@@ -139,9 +148,91 @@ int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2])
     worker_call(c->ctx.worker, engine_attach, &job);
     if (job.status < 0)
         return job.status;
-    *block = (uint32_t)job.status;
+    *block = c->engine->block = (uint32_t)job.status;
     key[0] = job.key[0];
     key[1] = job.key[1];
+    return 0;
+}
+
+/* ---- sockets ---- */
+
+static void engine_lend(void *arg, uint64_t now)
+{
+    struct engine_job *job = arg;
+    struct engine_channel *e = job->c->engine;
+    struct io_port *io = job->c->ctx.device->io;
+    (void)now;
+    job->status = io->ops->lend ? io->ops->lend(io, e->block, job->index, job->lent) : -ENOTSUP;
+    if (job->status < 0)
+        return;
+    e->channel->direct = true;
+    if (job->bell >= 0)
+        channel_set_bell(e->channel->io, job->bell);
+}
+
+static void engine_unlend(void *arg, uint64_t now)
+{
+    struct client *c = arg;
+    struct io_port *io = c->ctx.device->io;
+    (void)now;
+    if (c->engine->nsockets > 0)
+        io->ops->unlend(io, c->engine->block);
+    c->engine->channel->direct = false;
+}
+
+static int engine_bell(struct engine_job *job, int *bell)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        return -errno;
+    job->bell = pair[0];
+    *bell = pair[1];
+    return 0;
+}
+
+/* With its descriptors paid for. */
+static int engine_socket(struct client *c, unsigned index, struct io_lent *out, int *bell)
+{
+    struct engine_job job = {.c = c, .index = index, .lent = out, .bell = -1};
+    int rc = index == 0 && !c->engine->bell ? engine_bell(&job, bell) : 0;
+    if (rc < 0)
+        return rc;
+    worker_call(c->ctx.worker, engine_lend, &job);
+    if (job.status < 0 && job.bell >= 0) {
+        close(job.bell);
+        close(*bell);
+        *bell = -1;
+    }
+    return job.status;
+}
+
+int engine_channel_socket(struct client *c, unsigned index, struct io_lent *out, int *bell)
+{
+    struct engine_channel *e = c->engine;
+    const uint64_t fds = index == 0 ? 2 : 1;
+    *bell = -1;
+    if (!e || !e->channel || (index == 0 && e->bell))
+        return -EINVAL;
+    if (index == IPC_ENGINE_NO_SOCKET) {
+        worker_call(c->ctx.worker, engine_unlend, c);
+        out->fd = -1;
+        return 0;
+    }
+    if (!client_is_admin(c))
+        return -EPERM;
+    if (c->uid != 0 && c->uid != geteuid())
+        return -EPERM;
+    const struct share_part part = {SHARE_FDS, fds};
+    int rc = share_take_all(c->share, &part, 1);
+    if (rc < 0)
+        return rc;
+    rc = engine_socket(c, index, out, bell);
+    if (rc < 0) {
+        share_give_all(c->share, &part, 1);
+        return rc;
+    }
+    e->nsockets += fds;
+    e->bell |= index == 0;
     return 0;
 }
 
@@ -206,6 +297,7 @@ static void engine_detach(void *arg, uint64_t now)
 {
     struct client *c = arg;
     engine_group_leave_all(c, now);
+    engine_unlend(c, now);
     switch_detach(c->ctx.device->sw, c->engine->channel, now);
 }
 
@@ -220,6 +312,7 @@ void engine_channel_free(struct client *c)
     if (e->event >= 0)
         close(e->event);
     share_give_all(c->share, e->part, ENGINE_PARTS);
+    share_give(c->share, SHARE_FDS, e->nsockets);
     free(e);
     c->engine = NULL;
 }

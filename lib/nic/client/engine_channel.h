@@ -12,6 +12,7 @@
 #include "switch_channel.h"
 
 struct client;
+struct io_lent;
 
 /* What the client gets. The descriptors stay the daemon's. */
 struct engine_channel_offer {
@@ -36,6 +37,12 @@ bool engine_channel_mark(struct client *c, struct switch_mark *out);
 bool engine_channel_passed(struct client *c, const struct switch_mark *at);
 /* Do two clients belong to one process? One of another namespace has no number here. */
 bool engine_channel_same_process(const struct client *a, const struct client *b);
+
+/* The index-th socket of the client's own, if the device's port is the kernel's. *fd and, with
+ * index 0, *bell are the caller's. 0; -EINVAL: no channel is attached; -EPERM: neither root nor the
+ * daemon's own user; -ENOTSUP: it isn't; or as io_ops.lend. IPC_ENGINE_NO_SOCKET: the client can't
+ * use those that it has; out->fd is -1. */
+int engine_channel_socket(struct client *c, unsigned index, struct io_lent *out, int *bell);
 
 /* The client goes: it gets nothing any more; frames that it has sent still leave. Nothing to do
  * without a channel. */

@@ -7,6 +7,7 @@
 #include "cc.h"
 #include "channel.h"
 #include "device.h"
+#include "direct.h"
 #include "switch_news.h"
 
 #define BEHIND_TRIES 1000u /* the daemon writes for a moment only */
@@ -27,7 +28,8 @@ static void to_port(struct behind *b)
     caps->udp_sport = f->udp_sport;
     caps->loopback = (f->flags & IPC_FACTS_LOOPBACK) != 0;
     caps->frame_max = frame < b->frame_max ? frame : b->frame_max;
-    channel_set_link(b->io, (f->flags & IPC_FACTS_LINK) != 0, "the daemon's device has none");
+    b->channel->caps.frame_max = caps->frame_max;
+    channel_set_link(b->channel, (f->flags & IPC_FACTS_LINK) != 0, "the daemon's device has none");
 }
 
 static int to_cc(const struct behind *b, struct cc_conf *cc)
@@ -67,6 +69,18 @@ void behind_gids(const struct behind *b, struct gid_table *out)
     }
 }
 
+/* Addresses that the device has no longer keep no socket. */
+static void to_sockets(struct behind *b)
+{
+    struct io_addr addr[IPC_FACTS_ADDRS];
+    unsigned n = 0;
+    for (unsigned i = 0; i < IPC_FACTS_ADDRS; i++) {
+        if (b->facts.addrs >> i & 1)
+            memcpy(addr[n++].b, b->facts.gid[i], sizeof(addr[0].b));
+    }
+    direct_addrs(b->io, addr, n);
+}
+
 void behind_follow(struct device *d, uint64_t now)
 {
     struct behind *b = d->behind;
@@ -76,13 +90,15 @@ void behind_follow(struct device *d, uint64_t now)
     if (!ipc_facts_differ(b->page, b->seen) || !read_facts(b))
         return;
     to_port(b);
+    if (b->io != b->channel)
+        to_sockets(b);
     if (memcmp(before, b->facts.cc, sizeof(before)) != 0 && to_cc(b, &cc) == 0)
         (void)engine_set_cc(d->engine, &cc, now);
 }
 
 void behind_tx(struct device *d, const struct engine_slot *slots, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n && d->io == d->behind->channel; i++)
         channel_tx_meta(d->io, i, slots[i].qpn);
 }
 

@@ -20,7 +20,8 @@ struct io_port;
 #define BEHIND_BEGUN 1024u
 
 struct behind {
-    struct io_port *io;                /* the program's end of its channel */
+    struct io_port *channel;           /* the program's end */
+    struct io_port *io;                /* the same, or a port around it (drivers/direct) */
     const struct ipc_facts_page *page; /* outlives the device */
     unsigned block;                    /* of queue pair numbers */
     uint64_t key[2];                   /* ... their secret */

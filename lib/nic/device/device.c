@@ -143,7 +143,7 @@ static uint32_t device_window(const struct device *d)
 /* At most half of its channel's ring, so that answers find room, too. */
 static uint32_t device_share_window(const struct device *d)
 {
-    return channel_slots(d->behind->io) / 2;
+    return channel_slots(d->behind->channel) / 2;
 }
 
 static int device_make_engine(struct device *d, char *err)
@@ -182,7 +182,8 @@ static int device_make_engine(struct device *d, char *err)
     if (d->behind) {
         p.block = 1 + d->behind->block;
         p.max_qp = DEVICE_BLOCK_QP;
-        p.window = p.read_window = device_share_window(d);
+        if (d->io == d->behind->channel)
+            p.window = p.read_window = device_share_window(d);
     }
     if (getrandom(p.key, sizeof(p.key), 0) != (ssize_t)sizeof(p.key) ||
         getrandom(p.mem.key, sizeof(p.mem.key), 0) != (ssize_t)sizeof(p.mem.key)) {

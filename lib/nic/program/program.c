@@ -371,6 +371,7 @@ int program_open_channel(const struct ipc_engine_channel *ch, struct program **o
         return -ENOMEM;
     struct spec s = {.conf = &p->conf};
     int rc = spec_parse_channel(&s, ch->device, ch->options, why);
+    p->channel.no_sockets = s.no_sockets;
     if (rc == 0)
         rc = program_channel_open(&p->channel, ch, &p->conf, why);
     if (rc < 0) {

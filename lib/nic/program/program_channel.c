@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "direct.h"
+#include "ipc_channel.h"
 #include "ipc_engine.h"
+#include "udp.h"
 
 static int fail(char *why, const char *what, int rc)
 {
@@ -33,8 +36,52 @@ static int open_end(struct program_channel *p, const struct ipc_engine_channel *
         close(event);
         return fail(why, "its port", rc);
     }
+    p->behind.channel = p->behind.io;
     p->behind.block = block;
     return 0;
+}
+
+/* The sockets that the daemon gives, at most one for each address. Returns how many the port has;
+ * *bell is the caller's. */
+static unsigned take_sockets(const struct program_channel *p, const struct ipc_engine_channel *ch,
+                             struct io_port **udp, int *bell)
+{
+    struct ipc_engine_socket_given given;
+    struct io_addr addr;
+    unsigned n = 0;
+    for (;; n++) {
+        int fd, again;
+        if (ch->socket(ch->arg, n, &given, &fd, &again) < 0)
+            return n;
+        if (n == 0)
+            *bell = again;
+        memcpy(addr.b, given.addr, sizeof(addr.b));
+        given.iface[sizeof(given.iface) - 1] = '\0';
+        if ((n == 0 && io_udp_open_lent(given.iface, given.trains, p->behind.facts.mac, udp) < 0) ||
+            io_udp_take(*udp, &addr, fd) < 0) {
+            close(fd);
+            return 0;
+        }
+    }
+}
+
+/* On a device whose port is the kernel's: send and receive without the daemon, where that is
+ * possible. Else all goes over the channel. */
+static void open_sockets(struct program_channel *p, const struct ipc_engine_channel *ch)
+{
+    struct ipc_engine_socket_given none;
+    struct io_port *udp = NULL;
+    int bell = -1, fd, other;
+    if (p->no_sockets || !(p->behind.facts.flags & IPC_FACTS_KERNEL_IP))
+        return;
+    if (take_sockets(p, ch, &udp, &bell) > 0 &&
+        direct_open(p->behind.channel, udp, bell, p->behind.block, &p->behind.io) == 0)
+        return;
+    (void)ch->socket(ch->arg, IPC_ENGINE_NO_SOCKET, &none, &fd, &other);
+    if (udp)
+        udp->ops->close(udp);
+    if (bell >= 0)
+        close(bell);
 }
 
 int program_channel_open(struct program_channel *p, const struct ipc_engine_channel *ch,
@@ -54,6 +101,8 @@ int program_channel_open(struct program_channel *p, const struct ipc_engine_chan
         rc = behind_begin(&p->behind, conf);
         if (rc < 0) {
             fail(why, "the facts", rc);
+        } else {
+            open_sockets(p, ch);
         }
     }
     if (rc < 0) {

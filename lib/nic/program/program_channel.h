@@ -13,7 +13,8 @@ struct ipc_engine_channel;
 struct program_channel {
     const struct ipc_facts_page *page; /* NULL = none is open */
     struct behind behind;
-    bool given; /* its port is the device's */
+    bool no_sockets; /* it needs none of its own */
+    bool given;      /* its port is the device's */
 };
 
 /* Map what the daemon has made, have it attached, and open the program's end. What of the facts are

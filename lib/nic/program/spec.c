@@ -69,15 +69,28 @@ static int cut_own(struct spec *s, char *text, char *err)
     return 0;
 }
 
+static int set_sockets(struct spec *s, const char *value, char *err)
+{
+    s->no_sockets = strcmp(value, "off") == 0;
+    if (s->no_sockets || strcmp(value, "on") == 0)
+        return 0;
+    return config_fail(err, "sockets=%s: want on or off", value);
+}
+
 int spec_parse_channel(struct spec *s, const char *device, const char *options, char *err)
 {
     char text[SPEC_MAX];
     int n = snprintf(text, sizeof(text), ",%s", options);
     if (n < 0 || (size_t)n >= sizeof(text))
         return config_fail(err, "options: longer than %u octets", SPEC_MAX);
-    int rc = cut_own(s, text, err);
+    char value[64];
+    int rc = 0;
+    while (rc == 0 && cut(text, ",sockets=", value, sizeof(value)))
+        rc = set_sockets(s, value, err);
+    if (rc == 0)
+        rc = cut_own(s, text, err);
     if (rc == 0 && strspn(text, ",") != strlen(text))
-        return config_fail(err, "%s: want progress= or log-level=", text + 1);
+        return config_fail(err, "%s: want progress=, sockets= or log-level=", text + 1);
     snprintf(s->conf->name, sizeof(s->conf->name), "%s", device);
     snprintf(s->conf->port, sizeof(s->conf->port), "channel:%s", device);
     return rc;

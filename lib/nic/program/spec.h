@@ -22,6 +22,7 @@ struct spec {
     struct config_device *conf; /* the caller's; filled in */
     enum log_level log;
     enum spec_progress progress;
+    bool no_sockets; /* on a channel: everything goes over it */
 };
 
 /* Read it. s->conf is set. 0, or -EINVAL and a sentence in err (CONFIG_ERR octets). */

@@ -3,10 +3,12 @@
  * Requests of programs that run the engine themselves (ipc_channel.h).
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine_channel.h"
 #include "engine_group.h"
+#include "io.h"
 #include "request.h"
 
 static int req_engine_open(struct request *r)
@@ -34,6 +36,26 @@ static int req_engine_mapped(struct request *r)
     return engine_channel_attach(r->client, &out->block, out->key);
 }
 
+static int req_engine_socket(struct request *r)
+{
+    struct ipc_engine_socket_given *out = request_out(r, struct ipc_engine_socket_given);
+    struct io_lent lent;
+    int bell;
+    int rc = engine_channel_socket(r->client, request_in(r, struct ipc_engine_socket)->index, &lent,
+                                   &bell);
+    if (rc < 0)
+        return rc;
+    if (lent.fd < 0)
+        return 0;
+    memcpy(out->addr, lent.addr.b, sizeof(out->addr));
+    snprintf(out->iface, sizeof(out->iface), "%s", lent.iface);
+    out->trains = lent.trains;
+    request_reply_fd(r, lent.fd, true);
+    if (bell >= 0)
+        request_reply_fd(r, bell, true);
+    return 0;
+}
+
 static int req_engine_join(struct request *r)
 {
     const struct ipc_engine_group *in = request_in(r, struct ipc_engine_group);
@@ -54,6 +76,8 @@ const struct request_type request_engine[IPC_TYPE_MAX] = {
     [IPC_ENGINE_OPEN] = {REQ_CONTROL, true, WHOLE(ipc_engine_open), .run = req_engine_open,
                          .fds = true},
     [IPC_ENGINE_MAPPED] = {REQ_CONTROL, true, PLAIN, .run = req_engine_mapped},
+    [IPC_ENGINE_SOCKET] = {REQ_CONTROL, true, WHOLE(ipc_engine_socket), .run = req_engine_socket,
+                           .fds = true},
     [IPC_ENGINE_JOIN] = {REQ_CONTEXT, false, WHOLE(ipc_engine_group), .run = req_engine_join},
     [IPC_ENGINE_LEAVE] = {REQ_CONTEXT, false, WHOLE(ipc_engine_group), .run = req_engine_leave},
 };

@@ -33,6 +33,7 @@
     X(channel_tx_frames)    /* taken from channels and passed on */                                \
     X(channel_tx_bytes)     /* ... their octets */                                                 \
     X(channel_inside)       /* ... of these, to another channel */                                 \
+    X(channel_strays)       /* received by a program's own socket, for another owner */            \
     X(channel_group_copies) /* of datagrams to groups, for channels */                             \
     X(channel_news)         /* that programs have told of their queue pairs */                     \
     X(channel_waits)        /* for channels: the ring was full */                                  \

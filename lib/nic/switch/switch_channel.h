@@ -21,6 +21,7 @@ struct switch_channel {
     struct switch_channel *all_next;
     struct switch_channel *next, *prev; /* in the ring of active channels; NULL = asleep, or over */
     bool asleep;
+    bool direct; /* its program has sockets of its own, so strays may come from it */
     bool over;   /* an index was wrong: the channel isn't read any more */
     bool ending; /* its program is gone: it gets no frames */
     bool held;   /* `frame` is borrowed and not processed yet */

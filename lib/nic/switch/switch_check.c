@@ -60,14 +60,34 @@ static void set_next_hop(const struct nic_switch *s, struct switch_channel *from
         memcpy(mac, from->hop, sizeof(from->hop));
 }
 
+static bool parse(const struct nic_switch *s, const struct io_frame *frame,
+                  struct switch_frame *out, struct wire_pkt *p)
+{
+    out->head_len = frame->len < SWITCH_HEAD ? frame->len : SWITCH_HEAD;
+    memcpy(out->head, frame->data, out->head_len);
+    return wire_parse_cut(out->head, out->head_len, frame->len, s->parse, p) == WIRE_OK &&
+           ends_well(out, frame->len, p);
+}
+
+enum switch_way switch_check_stray(const struct nic_switch *s, const struct io_frame *frame,
+                                   struct switch_frame *out)
+{
+    struct wire_pkt p;
+    if (!parse(s, frame, out, &p))
+        return refuse(out, SWITCH_C_channel_bad_frame);
+    if (memcmp(p.dmac, s->mac, sizeof(s->mac)) != 0 || !switch_has_addr(s, &p.dip))
+        return refuse(out, SWITCH_C_channel_bad_dest);
+    if (p.dqpn <= WIRE_QPN_GSI)
+        return refuse(out, SWITCH_C_channel_bad_qpn);
+    out->to = blocks_owner(&s->blocks, p.dqpn);
+    return out->to && !out->to->ending ? SWITCH_INSIDE : SWITCH_PORT;
+}
+
 enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *from,
                              const struct io_frame *frame, struct switch_frame *out)
 {
     struct wire_pkt p;
-    out->head_len = frame->len < SWITCH_HEAD ? frame->len : SWITCH_HEAD;
-    memcpy(out->head, frame->data, out->head_len);
-    if (wire_parse_cut(out->head, out->head_len, frame->len, s->parse, &p) != WIRE_OK ||
-        !ends_well(out, frame->len, &p))
+    if (!parse(s, frame, out, &p))
         return refuse(out, SWITCH_C_channel_bad_frame);
     if (!vlan_is_ours(s, &p))
         return refuse(out, SWITCH_C_channel_bad_vlan);
@@ -79,7 +99,8 @@ enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *
     if (p.dqpn <= WIRE_QPN_GSI)
         return refuse(out, SWITCH_C_channel_bad_qpn);
     if (wire_opcodes[p.opcode].headers & WIRE_H_DETH) {
-        if (blocks_owner(&s->blocks, p.sqpn) != from)
+        const struct switch_channel *owner = blocks_owner(&s->blocks, p.sqpn);
+        if (!owner || owner != from)
             return refuse(out, SWITCH_C_channel_bad_srcqp);
         if (p.qkey & CONTROLLED)
             return refuse(out, SWITCH_C_channel_bad_qkey);

@@ -23,6 +23,11 @@ struct switch_frame {
     enum switch_counter why;   /* SWITCH_REFUSED */
 };
 
+/* The same for a packet that the kernel has given to the wrong program's socket: it may come from
+ * any address, and is for the device. */
+enum switch_way switch_check_stray(const struct nic_switch *s, const struct io_frame *frame,
+                                   struct switch_frame *out);
+
 /* Check a frame of the program at `from`. Copies its headers to out->head once, and reads nothing
  * else of it. The source MAC in the copy becomes the device's, and the other one that of the next
  * hop, if nic_switch.next_hop knows it. */

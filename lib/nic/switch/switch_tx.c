@@ -44,12 +44,14 @@ static bool pass_on(struct nic_switch *s, struct switch_channel *c, const struct
     struct switch_frame h;
     if (switch_news_hear(s, c, f))
         return false;
-    enum switch_way way = switch_check(s, c, f, &h);
+    const bool stray = c->direct && channel_rx_meta(c->io, i) == CHANNEL_STRAY;
+    enum switch_way way = stray ? switch_check_stray(s, f, &h) : switch_check(s, c, f, &h);
     if (way == SWITCH_REFUSED || f->len > slot->cap) {
         s->counters[way == SWITCH_REFUSED ? h.why : SWITCH_C_channel_bad_frame]++;
         c->refused++;
         return false;
     }
+    s->counters[SWITCH_C_channel_strays] += stray;
     s->counters[SWITCH_C_channel_tx_frames]++;
     s->counters[SWITCH_C_channel_tx_bytes] += f->len;
     *qpn = s->captured ? sender(s, c, i) : 0;
