@@ -22,7 +22,7 @@
 static struct urnic_cm_channel *ca, *cb;
 static struct urnic_cm_id *listener, *active, *passive;
 
-/* Any user may connect. False: there is only this user, who may do everything. */
+/* Any user may connect. False: there is only this user, which may do everything. */
 static bool up(void)
 {
     if (geteuid() != 0)

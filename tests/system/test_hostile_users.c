@@ -20,7 +20,7 @@
 #define OTHER    65501u
 #define FILES    1344u /* descriptors of the daemon, of which 320 are not for clients */
 
-/* Any user may connect. False: there is only this user, who may do everything. */
+/* Any user may connect. False: there is only this user, which may do everything. */
 static bool for_all_users(void)
 {
     const struct rlimit few = {.rlim_cur = FILES, .rlim_max = FILES};

@@ -480,7 +480,8 @@ START_TEST(a_host_begins_anew)
 }
 END_TEST
 
-/* "ACK-05, ACK-07, RD-05: who is not seen from the beginning, or not seen whole, breaks no rule" */
+/* "ACK-05, ACK-07, RD-05: a queue pair not captured from its start, or not whole, breaks no rule"
+ */
 START_TEST(half_a_capture_accuses_nobody)
 {
     struct tally t;

@@ -215,7 +215,7 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
     return len;
 }
 
-/* ---- who has it ---- */
+/* ---- the next hop's MAC ---- */
 
 int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src)
 {

@@ -186,7 +186,7 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
     uint64_t now = clock_now();
     worker_arm(w, false); /* polling an armed port in vain costs a system call */
     worker_borrow(w);
-    w->pace.keeps = true; /* this thread yields to nobody */
+    w->pace.keeps = true; /* this thread never yields */
     w->now = now;
     fn(arg, now);
     for (unsigned i = 0; i < WORKER_STAND_IN && worker_round(w, now) > 0; i++)
