@@ -222,6 +222,27 @@ START_TEST(shm_14_fork)
 }
 END_TEST
 
+/* A program that spins on an empty queue leaves most of its core to the daemon, which may wait for
+ * it in another control group or session, where a yield does not help. */
+START_TEST(shm_14_spinning_program)
+{
+    struct timespec cpu;
+    struct urnic_wc wc;
+    struct port_end e;
+    join(&e, "urn0", "application,progress=poll", 4096);
+    for (uint64_t until = port_now() + 50000000u; port_now() < until;)
+        (void)urnic_poll_cq(e.cq, 1, &wc);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    uint64_t before = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+    for (uint64_t until = port_now() + 200000000u; port_now() < until;)
+        ck_assert_int_eq(urnic_poll_cq(e.cq, 1, &wc), 0);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    uint64_t used = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec - before;
+    ck_assert_uint_lt(used, 150000000u);
+    port_close(&e);
+}
+END_TEST
+
 /* Blocks of dead programs rest, and there are more. */
 START_TEST(shm_14_many_programs)
 {
@@ -508,6 +529,7 @@ int main(void)
     tcase_add_loop_test(c, shm_14_peer_of_a_killed_program, 0, 2);
     tcase_add_test(c, shm_09_program_without_its_daemon);
     tcase_add_test(c, shm_14_fork);
+    tcase_add_test(c, shm_14_spinning_program);
     tcase_add_test(c, shm_14_many_programs);
     tcase_add_test(c, shm_14_limits);
     tcase_add_loop_test(c, ud_11_groups_of_programs, 0,

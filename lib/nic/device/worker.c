@@ -30,6 +30,8 @@
 #define WORKER_STAY_MIN (1 * CLOCK_MS)
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
 #define WORKER_NAP_NS   (50 * CLOCK_US)
+#define WORKER_SPIN_NS  (1 * CLOCK_MS) /* behind a channel: after so long without work ... */
+#define WORKER_SPINS    32u            /* ... so many polls are followed by a nap */
 
 static int worker_page(struct worker *w)
 {
@@ -206,23 +208,41 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
         worker_kick(w);
 }
 
-/* This thread polls or has posted, and holds the token. */
-static void worker_inline(struct worker *w)
+/* Under the token, after a round of a thread that polls. Should it nap? The daemon may wait for a
+ * core that threads of programs spin on, in vain: a yield helps only threads of the same control
+ * group or session. */
+static bool worker_spins(struct worker *w, bool work)
+{
+    if (work) {
+        w->worked_at = w->now;
+        w->spins = 0;
+        return false;
+    }
+    if (++w->spins < WORKER_SPINS || !worker_bed(w) || w->now - w->worked_at < WORKER_SPIN_NS)
+        return false;
+    w->spins = 0;
+    return true;
+}
+
+/* This thread polls or has posted, and holds the token. Returns whether it should nap. */
+static bool worker_inline(struct worker *w)
 {
     bool wakes = atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0;
     if (wakes)
         ipc_worker_sleeping(w->shared, false); /* it need not be woken up for this any more */
     worker_arm(w, false);
     w->pace.keeps = true;
+    bool naps;
     do {
         worker_borrow(w);
-        (void)worker_round(w, clock_now());
+        naps = worker_spins(w, worker_round(w, clock_now()) > 0);
         worker_return(w);
         worker_stat_add(&w->stats.rounds, 1);
         w->pace.keeps = false; /* for the worker's thread, if it is next */
     } while (!token_release(&w->token));
     if (wakes) /* once: from now on it looks by itself */
         worker_wake(w);
+    return naps;
 }
 
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
@@ -238,7 +258,7 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
     struct job job = {.fn = fn, .arg = arg};
     jobs_add(&w->jobs, &job);
     if (token_want(&w->token))
-        worker_inline(w);
+        (void)worker_inline(w);
     worker_kick(w);
     job_wait(&job);
 }
@@ -272,7 +292,8 @@ bool worker_poll(struct worker *w)
     }
     atomic_store_explicit(&w->inlined, atomic_load_explicit(&w->inlined, memory_order_relaxed) + 1,
                           memory_order_relaxed); /* under the token */
-    worker_inline(w);
+    if (worker_inline(w))
+        worker_nap(WORKER_NAP_NS);
     return true;
 }
 
@@ -281,7 +302,7 @@ void worker_posted(struct worker *w)
     if (worker_stays(w))
         worker_kick(w);
     else if (token_want(&w->token))
-        worker_inline(w);
+        (void)worker_inline(w);
 }
 
 /* ---- the thread ---- */

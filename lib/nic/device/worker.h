@@ -64,6 +64,8 @@ struct worker {
     /* Until then the thread does all rounds. It is set when the program polls only now and then,
      * and work between its polls had to wait for the thread. */
     _Atomic uint64_t stays_until;
+    uint64_t worked_at;      /* the last round of a polling thread with work; under the token */
+    uint32_t spins;          /* ... and rounds without since then, or since its last nap */
     uint64_t stay_ns;        /* the thread's: time to stay when it next takes over */
     _Atomic uint32_t knocks; /* polls that found the token taken */
 
