@@ -13,6 +13,10 @@
  * why[size]. Any thread. */
 int client_engine_load(const struct ipc_engine **out, char *why, size_t size);
 
+/* The engine library is loaded: urnic_sigaction calls it from now on, if a library has called
+ * urnic_sigaction_behind. */
+void client_signal_engine(const struct ipc_engine *e);
+
 /* Does the user want the engine in the program (URNIC_ENGINE=application[,progress=...])? Its
  * options, "" = none; NULL = it doesn't. *err: -EINVAL for a word that is neither application nor
  * daemon. A set-uid program ignores the environment. */

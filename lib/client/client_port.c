@@ -93,6 +93,7 @@ static int load_engine(char *why, size_t size)
         say(why, size, "%s is of another release, %s: this is %s", path, e->version, URNIC_VERSION);
         return -EPROTONOSUPPORT;
     }
+    client_signal_engine(e);
     loaded = e;
     return 0;
 }

@@ -2,6 +2,9 @@
  *
  * Each entry is a function of its own, so that it knows its predecessor without reading data that
  * other threads may change. The predecessor of an entry that was once in front never changes.
+ *
+ * The table of entries has a lock. Its holder blocks all signals, because a handler of the program
+ * may call sigaction, too.
  */
 #include "guard_signal.h"
 
@@ -29,7 +32,14 @@ static struct before {
 } before[SIGNALS][GUARD_SIGNAL_ENTRIES];
 
 static unsigned used[SIGNALS];
-static _Atomic pid_t holder; /* process with a thread in guard_signal_on_top */
+static _Atomic pid_t holder; /* of the table's lock: the process of the thread that has it */
+static _Atomic(guard_sigaction_fn *) behind; /* NULL = libc's, by its name */
+
+static int action(int sig, const struct sigaction *act, struct sigaction *old)
+{
+    guard_sigaction_fn *fn = atomic_load_explicit(&behind, memory_order_relaxed);
+    return fn ? fn(sig, act, old) : sigaction(sig, act, old);
+}
 
 /* Uses the kernel's own mask of 64 bits, because another library may replace libc's function. */
 static uint64_t mask_call(int how, uint64_t set)
@@ -67,7 +77,7 @@ static void by_default(int sig, siginfo_t *info)
 {
     struct sigaction act = {.sa_handler = SIG_DFL};
     sigemptyset(&act.sa_mask);
-    sigaction(sig, &act, NULL);
+    action(sig, &act, NULL);
     if (!is_fault(info))
         syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), sig, info);
 }
@@ -116,21 +126,23 @@ _Static_assert(sizeof(entries) / sizeof(entries[0]) == GUARD_SIGNAL_ENTRIES, "as
 
 /* ---- in front ---- */
 
-static bool is_ours(const struct sigaction *act)
+/* Which of our entries it is; -1 = none. */
+static int entry_of(const struct sigaction *act)
 {
     for (unsigned i = 0; (act->sa_flags & SA_SIGINFO) && i < GUARD_SIGNAL_ENTRIES; i++) {
         if (act->sa_sigaction == entries[i])
-            return true;
+            return (int)i;
     }
-    return false;
+    return -1;
 }
 
 /* The part of libc's sigset_t that the kernel fills. */
 #define MASK_SIZE (_NSIG / 8)
+#define RESTORER  0x04000000 /* libc adds it to a program's flags */
 
 static bool same(const struct sigaction *a, const struct sigaction *b)
 {
-    return a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags &&
+    return a->sa_handler == b->sa_handler && ((a->sa_flags ^ b->sa_flags) & ~RESTORER) == 0 &&
            memcmp(&a->sa_mask, &b->sa_mask, MASK_SIZE) == 0;
 }
 
@@ -162,20 +174,29 @@ static struct sigaction as_before(const struct sigaction *act, unsigned entry)
     return ours;
 }
 
+/* *ours: the action whose predecessor is *act. Its entry, or -ENOSPC. */
+static int new_front(unsigned which, const struct sigaction *act, struct sigaction *ours)
+{
+    int entry = entry_for(which, act);
+    if (entry < 0)
+        return entry;
+    /* SA_RESETHAND: the handler is installed anew. */
+    atomic_store_explicit(&before[which][entry].reset, false, memory_order_relaxed);
+    *ours = as_before(act, (unsigned)entry);
+    return entry;
+}
+
 /* The program may install another handler at the same moment; that handler is then the predecessor.
  */
 static int in_front(unsigned which)
 {
     struct sigaction is, was, ours;
-    sigaction(numbers[which], NULL, &is);
-    while (!is_ours(&is)) {
-        int entry = entry_for(which, &is);
+    action(numbers[which], NULL, &is);
+    while (entry_of(&is) < 0) {
+        int entry = new_front(which, &is, &ours);
         if (entry < 0)
             return entry;
-        /* SA_RESETHAND: the handler is installed anew. */
-        atomic_store_explicit(&before[which][entry].reset, false, memory_order_relaxed);
-        ours = as_before(&is, (unsigned)entry);
-        sigaction(numbers[which], &ours, &was);
+        action(numbers[which], &ours, &was);
         if (same(&was, &is))
             return 0;
         is = was;
@@ -183,9 +204,11 @@ static int in_front(unsigned which)
     return 0;
 }
 
-/* A child that was forked while a thread of its parent was here does not wait for that thread. */
-static void take(void)
+/* A child that was forked while a thread of its parent was here does not wait for that thread.
+ * Returns the signals that were blocked before. */
+static uint64_t take(void)
 {
+    uint64_t were = mask_call(SIG_BLOCK, UINT64_MAX);
     pid_t own = getpid(), is = 0;
     while (!atomic_compare_exchange_strong_explicit(&holder, &is, own, memory_order_acquire,
                                                     memory_order_relaxed)) {
@@ -194,16 +217,73 @@ static void take(void)
             is = 0;
         }
     }
+    return were;
+}
+
+static void give(uint64_t were)
+{
+    atomic_store_explicit(&holder, 0, memory_order_release);
+    (void)mask_call(SIG_SETMASK, were);
 }
 
 int guard_signal_on_top(void)
 {
     int rc = 0;
-    take();
+    uint64_t were = take();
     for (unsigned i = 0; i < SIGNALS; i++) {
         int err = in_front(i);
         rc = err < 0 ? err : rc;
     }
-    atomic_store_explicit(&holder, 0, memory_order_release);
+    give(were);
+    return rc;
+}
+
+/* ---- in the place of sigaction ---- */
+
+void guard_signal_behind(guard_sigaction_fn *fn)
+{
+    atomic_store_explicit(&behind, fn, memory_order_relaxed);
+}
+
+/* The program's action behind an entry of ours. */
+static struct sigaction programs(unsigned which, unsigned entry)
+{
+    const struct before *b = &before[which][entry];
+    struct sigaction none = {.sa_handler = SIG_DFL};
+    return atomic_load_explicit(&b->reset, memory_order_relaxed) ? none : b->act;
+}
+
+/* Under the lock. False: no entry of ours is in front, or none is left. */
+static bool exchange(unsigned which, const struct sigaction *act, struct sigaction *old)
+{
+    struct sigaction is, ours;
+    if (action(numbers[which], NULL, &is) < 0)
+        return false;
+    int entry = entry_of(&is);
+    if (entry < 0 || (act && new_front(which, act, &ours) < 0))
+        return false;
+    *old = programs(which, (unsigned)entry);
+    if (act)
+        (void)action(numbers[which], &ours, NULL);
+    return true;
+}
+
+int guard_signal_action(int sig, const struct sigaction *act, struct sigaction *old)
+{
+    struct sigaction wanted, was;
+    if (sig != SIGSEGV && sig != SIGBUS)
+        return action(sig, act, old);
+    if (act)
+        wanted = *act; /* a bad address faults here, where no signal is blocked */
+    uint64_t were = take();
+    unsigned which = sig == SIGBUS;
+    bool done = exchange(which, act ? &wanted : NULL, &was);
+    int rc = done ? 0 : action(sig, act ? &wanted : NULL, &was);
+    int entry = done || rc < 0 ? -1 : entry_of(&was);
+    if (entry >= 0)
+        was = programs(which, (unsigned)entry);
+    give(were);
+    if (rc == 0 && old)
+        *old = was;
     return rc;
 }

@@ -16,15 +16,25 @@
 #ifndef URNIC_GUARD_SIGNAL_H
 #define URNIC_GUARD_SIGNAL_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 /* The most different handlers of the program that ours can precede, for each signal. */
 #define GUARD_SIGNAL_ENTRIES 32
 
 /* Put our handler in front, for both signals. 0, or -ENOSPC: the program has had too many different
- * handlers, and the handler in front stays there. Any thread; never from a signal handler. Calls
+ * handlers, and the handler in front stays there. Any thread; also in a signal handler. Calls
  * only sigaction. */
 int guard_signal_on_top(void);
+
+typedef int guard_sigaction_fn(int sig, const struct sigaction *act, struct sigaction *old);
+/* For a library that defines sigaction in front of libc's: the next definition, which this unit
+ * calls from now on. Before any other function here. */
+void guard_signal_behind(guard_sigaction_fn *fn);
+/* The body of such a library's sigaction. Our handler stays in front where it is, and the program
+ * sees its own actions, as if ours were not there. After too many different handlers the program's
+ * gets in front. 0, or -1 and errno. Any thread; also in a signal handler. */
+int guard_signal_action(int sig, const struct sigaction *act, struct sigaction *old);
 
 /* A thread that blocks a signal which a fault of its own causes dies of it, handler or not. So it
  * must not block these two while it uses guard.h. Unblock them for this thread, by one system call.

@@ -18,6 +18,9 @@
 
 struct ipc_engine_socket_given;
 struct program;
+struct sigaction;
+
+typedef int ipc_sigaction_fn(int sig, const struct sigaction *act, struct sigaction *old);
 
 /* A channel that a daemon has made for this program (ipc_channel.h). Descriptors stay the
  * caller's. */
@@ -58,6 +61,10 @@ struct ipc_engine {
     bool (*needs_polls)(const struct program *p);
     /* Its peers see all of its objects gone; no call follows but close. */
     void (*hang_up)(struct program *p);
+    /* guard_signal_behind and guard_signal_action of lib/guard: for a library that defines
+     * sigaction in front of libc's. */
+    void (*sigaction_behind)(ipc_sigaction_fn *fn);
+    ipc_sigaction_fn *sigaction;
     /* End all, and close the port. No other call is under way. */
     void (*close)(struct program *p);
 };

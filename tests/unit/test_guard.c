@@ -355,6 +355,39 @@ START_TEST(mr_12_handler_after)
 }
 END_TEST
 
+/* In the place of sigaction: ours is in front at every moment, and the program sees its own. */
+START_TEST(mr_12_in_the_place_of_sigaction)
+{
+    struct sigaction act = {.sa_sigaction = first, .sa_flags = SA_SIGINFO}, old, is;
+    start();
+    sigemptyset(&act.sa_mask);
+    sigaddset(&act.sa_mask, SIGUSR2);
+    ck_assert_int_eq(guard_signal_on_top(), 0);
+    ck_assert_int_eq(guard_signal_action(SIGSEGV, NULL, &is), 0);
+    for (unsigned i = 1; i < 4; i++) {
+        ck_assert_int_eq(guard_signal_action(SIGSEGV, &act, &old), 0);
+        ck_assert(old.sa_sigaction == is.sa_sigaction);
+        ck_assert(guarded()); /* at once */
+        ck_assert_uint_eq(first_calls, i - 1);
+        own_fault();
+        ck_assert_uint_eq(first_calls, i);
+        ck_assert(told_well && blocked_usr2);
+        ck_assert_int_eq(guard_signal_action(SIGSEGV, &old, &old), 0);
+        ck_assert(old.sa_sigaction == first);
+        ck_assert(guarded());
+    }
+    /* SA_RESETHAND: after its turn it is as if there were none. */
+    act.sa_flags |= (int)SA_RESETHAND;
+    ck_assert_int_eq(guard_signal_action(SIGSEGV, &act, NULL), 0);
+    own_fault();
+    ck_assert_int_eq(guard_signal_action(SIGSEGV, NULL, &old), 0);
+    ck_assert(old.sa_handler == SIG_DFL);
+    ck_assert(guarded());
+    /* Other signals are libc's. */
+    ck_assert_int_eq(guard_signal_action(SIGUSR1, NULL, &old), 0);
+}
+END_TEST
+
 /* The number of different handlers is limited. After that the handler in front stays there. */
 START_TEST(mr_12_too_many_handlers)
 {
@@ -507,6 +540,7 @@ int main(void)
     add(s, atm_05_atomics, 1);
     add(s, mr_12_handler_before, 2);
     add(s, mr_12_handler_after, 1);
+    add(s, mr_12_in_the_place_of_sigaction, 1);
     add(s, mr_12_too_many_handlers, 1);
     add(s, mr_12_blocked, 1);
 #endif

@@ -2,6 +2,7 @@
  *
  * What liburnic-engine.so offers to liburnic.
  */
+#include "guard_signal.h"
 #include "ipc_engine.h"
 #include "program.h"
 
@@ -18,4 +19,6 @@ __attribute__((visibility("default"))) const struct ipc_engine urnic_engine = {
     .needs_polls = program_needs_polls,
     .hang_up = program_hang_up,
     .close = program_close,
+    .sigaction_behind = guard_signal_behind,
+    .sigaction = guard_signal_action,
 };

@@ -81,7 +81,15 @@
     X(fstatfs)                                                                                     \
     X(fstatfs64)                                                                                   \
     X(statvfs)                                                                                     \
-    X(statvfs64)
+    X(statvfs64)                                                                                   \
+    X(sigaction)                                                                                   \
+    X(signal)                                                                                      \
+    X(bsd_signal)                                                                                  \
+    X(ssignal)                                                                                     \
+    X(sysv_signal)                                                                                 \
+    X(__sysv_signal)                                                                               \
+    X(sigignore)                                                                                   \
+    X(sigset)
 
 enum next_function {
 #define NEXT_NUMBER(name) NEXT_##name,

@@ -5,6 +5,8 @@
 #ifndef URNIC_VERBS_H
 #define URNIC_VERBS_H
 
+#include <signal.h>
+
 #include "urnic/types.h"
 
 #ifdef __cplusplus
@@ -45,6 +47,17 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
  * have queue pairs of other contexts of this process, of an engine in it also. For a context that
  * has connections only. */
 URNIC_API int urnic_open_daemon(const char *device, struct urnic_context **ctx);
+/* For a library that defines sigaction in front of libc's: the next definition, which an engine in
+ * this program is to call. Before the first device is opened. */
+URNIC_API void urnic_sigaction_behind(int (*fn)(int sig, const struct sigaction *act,
+                                                struct sigaction *old));
+/* What such a library's sigaction does first, for SIGSEGV and SIGBUS. With an engine in this
+ * program the engine's handler stays in front. The program's gets all faults but those of the
+ * engine's requests, and the program sees its own actions, as if the engine's were not there. True:
+ * this is done, and *result is the value for sigaction to return. False: no engine is loaded; call
+ * the next definition. Any thread; also in a signal handler. */
+URNIC_API bool urnic_sigaction(int sig, const struct sigaction *act, struct sigaction *old,
+                               int *result);
 /* Open a port of this program's own, without a daemon. The engine and its connection manager, the
  * same as the daemon's, run in this process. The context serves all functions of this library.
  *
