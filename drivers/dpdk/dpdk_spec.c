@@ -258,11 +258,30 @@ static int interface_name(struct dpdk_spec *spec, const char *args, const char *
     return only_once(args, "iface", err, err_size);
 }
 
+/* The kernel and AF_XDP spread frames over all queues, and the port polls the first one alone. */
+static int one_queue(const char *word, char *err, size_t err_size)
+{
+    static const char *const keys[] = {"qpairs=", "queue_count="};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        size_t len = strlen(keys[i]);
+        if (strncmp(word, keys[i], len) == 0 && strcmp(word + len, "1") != 0) {
+            snprintf(err, err_size,
+                     "%s: a port has one queue, and frames in others would be lost: leave it out "
+                     "(several workers share the queue)",
+                     word);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
 /* An option for the driver, as it stands. `driver` NULL: one that we don't know. */
 static int driver_option(struct dpdk_spec *spec, const struct known_driver *driver,
                          const char *args, const char *word, char *err, size_t err_size)
 {
     int rc = driver ? check_option(driver, word, err, err_size) : 0;
+    if (!rc && driver)
+        rc = one_queue(word, err, err_size);
     if (!rc)
         rc = append(spec, word, err, err_size);
     /* What other drivers call so need not be an interface: net_vhost means a socket by it. */
