@@ -73,6 +73,10 @@ def environment():
     check(r.stdout.count("libibverbs") == 1, f"run in run: {r}")
     r = run(URNIC, ["run", "sh", "-c", "echo $URNIC_SOCKET"])
     check(r.stdout.strip() == SOCKET, f"the daemon that runs already: {r}")
+    r = private("sh", "-c", "echo $URNIC_ENGINE; ibv_devinfo >/dev/null && echo open", options=["--engine", "application"])
+    check(r.stdout.split() == ["application", "open"], f"--engine: {r}")
+    r = run(URNIC, ["run", "--engine", "elsewhere", "true"])
+    check(r.returncode == 2 and "must be daemon or application" in r.stderr, f"wrong --engine: {r}")
     r = run(URNIC, ["run", "--socket", "/nowhere", "sh", "-c", "echo $URNIC_SOCKET"])
     check(r.stdout.strip() == "/nowhere" and "no urnicd serves at /nowhere" in r.stderr, f"no daemon: {r}")
 

@@ -25,6 +25,7 @@ static const char help[] = {
 
 struct run_options {
     bool private;
+    const char *engine;                     /* NULL = as the environment says */
     unsigned devices;                       /* 0 = not said */
     const char *ports[4 * RUN_DEVICES + 1]; /* for urnicd, in the order of the command line */
     unsigned nports, nargs;
@@ -81,11 +82,22 @@ static bool run_addr(struct run_options *o, const char *addr)
     return true;
 }
 
+static bool run_engine(struct run_options *o, const char *engine)
+{
+    if (strcmp(engine, "daemon") != 0 && strcmp(engine, "application") != 0) {
+        cli_error("--engine: '%s': must be daemon or application", engine);
+        return false;
+    }
+    o->engine = engine;
+    return true;
+}
+
 /* -1: the command line is wrong. */
 static int run_options(int argc, char **argv, struct run_options *o, int *status)
 {
     static const struct option options[] = {CLI_OPTIONS,
                                             {"private", no_argument, NULL, 'p'},
+                                            {"engine", required_argument, NULL, 'e'},
                                             {"devices", required_argument, NULL, 'd'},
                                             {"port", required_argument, NULL, 'P'},
                                             {"addr", required_argument, NULL, 'a'},
@@ -96,6 +108,9 @@ static int run_options(int argc, char **argv, struct run_options *o, int *status
     while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
         if (c == 'p') {
             o->private = true;
+        } else if (c == 'e') {
+            if (!run_engine(o, optarg))
+                return -1;
         } else if (c == 'd') {
             if (cli_number("--devices", optarg, 1, RUN_DEVICES, &n) < 0)
                 return -1;
@@ -260,6 +275,8 @@ static int run(int argc, char **argv)
     } else {
         run_look_for_daemon();
     }
+    if (o.engine)
+        setenv("URNIC_ENGINE", o.engine, 1);
     run_preload(library);
     pid_t pid = run_command(command, program, &old);
     if (pid < 0)

@@ -18,7 +18,6 @@ typedef void handler_fn(int sig);
 
 /* Not declared under _GNU_SOURCE. NOLINTBEGIN(bugprone-reserved-identifier): names of libc */
 handler_fn *bsd_signal(int sig, handler_fn *handler);
-handler_fn *__sysv_signal(int sig, handler_fn *handler);
 int __sigaction(int sig, const struct sigaction *act, struct sigaction *old);
 /* NOLINTEND(bugprone-reserved-identifier) */
 
