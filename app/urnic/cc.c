@@ -121,6 +121,10 @@ static void print_device(const json_t *o)
                json_string_value(json_object_get(q, "recovery")),
                json_is_true(json_object_get(q, "agreed")) ? " (agreed)" : "");
     }
+    if (json_object_get(o, "silent"))
+        printf(
+            "  queue pairs of %lld programs with an engine of their own: no answer within 100 ms\n",
+            (long long)json_integer_value(json_object_get(o, "silent")));
 }
 
 struct wanted {
@@ -133,7 +137,7 @@ struct wanted {
 static int add_qps(struct admin *a, json_t *device)
 {
     json_t *qps = json_array();
-    json_int_t first = 0;
+    json_int_t first = 0, silent = 0;
     json_object_set_new(device, "qps", qps);
     do {
         char *text;
@@ -146,6 +150,8 @@ static int add_qps(struct admin *a, json_t *device)
         json_t *page = json_loads(text, 0, NULL);
         json_int_t next = json_integer_value(json_object_get(page, "next")); /* 0: these were all */
         json_array_extend(qps, json_object_get(page, "qps"));
+        if (json_object_get(page, "silent"))
+            json_object_set_new(device, "silent", json_integer(++silent));
         json_decref(page);
         if (next && next <= first)
             return -EPROTO;
@@ -181,6 +187,11 @@ static int print_devices(const struct wanted *w, int rc, const json_t *devices)
     json_t *o;
     if (rc == -ENOENT && w->qpn) {
         cli_error("no queue pair 0x%06x", (unsigned)w->qpn);
+        return CLI_FAIL;
+    }
+    if (rc == -ETIMEDOUT && w->qpn) {
+        cli_error("queue pair 0x%06x: its program has not answered within 100 ms",
+                  (unsigned)w->qpn);
         return CLI_FAIL;
     }
     if (rc < 0) {

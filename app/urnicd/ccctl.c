@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "cclog.h"
 #include "log.h"
+#include "progctl.h"
 #include "qpn.h"
 #include "quota.h"
 #include "team.h"
@@ -19,6 +21,8 @@
 #define AT_ONCE (IPC_MSG_MAX / 64u) /* ... more than an answer holds with the shortest ones */
 
 struct cc_job {
+    struct request *r;
+    const char *text; /* what is set; NULL = nothing */
     struct device *device;
     bool set, list, paged;
     struct cc_conf conf;
@@ -39,6 +43,24 @@ static bool have_room(const struct cc_job *job)
     return json_array_size(json_object_get(job->out, "qps")) < (job->paged ? PAGE : AT_ONCE);
 }
 
+struct qp_facts {
+    uint32_t qpn;
+    const char *cc;
+    uint64_t rate, target;
+    double alpha;
+    unsigned recovery;
+    bool agreed;
+};
+
+static void add_qp(struct cc_job *job, const struct qp_facts *f)
+{
+    json_array_append_new(
+        json_object_get(job->out, "qps"),
+        json_pack("{s:i,s:s,s:o,s:o,s:f,s:s,s:b}", "qpn", (int)f->qpn, "cc", f->cc, "rate",
+                  rate_json(f->rate), "target", rate_json(f->target), "alpha", f->alpha, "recovery",
+                  engine_recovery_names[f->recovery], "agreed", f->agreed ? 1 : 0));
+}
+
 static bool qp_visit(void *arg, struct qp *qp)
 {
     struct cc_job *job = arg;
@@ -46,14 +68,79 @@ static bool qp_visit(void *arg, struct qp *qp)
     if (!have_room(job))
         return false;
     engine_qp_info(job->device->engine, qp, &info);
-    json_array_append_new(
-        json_object_get(job->out, "qps"),
-        json_pack("{s:i,s:s,s:o,s:o,s:f,s:s,s:b}", "qpn", (int)info.qpn, "cc", info.cc->type->name,
-                  "rate", rate_json(info.cc_rate), "target", rate_json(info.cc_target), "alpha",
-                  (double)info.cc_alpha / CC_ONE, "recovery", engine_recovery_names[info.recovery],
-                  "agreed", info.recovery_agreed ? 1 : 0));
+    const struct qp_facts f = {
+        .qpn = info.qpn,
+        .cc = info.cc->type->name,
+        .rate = info.cc_rate,
+        .target = info.cc_target,
+        .alpha = (double)info.cc_alpha / CC_ONE,
+        .recovery = info.recovery,
+        .agreed = info.recovery_agreed,
+    };
+    add_qp(job, &f);
     return true;
 }
+
+/* ---- engines in programs ---- */
+
+/* Queue pairs of a program's answer. */
+static void add_asked(struct cc_job *job)
+{
+    struct ipc_asked_qp q;
+    for (unsigned i = 0; progctl_qp(job->r, job->device, i, &q); i++) {
+        const struct qp_facts f = {
+            .qpn = q.info.qpn,
+            .cc = q.info.cc,
+            .rate = q.info.cc_rate,
+            .target = q.cc_target,
+            .alpha = (double)q.info.cc_alpha / (1u << IPC_ALPHA_BITS),
+            .recovery = q.info.recovery,
+            .agreed = q.info.recovery_agreed,
+        };
+        if (f.qpn)
+            add_qp(job, &f);
+    }
+}
+
+/* One queue pair of a program's: ask, and then take its answer. */
+static void cc_of_program(struct cc_job *job)
+{
+    struct ipc_asked_cc a;
+    if (!job->r->ask) {
+        job->rc = progctl_ask_cc(job->r, job->device, job->qpn, 0, job->text);
+        return;
+    }
+    const struct switch_ask *got = &job->r->ask->of[0];
+    job->rc = got->status < 0 ? got->status : got->len == sizeof(a) ? 0 : -EPROTO;
+    if (job->rc < 0)
+        return;
+    memcpy(&a, got->data, sizeof(a));
+    a.cc[sizeof(a.cc) - 1] = '\0';
+    json_t *cc = json_string(a.cc); /* NULL unless it is text */
+    json_object_set_new(job->out, "cc", cc ? cc : json_string("?"));
+    json_object_set_new(job->out, "qps", json_array());
+    add_asked(job);
+}
+
+/* A page of a program's queue pairs. */
+static void cc_list_program(struct cc_job *job)
+{
+    const uint32_t at = job->at;
+    if (!job->r->ask) {
+        job->rc = progctl_ask_cc(job->r, job->device, 0, at, NULL);
+        if (job->rc == -ENOENT) { /* it has gone */
+            job->rc = 0;
+            job->at = progctl_first(job->device, progctl_block(at) + 1);
+        }
+        return;
+    }
+    add_asked(job);
+    if (job->r->ask->of[0].status == -ETIMEDOUT)
+        json_object_set_new(job->out, "silent", json_integer(1));
+    job->at = progctl_next(job->r, job->device, at);
+}
+
+/* ---- on the worker ---- */
 
 static void cc_run_job(void *arg, uint64_t now)
 {
@@ -62,6 +149,11 @@ static void cc_run_job(void *arg, uint64_t now)
     const struct cc_conf *conf;
     struct qp *qp = job->qpn ? engine_qp_find(e, job->qpn) : NULL;
     char text[CC_TEXT];
+    job->r->now = now;
+    if (job->qpn && progctl_has(job->device, job->qpn)) {
+        cc_of_program(job);
+        return;
+    }
     if (job->qpn && !qp) {
         job->rc = -ENOENT;
         return;
@@ -102,11 +194,16 @@ static void cc_each(struct cc_job *job)
 static void cc_list_job(void *arg, uint64_t now)
 {
     struct cc_job *job = arg;
-    (void)now;
     const struct device *d = job->device;
+    job->r->now = now;
+    if (job->at & PROGCTL_FIRST) {
+        cc_list_program(job);
+        return;
+    }
     uint32_t next = device_list(job->device, job->at & ((1u << MEMBER) - 1), qp_visit, job);
     job->at = next                         ? d->member << MEMBER | next
               : d->member + 1 < d->team->n ? (d->member + 1) << MEMBER
+              : job->paged                 ? progctl_first(d, 0)
                                            : 0;
 }
 
@@ -115,9 +212,11 @@ static void cc_list(struct cc_job *job)
 {
     const struct team *t = job->device->team;
     do {
-        job->device = t->member[job->at >> MEMBER];
+        job->device = t->member[job->at & PROGCTL_FIRST ? 0 : job->at >> MEMBER];
         worker_call(job->device->worker, cc_list_job, job);
     } while (job->at && !job->paged && have_room(job));
+    if (job->rc < 0)
+        return;
     if (job->at && job->paged)
         json_object_set_new(job->out, "next", json_integer(job->at));
     else if (job->at)
@@ -143,8 +242,8 @@ static int first_of(const json_t *in, struct cc_job *job)
     json_int_t n = json_integer_value(first);
     if (!first)
         return 0;
-    if (!json_is_integer(first) || n < 0 || n >= TEAM_MAX << MEMBER ||
-        !json_object_get(in, "device"))
+    if (!json_is_integer(first) || n < 0 || n > UINT32_MAX ||
+        (!(n & PROGCTL_FIRST) && n >= TEAM_MAX << MEMBER) || !json_object_get(in, "device"))
         return -EINVAL;
     job->paged = true;
     job->at = (uint32_t)n;
@@ -156,6 +255,8 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
     const char *device = json_string_value(json_object_get(in, "device"));
     const char *set = json_string_value(json_object_get(in, "set"));
     struct cc_job job = {
+        .r = r,
+        .text = set,
         .set = set != NULL,
         .list = json_is_true(json_object_get(in, "qps")),
     };
@@ -177,7 +278,7 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
         job.out = json_pack("{s:s}", "device", job.device->name);
         job.rc = 0;
         const struct team *team = job.device->team;
-        if (job.paged && job.at >> MEMBER >= team->n)
+        if (job.paged && !(job.at & PROGCTL_FIRST) && job.at >> MEMBER >= team->n)
             job.rc = -EINVAL;
         else
             cc_each(&job);

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "client_capture.h"
 #include "clock.h"
 #include "foreign.h"
@@ -452,6 +453,7 @@ void control_end(struct urnicd *d, struct client *c)
 {
     seal_forget(c);
     settle_forget(c);
+    ask_forget(c);
     epoll_ctl(d->epfd, EPOLL_CTL_DEL, c->fd, NULL); /* it may stay open for a while */
     client_free(c);
 }
@@ -530,9 +532,10 @@ void control_run(struct urnicd *d)
                 stop = true; /* the starting program has ended */
             else if (ev[i].data.ptr == &d->nic.clients.captures_fd)
                 client_capture_service(&d->nic.clients);
-            else if (ev[i].data.ptr == &d->nic.seals_fd)
+            else if (ev[i].data.ptr == &d->nic.seals_fd) {
                 seal_service(&d->nic);
-            else if ((uintptr_t)ev[i].data.ptr & CONTROL_PIDFD)
+                ask_service(&d->nic);
+            } else if ((uintptr_t)ev[i].data.ptr & CONTROL_PIDFD)
                 control_process_ended(ev[i].data.ptr);
             else
                 control_serve(d, ev[i].data.ptr);

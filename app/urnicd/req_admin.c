@@ -13,6 +13,8 @@
 #include "control.h"
 #include "device_addr.h"
 #include "linkctl.h"
+#include "progctl.h"
+#include "qp_info.h"
 #include "qpn.h"
 #include "request.h"
 #include "stats.h"
@@ -35,6 +37,11 @@ static int prep_stats(struct request *r)
 static int req_stats(struct request *r)
 {
     struct stats_sum *s = r->prepared;
+    if (!r->ask && request_in(r, struct ipc_by_device)->first == 0) {
+        int rc = progctl_count(r);
+        if (rc < 0)
+            return rc;
+    }
     if (r->device->member == 0)
         s->n = stats_collect(r->device, s->all);
     else
@@ -83,70 +90,11 @@ struct qp_walk {
     uint32_t max;
 };
 
-/* Facts about a queue pair for its user and administrators only: with its peer's number and its
- * PSNs another user could send in its user's name (SEC-33). */
-static bool qp_is_for(const struct client *who, const struct client_qp *qp)
-{
-    return client_is_admin(who) || who->uid == qp->ctx->client->uid;
-}
-
-static void qp_hide(struct ipc_qp_info *q)
-{
-    q->flags |= IPC_QP_F_HIDDEN;
-    q->dest_qpn = q->epsn = q->msn = q->sq_psn = q->una_psn = 0;
-    memset(&q->av, 0, sizeof(q->av));
-    memset(q->error, 0, sizeof(q->error));
-}
-
-static void qp_fill(const struct device *d, const struct client_qp *cqp,
-                    const struct engine_qp_info *info, struct ipc_qp_info *out)
-{
-    const struct client *c = cqp->ctx->client;
-    struct engine_qp_params caps;
-    struct engine_qp_attr attr;
-    *out = (struct ipc_qp_info){
-        .qpn = info->qpn,
-        .dest_qpn = info->dest_qpn,
-        .type = info->type,
-        .state = info->state,
-        .epsn = info->epsn,
-        .msn = info->msn,
-        .sq_psn = info->sq_psn,
-        .una_psn = info->una_psn,
-        .sq_used = info->sq_used,
-        .rq_used = info->rq_used,
-        .inflight_packets = info->inflight_packets,
-        .rd_atomic_out = info->rd_atomic_out,
-        .tx_packets = info->tx_packets,
-        .rx_packets = info->rx_packets,
-        .tx_bytes = info->tx_bytes,
-        .rx_bytes = info->rx_bytes,
-        .retransmits = info->retransmits,
-        .timeouts = info->timeouts,
-        .naks = info->naks,
-        .rnr_naks = info->rnr_naks,
-        .cc_rate = info->cc_rate,
-        .pid = (uint32_t)c->pid,
-        .uid = c->uid,
-        .worker = (uint16_t)d->worker->index,
-        .flags = claim_is_shared(&cqp->claim) ? IPC_QP_F_SHARED : 0,
-        .cc_alpha = (uint16_t)(info->cc_alpha >> (CC_RATIO_BITS - IPC_ALPHA_BITS)),
-        .recovery = info->recovery,
-        .recovery_agreed = info->recovery_agreed,
-    };
-    if (engine_qp_query(cqp->qp, &attr, &caps) == 0)
-        av_to_ipc(d, &attr.av, &out->av);
-    memcpy(out->comm, c->comm, sizeof(out->comm));
-    strncpy(out->cc, info->cc->type->name, sizeof(out->cc) - 1);
-    _Static_assert(sizeof(out->error) == sizeof(info->error), "same text");
-    memcpy(out->error, info->error, sizeof(out->error));
-}
-
 static bool qp_visit(void *arg, struct qp *qp)
 {
     struct qp_walk *w = arg;
     const struct ipc_qp_filter *f = w->filter;
-    struct engine_qp_info info;
+    struct ipc_asked_qp info;
     struct engine_qp_params caps;
     struct engine_qp_attr attr;
     if (engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
@@ -158,11 +106,11 @@ static bool qp_visit(void *arg, struct qp *qp)
         return true;
     if (w->out->count == w->max)
         return false; /* it is the first one of the next answer */
-    engine_qp_info(w->device->engine, qp, &info);
+    qp_info(w->device, cqp, &info);
     struct ipc_qp_info *q = &w->out->qp[w->out->count++];
-    qp_fill(w->device, cqp, &info, q);
-    if (!qp_is_for(w->client, cqp))
-        qp_hide(q);
+    *q = info.info;
+    if (!qp_info_is_for(w->client, cqp->ctx->client))
+        qp_info_hide(q);
     return true;
 }
 
@@ -175,6 +123,8 @@ static int prep_qp(struct request *r)
     const struct ipc_qp_filter *in = request_in(r, struct ipc_qp_filter);
     const struct team *t = r->device->team;
     unsigned k = in->qpn ? qpn_worker(in->qpn, t->bits) : in->first >> LIST_MEMBER;
+    if (!in->qpn && in->first & PROGCTL_FIRST)
+        k = 0;
     if (k >= t->n)
         return in->qpn ? 0 : -EINVAL; /* no queue pair has that number */
     r->device = t->member[k];
@@ -191,6 +141,9 @@ static int req_qp_list(struct request *r)
                         .out = out,
                         .max = max};
 
+    if (r->ask || (!w.filter->qpn && w.filter->first & PROGCTL_FIRST) ||
+        progctl_has(r->device, w.filter->qpn))
+        return progctl_list(r, out, max);
     /* SHM-12: an answer looks at a bounded number of queue pairs, and may hold none. */
     if (w.filter->qpn) {
         struct qp *qp = engine_qp_find(r->device->engine, w.filter->qpn);
@@ -203,6 +156,8 @@ static int req_qp_list(struct request *r)
             out->next |= k << LIST_MEMBER;
         else if (k + 1 < r->device->team->n)
             out->next = (k + 1) << LIST_MEMBER;
+        else
+            out->next = progctl_first(r->device, 0);
     }
     r->out_len = sizeof(*out) + out->count * sizeof(struct ipc_qp_info);
     return 0;
@@ -211,6 +166,8 @@ static int req_qp_list(struct request *r)
 static int req_qp_history(struct request *r)
 {
     const struct ipc_qp_filter *in = request_in(r, struct ipc_qp_filter);
+    if (r->ask || progctl_has(r->device, in->qpn))
+        return progctl_history(r);
     struct qp *qp = engine_qp_find(r->device->engine, in->qpn);
     struct ipc_text *out = request_reply(r, IPC_MSG_MAX);
     struct engine_qp_params caps;
@@ -218,7 +175,8 @@ static int req_qp_history(struct request *r)
     if (!qp)
         return -ENOENT;
     bool owned = engine_qp_query(qp, &attr, &caps) == 0 && caps.arg;
-    if (!(owned ? qp_is_for(r->client, caps.arg) : client_is_admin(r->client)))
+    const struct client_qp *cqp = owned ? caps.arg : NULL;
+    if (!(cqp ? qp_info_is_for(r->client, cqp->ctx->client) : client_is_admin(r->client)))
         return -EPERM;
     out->len =
         (uint32_t)engine_qp_history(r->device->engine, qp, out->text, IPC_MSG_MAX - sizeof(*out));

@@ -121,6 +121,10 @@ uint64_t channel_rx_mark(const struct io_port *io);
 /* Have all frames before that place been given back? Also true when the channel is over. */
 bool channel_rx_passed(const struct io_port *io, uint64_t mark);
 
+/* Send one frame of up to caps.frame_max octets, also without a link: it is for the other end
+ * itself. No slot is reserved. Returns whether there was room. */
+bool channel_put(struct io_port *io, const uint8_t *frame, uint32_t len);
+
 /* Slots each way, of the memory where the channel is. */
 uint32_t channel_slots(const struct io_port *io);
 /* Frames that the other end hasn't given back yet; at most the slots. */

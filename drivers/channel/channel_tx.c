@@ -98,6 +98,22 @@ void channel_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned
     tx_publish(p);
 }
 
+bool channel_put(struct io_port *io, const uint8_t *frame, uint32_t len)
+{
+    struct channel_port *p = (struct channel_port *)io;
+    bool up = p->up, sent = false;
+    struct io_slot slot;
+    p->up = true;
+    if (channel_tx_reserve(io, &slot, 1, 0) == 1 && len <= slot.cap) {
+        memcpy(slot.data, frame, len);
+        slot.len = len;
+        channel_tx_commit(io, &slot, 1, 0);
+        sent = true;
+    }
+    p->up = up;
+    return sent;
+}
+
 void channel_tx_meta(struct io_port *io, unsigned i, uint32_t meta)
 {
     struct channel_port *p = (struct channel_port *)io;

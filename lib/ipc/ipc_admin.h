@@ -36,6 +36,11 @@ struct ipc_qp_filter {
 #define IPC_QP_F_HIDDEN 1u
 /* Queue pairs of several users name its peer, which the connection manager gave to none of them. */
 #define IPC_QP_F_SHARED 2u
+/* Its engine is in its program. */
+#define IPC_QP_F_PROGRAM 4u
+/* That program has not answered within 100 ms. Then only pid, uid, comm and worker are known, and
+ * qpn, if it was asked for: there is one entry for all its queue pairs. */
+#define IPC_QP_F_SILENT 8u
 
 struct ipc_qp_info {
     uint32_t qpn, dest_qpn, type, state;

@@ -14,6 +14,7 @@
 #include "channel.h"
 #include "channel_ring.h"
 #include "fuzz.h"
+#include "switch_ask.h"
 #include "switch_group.h"
 #include "switch_rx.h"
 #include "switch_tx.h"
@@ -145,6 +146,38 @@ static void transmit(struct bed *b, unsigned n)
     b->filled += filled;
 }
 
+static void asked(struct switch_ask *a)
+{
+    FUZZ_CHECK(a->to == NULL && a->got <= a->room && a->len <= a->room);
+}
+
+/* The daemon asks, and the program answers what it likes. */
+static void ask(struct bed *b, unsigned i)
+{
+    static struct switch_ask a;
+    static uint8_t data[1000];
+    uint8_t frame[400], octets[300];
+    struct ipc_question q = {.kind = IPC_ASK_COUNTERS};
+    switch_ask_cancel(b->s, &a);
+    a = (struct switch_ask){.done = asked, .room = sizeof(data), .data = data};
+    switch_ask(b->s, &a, b->prog[i].c, &q, b->now);
+    for (unsigned n = take(b, 1) % 4; n > 0; n--) {
+        struct ipc_answer h = {.id = take(b, 1) % 4 ? a.id : take(b, 1) % 2};
+        h.status = (int32_t)take(b, 1) % 2 ? (int32_t)take(b, 4) : 0;
+        h.len = take(b, 2);
+        h.off = take(b, 2);
+        for (unsigned k = 0; k < sizeof(octets); k++)
+            octets[k] = (uint8_t)take(b, k < 16);
+        struct ipc_answer whole = {.len = sizeof(octets)};
+        uint32_t len = switch_ask_write(frame, sizeof(frame), mac, &whole, octets);
+        h.part = take(b, 1) % 2 ? whole.part : take(b, 4);
+        memcpy(frame + len - whole.part - sizeof(h), &h, sizeof(h));
+        (void)channel_put(b->prog[i].io, frame, len);
+    }
+    transmit(b, 4);
+    switch_ask_cancel(b->s, &a);
+}
+
 static void drain(struct bed *b, unsigned i)
 {
     struct io_frame f[IO_BURST_MAX];
@@ -215,6 +248,9 @@ static void step(struct bed *b)
     case 13:
         go(b, i);
         come(b, i);
+        break;
+    case 14:
+        ask(b, i);
         break;
     default: {
         struct switch_mark m = switch_mark(b->s, b->prog[i].c);

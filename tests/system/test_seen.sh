@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Programs that run the engine themselves are seen from outside as those that don't (SHM-14): captures are
-# taken in the daemon's switch, and lint finds nothing in them.
+# Programs that run the engine themselves are seen and steered from outside as those that don't (SHM-15):
+# captures are taken in the daemon's switch, and lint finds nothing in them; counters, queue pairs, their
+# histories and their congestion control are asked of the programs.
 #
 #     test_seen.sh URNICD URNIC
 set -euo pipefail
@@ -50,4 +51,75 @@ copy_seen application daemon urn1 10.0.0.2
 copy_seen daemon application urn1 10.0.0.2
 copy_seen application application urn0 10.0.0.1 # inside the switch
 copy_seen application daemon urn0 10.0.0.1
+
+# value NAME DEVICE: a counter
+value() { "$urnic" stat "$2" --all | sed -n "s/^ *$1 *\\([0-9]*\\)$/\\1/p"; }
+
+# look ENGINE: queue pairs, counters, congestion control and captures of a run of perf with this engine
+look() {
+    local engine=$1 name=$1-perf qpn perf server before after
+    URNIC_ENGINE=$engine "$urnic" perf --server --device urn1 >"$dir/$name.s.log" 2>&1 </dev/null &
+    server=$!
+    pids+=("$server")
+    wait_line waiting "$dir/$name.s.log"
+    before=$(value tx_packets urn0)
+    URNIC_ENGINE=$engine "$urnic" perf 10.0.0.2 --device urn0 --op write --size 1K --qps 2 --time 600 >"$dir/$name.log" 2>&1 </dev/null &
+    perf=$!
+    pids+=("$perf")
+    wait_for '(qp 0x.* RTS.*){1}' "$urnic" stat urn0 --qps
+    wait_for '2' bash -c "'$urnic' stat urn0 --qps | grep -c ' RC .*RTS.* $(basename "$urnic")\\[$perf\\]'"
+    "$urnic" stat urn0 --qps --json >"$dir/last.out"
+    [ "$(grep -o "\"engine\":\"$engine\"" "$dir/last.out" | wc -l)" -ge 2 ] || fail "$name: the engine isn't named"
+    after=$(value tx_packets urn0)
+    ((after > before)) || fail "$name: nothing is counted: $before, then $after"
+    "$urnic" stat urn0 --qps >"$dir/last.out"
+    qpn=$(sed -n 's/^ *qp \(0x[0-9a-f]*\) RC .*/\1/p' "$dir/last.out" | head -n 1)
+    "$urnic" stat urn0 --qp "$qpn" >"$dir/last.out"
+    grep -q "RTR -> RTS" "$dir/last.out" || grep -q RTS "$dir/last.out" || fail "$name: no history"
+    [ "$(wc -l <"$dir/last.out")" -gt 8 ] || fail "$name: no history"
+    "$urnic" stat --processes urn0 | grep -q "$qpn" || fail "$name: --processes doesn't name the queue pair"
+    wait_for "${qpn#0x}" "$urnic" top --once --interval 0.2
+
+    # Settings of the device reach it, and those of one queue pair.
+    "$urnic" cc urn0 timely >/dev/null
+    wait_for "qp $qpn timely" "$urnic" cc urn0 --qps
+    "$urnic" cc urn0 fixed,rate=100M --qp "$qpn" >/dev/null
+    wait_for 'rate 100.* Mb/s' "$urnic" cc --qp "$qpn"
+    "$urnic" cc urn0 none >/dev/null
+    wait_for "qp $qpn fixed" "$urnic" cc urn0 --qps
+    [ "$("$urnic" cc urn0 --qps | grep -c ' none ')" -eq 1 ] || fail "$name: the other queue pair doesn't follow the device"
+    if "$urnic" cc urn0 none --qp $((qpn ^ 1)) >"$dir/last.out" 2>&1; then
+        fail "$name: a queue pair that isn't there"
+    fi
+
+    # One of the two queue pairs.
+    "$urnic" capture --device urn0 --qp "$qpn" --for 0.3 "$dir/$name.one.pcapng" >"$dir/$name.c.log" 2>&1 </dev/null ||
+        fail "$name: the capture of one queue pair failed"
+    python3 "$here/check_capture.py" "$dir/$name.one.pcapng" "$qpn" || fail "$name: other queue pairs are in it"
+
+    # A program that stands still is told of, and nothing waits for it longer than that.
+    if [ "$engine" = application ]; then
+        kill -STOP "$perf"
+        timeout 5 "$urnic" stat urn0 --qps >"$dir/last.out" || fail "stat of a stopped program"
+        grep -q "\[$perf\]  engine application: no answer within 100 ms" "$dir/last.out" || fail "a stopped program isn't told of"
+        grep -q '1 of 1 programs with an engine of their own: no answer' "$dir/last.out" || fail "old counters aren't told of"
+        timeout 5 "$urnic" cc urn0 --qps | grep -q 'no answer within 100 ms' || fail "cc doesn't tell of a stopped program"
+        if timeout 5 "$urnic" cc urn0 none --qp "$qpn" >"$dir/last.out" 2>&1; then
+            fail "cc sets what a stopped program has"
+        fi
+        grep -q 'has not answered' "$dir/last.out" || fail "cc doesn't say why not"
+        kill -CONT "$perf"
+        wait_for "qp $qpn RC " "$urnic" stat urn0 --qps
+        [ "$(value programs_silent urn0)" = 0 ] || fail "a program that answers again counts as silent"
+    fi
+    kill -INT "$perf"
+    wait "$perf" || fail "$name: perf failed"
+    kill "$server"
+    wait "$server" || true
+    before=$after after=$(value tx_packets urn0)
+    ((after >= before)) || fail "$name: counters have gone back: $before, then $after"
+    [ "$(value qps urn0)" = 0 ] || fail "$name: queue pairs of a program that has ended"
+}
+look daemon
+look application
 echo ok

@@ -6,10 +6,10 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "channel_rig.h"
 #include "frames.h"
 #include "switch_check.h"
 #include "switch_group.h"
+#include "switch_rig.h"
 #include "switch_rx.h"
 #include "switch_spill.h"
 #include "switch_tx.h"
@@ -23,39 +23,10 @@ static const uint8_t mac[6] = {0x02, 0, 0, 0, 0, 0xAA};
 static const uint8_t peer_mac[6] = {0x02, 0, 0, 0, 0, 0xBB};
 static struct wire_addr ours[2], theirs[2];
 
-struct program {
-    struct switch_channel *c;
-    struct io_port *io; /* the program's end */
-    uint8_t *base;      /* of the memory */
-    size_t size;
-    uint32_t qpn; /* one of its numbers */
-};
-
 static struct nic_switch *sw;
 static struct program prog[MANY];
 static struct io_slot slots[IO_BURST_MAX];
 static uint8_t room[IO_BURST_MAX][RIG_FRAME];
-
-static void come(struct program *p, uint64_t now)
-{
-    struct channel_memory daemon, program;
-    struct io_port *end;
-    uint64_t key[2];
-    int fd = rig_memory(&daemon, &program, CHANNEL_SLOTS_MIN);
-    int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    p->size = program.size;
-    p->base = program.base;
-    ck_assert_int_eq(channel_memory_seal(&daemon), 0);
-    ck_assert_int_eq(
-        channel_open(CHANNEL_PROGRAM, &program, fcntl(event, F_DUPFD_CLOEXEC, 0), 0, &p->io), 0);
-    ck_assert_int_eq(channel_open(CHANNEL_SWITCH, &daemon, event, 0, &end), 0);
-    close(fd);
-    p->c = switch_attach(sw, end, p, now);
-    ck_assert_ptr_nonnull(p->c);
-    int block = switch_draw(sw, p->c, now, key);
-    ck_assert_int_ge(block, 0);
-    p->qpn = 0x800000u | (uint32_t)block << 13 | 0x77;
-}
 
 static void setup_of(unsigned programs, uint16_t vlan)
 {
@@ -67,7 +38,7 @@ static void setup_of(unsigned programs, uint16_t vlan)
     ck_assert_ptr_nonnull(sw);
     switch_set_addrs(sw, ours, 2);
     for (unsigned i = 0; i < programs; i++)
-        come(&prog[i], S);
+        switch_rig_come(sw, &prog[i], S);
     for (unsigned i = 0; i < IO_BURST_MAX; i++)
         slots[i] = (struct io_slot){.data = room[i], .cap = RIG_FRAME};
     switch_round(sw);

@@ -16,13 +16,28 @@ static const char help[] = {
 
 enum format { TEXT, JSON, PROMETHEUS };
 
+/* Of a program that has its own engine. */
+static void print_silent(const struct ipc_qp_info *q)
+{
+    if (q->qpn)
+        printf("  qp 0x%06x", q->qpn);
+    else
+        printf("  its queue pairs");
+    printf("  %s[%u]  engine application: no answer within 100 ms\n", q->comm, q->pid);
+}
+
 static void print_qp_text(const struct ipc_qp_info *q)
 {
+    if (q->flags & IPC_QP_F_SILENT) {
+        print_silent(q);
+        return;
+    }
     char rate[32], peer[16];
     bool hidden = (q->flags & IPC_QP_F_HIDDEN) != 0;
     snprintf(peer, sizeof(peer), "0x%06x", q->dest_qpn);
-    printf("  qp 0x%06x %-3s %-5s -> %s  %s[%u]%s\n", q->qpn, stat_qp_type(q->type),
+    printf("  qp 0x%06x %-3s %-5s -> %s  %s[%u]%s%s\n", q->qpn, stat_qp_type(q->type),
            stat_qp_state(q->state), hidden ? "hidden" : peer, q->comm, q->pid,
+           q->flags & IPC_QP_F_PROGRAM ? "  engine application" : "",
            q->flags & IPC_QP_F_SHARED ? "  (another user's names the same peer)" : "");
     if (hidden)
         printf("     of uid %u: its peer and PSNs are for that user and administrators\n", q->uid);
@@ -63,6 +78,9 @@ static json_t *qp_json(const struct ipc_qp_info *q)
     static const char *const secret[] = {"dest_qpn", "epsn", "msn", "sq_psn", "una_psn", "error"};
     for (size_t i = 0; q->flags & IPC_QP_F_HIDDEN && i < sizeof(secret) / sizeof(*secret); i++)
         json_object_set_new(o, secret[i], json_null());
+    json_object_set_new(o, "engine",
+                        json_string(q->flags & IPC_QP_F_PROGRAM ? "application" : "daemon"));
+    json_object_set_new(o, "silent", json_boolean(q->flags & IPC_QP_F_SILENT));
     json_object_set_new(o, "uid", json_integer(q->uid));
     json_object_set_new(o, "hidden", json_boolean(q->flags & IPC_QP_F_HIDDEN));
     json_object_set_new(o, "shared", json_boolean(q->flags & IPC_QP_F_SHARED));
@@ -76,6 +94,11 @@ static void print_text(const char *device, const struct stat_counters *c, const 
     for (unsigned i = 0; i < c->count; i++)
         if (all || c->counter[i].value)
             printf("  %-32s %llu\n", c->counter[i].name, (unsigned long long)c->counter[i].value);
+    if (stat_value(c, "programs_silent") > 0)
+        printf("  %llu of %llu programs with an engine of their own: no answer within 100 ms; what "
+               "they count is older\n",
+               (unsigned long long)stat_value(c, "programs_silent"),
+               (unsigned long long)stat_value(c, "programs"));
     for (unsigned i = 0; i < q->count; i++)
         print_qp_text(&q->qp[i]);
 }
@@ -103,6 +126,8 @@ static void print_history(struct admin *a, const char *device, uint32_t qpn)
     struct ipc_qp_filter request = {.hdr = {.type = IPC_QP_HISTORY}, .qpn = qpn};
     admin_set_device(request.device, device);
     ssize_t n = admin_call(a, &request, sizeof(request), -1, &reply, sizeof(reply));
+    if (n == -ETIMEDOUT)
+        printf("     its history: no answer within 100 ms\n");
     if (n >= (ssize_t)sizeof(reply.text) && reply.text.len <= (size_t)n - sizeof(reply.text))
         printf("%.*s", (int)reply.text.len, reply.text.text);
 }
@@ -129,7 +154,8 @@ static void show(struct admin *a, const struct wanted *w, const struct stat_devi
         print_json(d->name, &d->counters, &d->qps, w->all);
     else if (!w->qpn || d->qps.count)
         print_text(d->name, &d->counters, &d->qps, w->all);
-    if (w->format == TEXT && w->qpn && d->qps.count && !(d->qps.qp[0].flags & IPC_QP_F_HIDDEN))
+    if (w->format == TEXT && w->qpn && d->qps.count &&
+        !(d->qps.qp[0].flags & (IPC_QP_F_HIDDEN | IPC_QP_F_SILENT)))
         print_history(a, d->name, w->qpn);
 }
 

@@ -196,6 +196,8 @@ static const struct {
     {"channel_strays",
      "Packets that the kernel gave to the socket of another program than they were for."},
     {"channel_bad_index", "Programs cut off: they wrote an index that cannot be."},
+    {"programs", "Programs that run the engine themselves."},
+    {"programs_silent", "Of these, programs that did not answer the last question in 100 ms."},
     {"port_up", "1 while the link is up, else 0."},
     {"port_link_changes", "Times that the link went up or down."},
     {"port_slow_path", "Frames for the control thread: ARP, ND, ping and others."},

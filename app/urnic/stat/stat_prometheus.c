@@ -11,7 +11,8 @@
 
 /* What goes down again; everything else only counts up. */
 static const char *const gauges[] = {
-    "qps", "cqs", "srqs", "pds", "mrs", "mws", "mr_octets", "cm_live", "port_up", "contexts",
+    "qps",       "cqs",     "srqs",    "pds",      "mrs",      "mws",
+    "mr_octets", "cm_live", "port_up", "contexts", "programs", "programs_silent",
 };
 
 static bool is_gauge(const char *name)

@@ -49,6 +49,7 @@ struct client {
     uint32_t ndeferred;             /* requests that wait for something */
     uint32_t nsettling;             /* ... for frames before them; the control thread's */
     uint32_t nsealing;              /* ... for a slab's seals; the control thread's */
+    uint32_t nasking;               /* ... for engines in programs; likewise */
     struct unread unread;           /* descriptors under way to it; the control thread's */
     struct client_capture *capture; /* the control thread's; at most one runs */
     struct engine_channel *engine;  /* it runs one itself (engine_channel.h); NULL = none */

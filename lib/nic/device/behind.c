@@ -8,9 +8,12 @@
 #include "channel.h"
 #include "device.h"
 #include "direct.h"
+#include "switch_ask.h"
 #include "switch_news.h"
 
 #define BEHIND_TRIES 1000u /* the daemon writes for a moment only */
+#define BEHIND_PART  2048u /* octets of a frame with a part of an answer */
+#define BEHIND_WHOLE (40u * sizeof(struct ipc_asked_counter)) /* in one of these */
 
 static bool read_facts(struct behind *b)
 {
@@ -102,8 +105,58 @@ void behind_tx(struct device *d, const struct engine_slot *slots, unsigned n)
         channel_tx_meta(d->io, i, slots[i].qpn);
 }
 
+unsigned behind_answer(struct device *d)
+{
+    struct behind *b = d->behind;
+    uint8_t frame[BEHIND_PART];
+    unsigned n = 0;
+    while (b->owes) {
+        uint32_t len = switch_ask_write(frame, sizeof(frame), d->mac, &b->answer, b->data);
+        if (!channel_put(b->channel, frame, len))
+            break;
+        n++;
+        b->answer.off += b->answer.part;
+        b->owes = b->answer.off < b->answer.len;
+    }
+    return n;
+}
+
+void behind_last(struct device *d)
+{
+    const struct ipc_question counters = {.kind = IPC_ASK_COUNTERS};
+    struct behind *b = d->behind;
+    uint32_t whole;
+    if (!b->asked)
+        return;
+    b->answer = (struct ipc_answer){0};
+    b->asked(b->asked_arg, &counters, &b->answer, b->data);
+    whole = b->answer.len;
+    for (uint32_t off = 0; off < whole; off += b->answer.len) {
+        uint8_t frame[BEHIND_PART];
+        uint32_t left = whole - off;
+        b->answer = (struct ipc_answer){.len = left < BEHIND_WHOLE ? left : BEHIND_WHOLE};
+        uint32_t len = switch_ask_write(frame, sizeof(frame), d->mac, &b->answer, b->data + off);
+        (void)channel_put(b->channel, frame, len);
+    }
+}
+
+static void question(struct device *d, const struct ipc_question *q)
+{
+    struct behind *b = d->behind;
+    if (!b->asked)
+        return;
+    b->answer = (struct ipc_answer){.id = q->id};
+    b->asked(b->asked_arg, q, &b->answer, b->data);
+    b->owes = true; /* the answer to an earlier question, if it is still here, comes too late */
+}
+
 void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now)
 {
+    struct ipc_question q;
+    if (switch_ask_read(frame, len, &q)) {
+        question(d, &q);
+        return;
+    }
     const struct engine_qp_attr err = {.state = QPS_ERR};
     uint32_t qpn = switch_news_read(frame, len);
     struct qp *qp = qpn ? engine_qp_find(d->engine, qpn) : NULL;

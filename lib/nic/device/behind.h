@@ -8,6 +8,7 @@
 #define NIC_BEHIND_H
 
 #include "gid.h"
+#include "ipc_ask.h"
 #include "ipc_facts.h"
 #include "settings.h"
 
@@ -31,7 +32,21 @@ struct behind {
     struct ipc_facts facts;
     uint32_t begun[BEHIND_BEGUN]; /* a ring */
     uint32_t begun_head, begun_tail;
+
+    /* Answers a question of the daemon: fills in a->status, next and len, and the octets, at most
+     * IPC_ASK_MAX. On the device's worker. NULL = none are answered. */
+    void (*asked)(void *arg, const struct ipc_question *q, struct ipc_answer *a, uint8_t *data);
+    void *asked_arg;
+    bool owes; /* an answer, from answer.off on */
+    struct ipc_answer answer;
+    uint8_t data[IPC_ASK_MAX];
 };
+
+/* Is an answer still to be sent? */
+static inline bool behind_owes(const struct behind *b)
+{
+    return b->owes;
+}
 
 /* Read the facts for the first time, before the device is opened, and write what of them are
  * settings to *conf. 0; -EAGAIN: the page can't be read; -EINVAL: it says nothing sensible. */
@@ -63,7 +78,13 @@ static inline bool behind_says(const struct behind *b)
 /* Write the next news to buf, `cap` octets. Returns its length, 0 = none. */
 uint32_t behind_say(struct behind *b, uint8_t *buf, uint32_t cap);
 
-/* A frame has come that isn't RoCE: news of the daemon. On the device's worker. */
+/* Send what there is room for of the answer that is owed, with or without a link. Returns the
+ * number of frames. On the device's worker. */
+unsigned behind_answer(struct device *d);
+/* The device ends: tell the daemon its last counters, as far as there is room. On the device's
+ * worker. */
+void behind_last(struct device *d);
+/* A frame has come that isn't RoCE: the daemon's news, or a question. On the device's worker. */
 void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now);
 
 #endif

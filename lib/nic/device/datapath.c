@@ -24,6 +24,7 @@
 #include "neigh.h"
 #include "remote.h"
 #include "steer.h"
+#include "switch_ask.h"
 #include "switch_channel.h"
 #include "switch_spill.h"
 #include "team.h"
@@ -654,7 +655,7 @@ static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uin
 
 unsigned device_tx(struct device *d, uint64_t now)
 {
-    unsigned total = 0;
+    unsigned total = d->behind && behind_owes(d->behind) ? behind_answer(d) : 0;
     for (unsigned i = 0; i < DATAPATH_TX_BURSTS; i++) {
         bool slow =
             neigh_tx_ready(d->neigh) || d->gsi->ops->tx_ready(d->gsi) || behind_says(d->behind);
@@ -711,8 +712,11 @@ uint64_t device_deadline(struct device *d, uint64_t now)
     uint64_t at = engine_deadline(d->engine), other = d->gsi->ops->deadline(d->gsi);
     if ((d->loop && loop_waits(d->loop)) || device_qps_follow(d) || device_addr_follows(d))
         return now;
+    if (d->sw && d->sw->asks && switch_ask_deadline(d->sw) < at)
+        at = switch_ask_deadline(d->sw);
     /* A port does not report that it has room again. */
-    bool full = (d->tx_blocked && d->link.up) || (d->sw && switch_spilling(d->sw));
+    bool full = (d->tx_blocked && d->link.up) || (d->sw && switch_spilling(d->sw)) ||
+                (d->behind && behind_owes(d->behind));
     if (full && now + DATAPATH_FULL_NS < at)
         at = now + DATAPATH_FULL_NS;
     if (other < at)

@@ -9,6 +9,7 @@
 #include "facts.h"
 #include "loop.h"
 #include "neigh.h"
+#include "switch_ask.h"
 #include "switch_group.h"
 #include "switch_rx.h"
 #include "switch_spill.h"
@@ -122,6 +123,8 @@ unsigned device_switch_round(struct device *d, uint64_t now)
 {
     switch_round(d->sw);
     d->sw->captured = d->captures != NULL;
+    if (d->sw->asks)
+        switch_ask_run(d->sw, now);
     return switch_look(d->sw, now) + switch_spill_run(d->sw, now);
 }
 

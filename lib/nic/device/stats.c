@@ -14,6 +14,7 @@
 #include "mem_link.h"
 #include "neigh.h"
 #include "switch.h"
+#include "switch_counters.h"
 #include "team.h"
 #include "worker.h"
 
@@ -23,22 +24,25 @@ void stats_add(struct stats_list *list, const char *name, uint64_t value)
     list->e[list->n++] = (struct stats_entry){name, value};
 }
 
+/* Those of the daemon's engine, and of programs' engines. */
 static void stats_engine(struct stats_list *l, struct device *d)
 {
     const uint64_t *c = engine_counters(d->engine);
     struct engine_usage u;
     struct mem_usage m;
+    static const struct switch_told nothing;
+    const struct switch_told *t = d->sw && d->sw->told ? d->sw->told : &nothing;
     for (unsigned i = 1; i < ENGINE_COUNTER_MAX; i++)
-        stats_add(l, engine_counter_names[i], c[i]);
+        stats_add(l, engine_counter_names[i], c[i] + t->counter[i]);
     engine_usage(d->engine, &u);
     mem_usage(engine_mem(d->engine), &m);
-    stats_add(l, "qps", u.qps);
-    stats_add(l, "cqs", u.cqs);
-    stats_add(l, "srqs", u.srqs);
-    stats_add(l, "pds", m.pds);
-    stats_add(l, "mrs", m.mrs);
-    stats_add(l, "mws", m.mws);
-    stats_add(l, "mr_octets", m.octets);
+    stats_add(l, "qps", u.qps + t->usage[SWITCH_U_qps]);
+    stats_add(l, "cqs", u.cqs + t->usage[SWITCH_U_cqs]);
+    stats_add(l, "srqs", u.srqs + t->usage[SWITCH_U_srqs]);
+    stats_add(l, "pds", m.pds + t->usage[SWITCH_U_pds]);
+    stats_add(l, "mrs", m.mrs + t->usage[SWITCH_U_mrs]);
+    stats_add(l, "mws", m.mws + t->usage[SWITCH_U_mws]);
+    stats_add(l, "mr_octets", m.octets + t->usage[SWITCH_U_mr_octets]);
 }
 
 static void stats_port(struct stats_list *l, struct device *d)
@@ -93,6 +97,8 @@ static void stats_switch(struct stats_list *l, struct device *d)
 {
     for (unsigned i = 0; i < SWITCH_COUNTER_MAX; i++)
         stats_add(l, switch_counter_names[i], d->sw ? d->sw->counters[i] : 0);
+    stats_add(l, "programs", d->sw ? d->sw->nchannels : 0);
+    stats_add(l, "programs_silent", d->sw ? d->sw->nsilent : 0);
 }
 
 static void stats_worker(struct stats_list *l, struct device *d)

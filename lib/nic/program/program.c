@@ -27,6 +27,7 @@
 #include "ipc_engine.h"
 #include "log.h"
 #include "nic.h"
+#include "program_asked.h"
 #include "program_channel.h"
 #include "reclaim.h"
 #include "request.h"
@@ -304,6 +305,8 @@ static int open_nic(struct program *p, char *why)
         return rc;
     if (p->channel.page) {
         p->channel.given = true;
+        p->channel.behind.asked = program_asked;
+        p->channel.behind.asked_arg = &nic->device[0];
         rc =
             device_open_behind(&nic->device[0], &p->conf, &nic->worker[0], &p->channel.behind, why);
     } else {
@@ -437,6 +440,13 @@ void program_hang_up(struct program *p)
     leave(state);
 }
 
+/* What the engine has counted outlives it in the daemon. */
+static void last_words(void *arg, uint64_t now)
+{
+    (void)now;
+    behind_last(arg);
+}
+
 void program_close(struct program *p)
 {
     struct nic *nic = &p->nic;
@@ -445,6 +455,8 @@ void program_close(struct program *p)
     program_hang_up(p);
     if (nic->nworker > 0 && (nic->worker[0].started || nic->worker[0].inline_only))
         drain(p);
+    if (nic->ndevice > 0 && p->channel.page)
+        worker_call(&nic->worker[0], last_words, nic->device[0]);
     if (nic->nworker > 0)
         worker_stop(&nic->worker[0]);
     if (nic->ndevice > 0)

@@ -23,7 +23,8 @@ struct nic {
     struct worker worker[CONFIG_WORKERS];
     unsigned nworker;
     struct clients clients;
-    int seals_fd; /* readable when a slab has its seals (seal.h) */
+    int seals_fd; /* readable when a slab has its seals (seal.h), or programs have answered (ask.h)
+                   */
     uint64_t started_at;
     uint64_t memory_at; /* when nic_memory last looked */
     /* Requests beside those of this room, indexed by enum ipc_type; NULL = none. */

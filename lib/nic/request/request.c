@@ -184,6 +184,8 @@ static int request_checked(struct request *r)
     rc = request_run(r, t);
     if (rc == -EINPROGRESS && r->unsettled)
         return settle_wait(r, t->size);
+    if (rc == -EINPROGRESS && r->deferred) /* programs are asked */
+        rc = 0;
     if (rc == -EINPROGRESS && r->unsealed)
         rc = seal_wait(r, t->size);
     if (t->finish) {

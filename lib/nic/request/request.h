@@ -38,6 +38,7 @@ struct request {
     bool settled;            /* it has waited for frames (settle.h); set by who serves it */
     bool unsettled;          /* it has to */
     struct memory *unmap;    /* to free on the control thread */
+    struct ask *ask;         /* answers of programs for which it has waited (ask.h); NULL = none */
     bool deferred;           /* no answer now: somebody else sends it */
 };
 

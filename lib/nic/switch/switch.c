@@ -41,6 +41,7 @@ void switch_free(struct nic_switch *s)
     switch_groups_free(s);
     switch_spill_free(s);
     close(s->epfd);
+    free(s->told);
     free(s);
 }
 

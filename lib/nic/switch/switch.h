@@ -58,9 +58,11 @@ enum switch_counter {
 extern const char *const switch_counter_names[SWITCH_COUNTER_MAX];
 
 struct share;
+struct switch_ask;
 struct switch_channel;
 struct switch_group;
 struct switch_pool;
+struct switch_told;
 
 struct nic_switch {
     uint8_t mac[6];
@@ -97,6 +99,12 @@ struct nic_switch {
     struct switch_group *groups;
     unsigned ngroups;
     unsigned copies; /* copies of group datagrams that this round may still make */
+
+    struct switch_ask *asks; /* under way */
+    uint32_t last_ask;
+    bool asking_all;          /* all programs are being asked, for one request */
+    struct switch_told *told; /* by programs, added up; NULL: nothing yet */
+    unsigned nchannels, nsilent;
 
     uint64_t counters[SWITCH_COUNTER_MAX];
 };

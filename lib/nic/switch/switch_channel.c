@@ -11,6 +11,8 @@
 #include <sys/random.h>
 
 #include "channel.h"
+#include "switch_ask.h"
+#include "switch_counters.h"
 #include "switch_group.h"
 #include "switch_spill.h"
 
@@ -88,6 +90,7 @@ struct switch_channel *switch_attach(struct nic_switch *s, struct io_port *io, v
     c->busy = now;
     c->all_next = s->channels;
     s->channels = c;
+    s->nchannels++;
     activate(s, c);
     return c;
 }
@@ -98,6 +101,9 @@ void switch_detach(struct nic_switch *s, struct switch_channel *c, uint64_t now)
     while (*at != c)
         at = &(*at)->all_next;
     *at = c->all_next;
+    s->nchannels--;
+    switch_ask_forget(s, c);
+    switch_counters_forget(s, c);
     deactivate(s, c);
     s->nasleep -= c->asleep;
     switch_group_leave_all(s, c);

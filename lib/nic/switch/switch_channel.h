@@ -40,6 +40,8 @@ struct switch_channel {
     uint64_t empties;  /* visits without a frame */
     uint64_t drops;    /* frames lost because its ring was full */
     uint64_t refused;  /* frames of its program that were refused */
+    struct switch_told *told; /* its counters (switch_counters.h); NULL: it has told none */
+    bool silent;              /* it has let a question go unanswered */
 };
 
 /* A place in a program's frames, for switch_passed. */

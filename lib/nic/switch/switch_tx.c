@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "channel.h"
+#include "switch_ask.h"
 #include "switch_check.h"
 #include "switch_news.h"
 #include "switch_rx.h"
@@ -42,7 +43,7 @@ static bool pass_on(struct nic_switch *s, struct switch_channel *c, const struct
                     unsigned i, struct io_slot *slot, uint32_t *qpn)
 {
     struct switch_frame h;
-    if (switch_news_hear(s, c, f))
+    if (switch_news_hear(s, c, f) || switch_ask_answered(s, c, f->data, f->len))
         return false;
     const bool stray = c->direct && channel_rx_meta(c->io, i) == CHANNEL_STRAY;
     enum switch_way way = stray ? switch_check_stray(s, f, &h) : switch_check(s, c, f, &h);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Administrators' requests about engines in programs (ask.h): their handlers' part, which runs
+ * twice, first to ask and then with the answers. On the device's worker.
+ */
+#ifndef URNICD_PROGCTL_H
+#define URNICD_PROGCTL_H
+
+#include <stdbool.h>
+
+#include "ipc_ask.h"
+#include "request.h"
+
+/* Bit of a cursor of a list of queue pairs: it is among those of programs. Then come the number of
+ * a block, and a place in the program's own list. */
+#define PROGCTL_FIRST 0x80000000u
+
+/* Is this the number of a program's queue pair? */
+bool progctl_has(const struct device *d, uint32_t qpn);
+/* The cursor of the first program from this block on; 0 = there is none. */
+uint32_t progctl_first(const struct device *d, unsigned block);
+
+/* The block that a cursor names. */
+unsigned progctl_block(uint32_t cursor);
+
+/* IPC_STATS: ask for the counters, which are then part of the device's. 0: there is nobody to wait
+ * for. -EINPROGRESS as ask. */
+int progctl_count(struct request *r);
+/* IPC_QP_LIST: up to `max` queue pairs of a program. If it hasn't answered there is one entry,
+ * IPC_QP_F_SILENT. */
+int progctl_list(struct request *r, struct ipc_qp_list *out, uint32_t max);
+/* IPC_QP_HISTORY. -ETIMEDOUT: no answer. */
+int progctl_history(struct request *r);
+
+/* Of `cc`: ask for queue pairs from this cursor on, or for one (and set its parameters, if `set`
+ * isn't NULL). As ask; -ENOENT: no program has it. */
+int progctl_ask_cc(struct request *r, struct device *d, uint32_t qpn, uint32_t first,
+                   const char *set);
+/* Check what a program has answered about its queue pairs. Returns how many they are. `i`: of
+ * which the next call is to be given; NULL = that was all. */
+bool progctl_qp(const struct request *r, const struct device *d, unsigned i,
+                struct ipc_asked_qp *out);
+/* Where the list goes on behind this answer; 0 = at its end. */
+uint32_t progctl_next(const struct request *r, const struct device *d, uint32_t first);
+
+#endif
