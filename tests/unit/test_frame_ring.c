@@ -131,11 +131,9 @@ static unsigned reader(void)
         }
         atomic_store_explicit(&sleeping, 1, memory_order_relaxed);
         atomic_thread_fence(memory_order_seq_cst);
-        if (!frame_ring_waits(shared)) {
+        /* With a frame there, a bell is still to come if the writer has seen us asleep. */
+        if (!frame_ring_waits(shared) || !atomic_exchange(&sleeping, 0))
             sem_wait(&bell);
-        } else if (!atomic_exchange(&sleeping, 0)) {
-            sem_wait(&bell); /* the writer has rung meanwhile */
-        }
     }
     return wrong;
 }

@@ -109,7 +109,7 @@ int ask_all(struct request *r, struct nic_switch *s, const struct ipc_question *
         return -ENOMEM;
     for (struct switch_channel *c = s->channels; c; c = c->all_next)
         to[n++] = c;
-    int rc = ask_some(r, s, to, n, q, room, true);
+    int rc = n > 0 ? ask_some(r, s, to, n, q, room, true) : 0;
     free(to);
     return rc;
 }
