@@ -9,6 +9,8 @@
 
 #include "urnic/types.h"
 
+struct sigaction; /* <signal.h> keeps it from strict C99 */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
