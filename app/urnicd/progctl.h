@@ -23,8 +23,8 @@ uint32_t progctl_first(const struct device *d, unsigned block);
 /* The block that a cursor names. */
 unsigned progctl_block(uint32_t cursor);
 
-/* IPC_STATS: ask for the counters, which are then part of the device's. 0: there is nobody to wait
- * for. -EINPROGRESS as ask. */
+/* IPC_STATS: ask for the counters, which are then part of the device's. 0: no program has to
+ * answer. -EINPROGRESS as ask. */
 int progctl_count(struct request *r);
 /* IPC_QP_LIST: up to `max` queue pairs of a program. If it hasn't answered there is one entry,
  * IPC_QP_F_SILENT. */
@@ -36,11 +36,11 @@ int progctl_history(struct request *r);
  * isn't NULL). As ask; -ENOENT: no program has it. */
 int progctl_ask_cc(struct request *r, struct device *d, uint32_t qpn, uint32_t first,
                    const char *set);
-/* Check what a program has answered about its queue pairs. Returns how many they are. `i`: of
- * which the next call is to be given; NULL = that was all. */
+/* Read the description of queue pair `i` of a program's answer into `out`. False: the answer has no
+ * more of them. */
 bool progctl_qp(const struct request *r, const struct device *d, unsigned i,
                 struct ipc_asked_qp *out);
-/* Where the list goes on behind this answer; 0 = at its end. */
+/* The cursor of the list after this answer; 0 = the list has ended. */
 uint32_t progctl_next(const struct request *r, const struct device *d, uint32_t first);
 
 #endif

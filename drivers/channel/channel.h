@@ -116,7 +116,7 @@ void channel_tx_meta(struct io_port *io, unsigned i, uint32_t meta);
  * port's from then on. */
 void channel_set_bell(struct io_port *io, int fd);
 
-/* A place behind all frames that the other end has sent so far. */
+/* The place after all frames that the other end has sent so far. */
 uint64_t channel_rx_mark(const struct io_port *io);
 /* Have all frames before that place been given back? Also true when the channel is over. */
 bool channel_rx_passed(const struct io_port *io, uint64_t mark);

@@ -14,7 +14,7 @@
 int client_engine_load(const struct ipc_engine **out, char *why, size_t size);
 
 /* The engine library is loaded: urnic_sigaction calls it from now on, if a library has called
- * urnic_sigaction_behind. */
+ * urnic_sigaction_next. */
 void client_signal_engine(const struct ipc_engine *e);
 
 /* Does the user want the engine in the program (URNIC_ENGINE=application[,progress=...])? Its

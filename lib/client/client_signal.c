@@ -5,21 +5,21 @@
  */
 #include "client_engine.h"
 
-static _Atomic(ipc_sigaction_fn *) behind;
+static _Atomic(ipc_sigaction_fn *) next;
 static const struct ipc_engine *_Atomic engine; /* NULL = none is loaded */
 
 void client_signal_engine(const struct ipc_engine *e)
 {
-    ipc_sigaction_fn *fn = atomic_load_explicit(&behind, memory_order_acquire);
+    ipc_sigaction_fn *fn = atomic_load_explicit(&next, memory_order_acquire);
     if (fn == NULL)
         return;
-    e->sigaction_behind(fn);
+    e->sigaction_next(fn);
     atomic_store_explicit(&engine, e, memory_order_release);
 }
 
-void urnic_sigaction_behind(int (*fn)(int, const struct sigaction *, struct sigaction *))
+void urnic_sigaction_next(int (*fn)(int, const struct sigaction *, struct sigaction *))
 {
-    atomic_store_explicit(&behind, fn, memory_order_release);
+    atomic_store_explicit(&next, fn, memory_order_release);
 }
 
 bool urnic_sigaction(int sig, const struct sigaction *act, struct sigaction *old, int *result)

@@ -33,11 +33,11 @@ static struct before {
 
 static unsigned used[SIGNALS];
 static _Atomic pid_t holder; /* of the table's lock: the process of the thread that has it */
-static _Atomic(guard_sigaction_fn *) behind; /* NULL = libc's, by its name */
+static _Atomic(guard_sigaction_fn *) next; /* NULL = libc's, by its name */
 
 static int action(int sig, const struct sigaction *act, struct sigaction *old)
 {
-    guard_sigaction_fn *fn = atomic_load_explicit(&behind, memory_order_relaxed);
+    guard_sigaction_fn *fn = atomic_load_explicit(&next, memory_order_relaxed);
     return fn ? fn(sig, act, old) : sigaction(sig, act, old);
 }
 
@@ -240,9 +240,9 @@ int guard_signal_on_top(void)
 
 /* ---- in the place of sigaction ---- */
 
-void guard_signal_behind(guard_sigaction_fn *fn)
+void guard_signal_next(guard_sigaction_fn *fn)
 {
-    atomic_store_explicit(&behind, fn, memory_order_relaxed);
+    atomic_store_explicit(&next, fn, memory_order_relaxed);
 }
 
 /* The program's action behind an entry of ours. */

@@ -30,7 +30,7 @@ int guard_signal_on_top(void);
 typedef int guard_sigaction_fn(int sig, const struct sigaction *act, struct sigaction *old);
 /* For a library that defines sigaction in front of libc's: the next definition, which this unit
  * calls from now on. Before any other function here. */
-void guard_signal_behind(guard_sigaction_fn *fn);
+void guard_signal_next(guard_sigaction_fn *fn);
 /* The body of such a library's sigaction. Our handler stays in front where it is, and the program
  * sees its own actions, as if ours were not there. After too many different handlers the program's
  * gets in front. 0, or -1 and errno. Any thread; also in a signal handler. */

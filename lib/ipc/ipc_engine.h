@@ -61,9 +61,9 @@ struct ipc_engine {
     bool (*needs_polls)(const struct program *p);
     /* Its peers see all of its objects gone; no call follows but close. */
     void (*hang_up)(struct program *p);
-    /* guard_signal_behind and guard_signal_action of lib/guard: for a library that defines
+    /* guard_signal_next and guard_signal_action of lib/guard: for a library that defines
      * sigaction in front of libc's. */
-    void (*sigaction_behind)(ipc_sigaction_fn *fn);
+    void (*sigaction_next)(ipc_sigaction_fn *fn);
     ipc_sigaction_fn *sigaction;
     /* End all, and close the port. No other call is under way. */
     void (*close)(struct program *p);

@@ -147,9 +147,9 @@ START_TEST(cm_23_first_request_without_rtu)
     pid_t pid = port_child(other_end, &other);
     join(&e, "urn0", "application", SIZE);
     port_connect(&e, "10.0.0.2");
-    uint64_t begun = port_now();
+    uint64_t start = port_now();
     exchange(&e);
-    ck_assert_uint_lt(port_now() - begun, 3000ull * MS); /* REP is repeated each 1,073 ms */
+    ck_assert_uint_lt(port_now() - start, 3000ull * MS); /* REP is repeated each 1,073 ms */
     port_close(&e);
     port_await_child(pid);
     ck_assert_int_eq(rig_counter(&rig, "urn1", "channel_news"), _i == 0);
@@ -445,13 +445,13 @@ START_TEST(shm_08_requests_beside_one_that_waits)
     OK(pthread_create(&thread, NULL, ask, &other));
     port_nap(200);
     const unsigned alone = atomic_exchange(&answers, 0);
-    uint64_t begun = port_now();
+    uint64_t start = port_now();
     for (unsigned i = 0; i < WAITS; i++) {
         OK(urnic_create_id(channel, URNIC_PS_TCP, NULL, &id));
         OK(urnic_listen(id, 1));
         OK(urnic_destroy_id(id));
     }
-    uint64_t took = port_now() - begun;
+    uint64_t took = port_now() - start;
     unsigned n = atomic_load(&answers);
     atomic_store(&asking, false);
     OK(pthread_join(thread, NULL));

@@ -238,7 +238,7 @@ int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_a
     struct device *d = c->ctx.device;
     unsigned before = engine_mcast_count(d->engine, qp->qp);
     /* Its own datagrams to the group are for it, too; the daemon's switch brings them. */
-    int rc = d->behind ? 0 : loop_start(d);
+    int rc = d->uplink ? 0 : loop_start(d);
     if (rc == 0)
         rc = group_join(&d->team->users, c->of_device, group);
     if (rc < 0)

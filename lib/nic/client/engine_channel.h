@@ -31,7 +31,8 @@ int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2]);
 
 /* Has the client a channel that carries frames? */
 bool engine_channel_sends(const struct client *c);
-/* A place behind all frames that such a client has sent by now. Returns whether these have left. */
+/* The place after all frames that such a client has sent so far. Returns whether these have left.
+ */
 bool engine_channel_mark(struct client *c, struct switch_mark *out);
 /* Have the frames before the place left? */
 bool engine_channel_passed(struct client *c, const struct switch_mark *at);

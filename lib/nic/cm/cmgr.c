@@ -84,13 +84,13 @@ static void cmgr_comm_est(struct gsi *g, void *qp_arg)
 }
 
 /* Frames of programs are being sent: the next round continues. */
-static void cmgr_begun(struct gsi *g, uint32_t qpn)
+static void cmgr_program_comm_est(struct gsi *g, uint32_t qpn)
 {
     struct cmgr *m = cmgr_at(g);
     const struct cm_id *id = cmid_awaiting(m, qpn);
     if (id && id->conn) {
         cm_comm_est(m->cm, id->conn, m->now);
-        m->dirty = m->begun = true;
+        m->dirty = m->comm_est = true;
     }
 }
 
@@ -185,7 +185,7 @@ static unsigned cmgr_run(struct gsi *g, uint64_t now)
     struct cmgr *m = cmgr_at(g);
     unsigned n = 0;
     m->now = now;
-    m->begun = false;
+    m->comm_est = false;
     if (cm_deadline(m->cm) <= now) {
         cm_expire(m->cm, now);
         m->dirty = true;
@@ -215,7 +215,7 @@ static uint64_t cmgr_deadline(const struct gsi *g)
 {
     const struct cmgr *m = cmgr_behind(g);
     uint64_t at = LIST_EMPTY(&m->displacing) ? cm_deadline(m->cm) : 0;
-    if (m->begun || claim_has_news(&m->device->team->claims, m->device->member) ||
+    if (m->comm_est || claim_has_news(&m->device->team->claims, m->device->member) ||
         peers_doubts(m->peers, m->device->member))
         return 0;
     return m->nwaiting > 0 && m->retry_at < at ? m->retry_at : at;
@@ -263,7 +263,7 @@ static const struct gsi_ops cmgr_ops = {
     .rx = cmgr_rx,
     .member = cmgr_member,
     .comm_est = cmgr_comm_est,
-    .begun = cmgr_begun,
+    .program_comm_est = cmgr_program_comm_est,
     .busy = cmgr_busy,
     .tx_ready = cmgr_tx_ready,
     .tx = cmgr_tx,

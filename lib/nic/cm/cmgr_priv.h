@@ -37,7 +37,7 @@ struct cmgr {
     uint64_t now;   /* of the round: callbacks of the engine have no clock */
     LIST_HEAD(, cm_id) displacing;
     LIST_HEAD(, cm_id) awaiting[CMGR_AWAITING]; /* by their queue pairs (cmid_await) */
-    bool begun;                                 /* one of these has got its first request */
+    bool comm_est;                              /* one of these has got its first request */
     bool dirty; /* it has got a call or a datagram: events and datagrams may be ready */
     unsigned first_ready, nready, nwaiting;
     uint64_t retry_at;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "behind.h"
 #include "capture.h"
 #include "clock.h"
 #include "device.h"
@@ -28,6 +27,7 @@
 #include "switch_channel.h"
 #include "switch_spill.h"
 #include "team.h"
+#include "uplink.h"
 #include "worker.h"
 
 #define DATAPATH_COPIES    512u
@@ -277,8 +277,8 @@ static bool datapath_slow_rx(struct device *d, const struct engine_frame *frames
         if (frames[i].disposition == ENGINE_SLOW_PATH) {
             d->stats.slow_path++;
             any = true;
-            if (d->behind)
-                behind_rx(d, frames[i].data, frames[i].len, now);
+            if (d->uplink)
+                uplink_rx(d, frames[i].data, frames[i].len, now);
             else
                 neigh_rx(d->neigh, frames[i].data, frames[i].len, now);
         }
@@ -552,8 +552,8 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
 static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsigned n, uint64_t now)
 {
     unsigned m = 0;
-    while (m < n && d->behind && behind_says(d->behind)) {
-        es[m].len = behind_say(d->behind, es[m].buf, es[m].cap);
+    while (m < n && d->uplink && uplink_says(d->uplink)) {
+        es[m].len = uplink_say(d->uplink, es[m].buf, es[m].cap);
         if (es[m].len == 0)
             break;
         es[m++].qpn = 0;
@@ -640,8 +640,8 @@ static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uin
         loop_take(d, slots, m);
         steer_wake(d);
     }
-    if (d->behind)
-        behind_tx(d, es, m);
+    if (d->uplink)
+        uplink_tx(d, es, m);
     d->io->ops->tx_commit(d->io, slots, n, now);
 
     if (turn == TURN_FIRST)
@@ -655,10 +655,10 @@ static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uin
 
 unsigned device_tx(struct device *d, uint64_t now)
 {
-    unsigned total = d->behind && behind_owes(d->behind) ? behind_answer(d) : 0;
+    unsigned total = d->uplink && uplink_owes(d->uplink) ? uplink_answer(d) : 0;
     for (unsigned i = 0; i < DATAPATH_TX_BURSTS; i++) {
         bool slow =
-            neigh_tx_ready(d->neigh) || d->gsi->ops->tx_ready(d->gsi) || behind_says(d->behind);
+            neigh_tx_ready(d->neigh) || d->gsi->ops->tx_ready(d->gsi) || uplink_says(d->uplink);
         bool programs = d->sw && switch_tx_ready(d->sw);
         if (!slow && !programs && !engine_tx_ready(d->engine))
             break;
@@ -678,7 +678,7 @@ unsigned device_tx_first(struct device *d, uint64_t now)
 bool device_can_wait(const struct device *d)
 {
     return engine_tx_only_ack(d->engine) && !neigh_tx_ready(d->neigh) &&
-           !d->gsi->ops->busy(d->gsi) && !behind_says(d->behind);
+           !d->gsi->ops->busy(d->gsi) && !uplink_says(d->uplink);
 }
 
 /* ---- time ---- */
@@ -716,7 +716,7 @@ uint64_t device_deadline(struct device *d, uint64_t now)
         at = switch_ask_deadline(d->sw);
     /* A port does not report that it has room again. */
     bool full = (d->tx_blocked && d->link.up) || (d->sw && switch_spilling(d->sw)) ||
-                (d->behind && behind_owes(d->behind));
+                (d->uplink && uplink_owes(d->uplink));
     if (full && now + DATAPATH_FULL_NS < at)
         at = now + DATAPATH_FULL_NS;
     if (other < at)

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "behind.h"
 #include "channel.h"
 #include "clock.h"
 #include "context_ops.h"
@@ -27,6 +26,7 @@
 #include "quota.h"
 #include "requester.h"
 #include "team.h"
+#include "uplink.h"
 #include "worker.h"
 
 #define WINDOW_OVERHEAD 64u /* octets for headers, and for the socket's own share of a train */
@@ -108,8 +108,8 @@ static void device_on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *
 static void device_on_comm_est(void *arg, void *qp_arg, uint32_t qpn)
 {
     struct device *d = arg;
-    if (d->behind)
-        behind_begun(d->behind, qpn);
+    if (d->uplink)
+        uplink_comm_est(d->uplink, qpn);
     else
         d->gsi->ops->comm_est(d->gsi, qp_arg);
 }
@@ -143,7 +143,7 @@ static uint32_t device_window(const struct device *d)
 /* At most half of its channel's ring, so that answers find room, too. */
 static uint32_t device_share_window(const struct device *d)
 {
-    return channel_slots(d->behind->channel) / 2;
+    return channel_slots(d->uplink->channel) / 2;
 }
 
 static int device_make_engine(struct device *d, char *err)
@@ -179,10 +179,10 @@ static int device_make_engine(struct device *d, char *err)
         .rnr_on_rd_res = d->conf->rnr_on_rd_res,
     };
     memcpy(p.mac, d->mac, 6);
-    if (d->behind) {
-        p.block = 1 + d->behind->block;
+    if (d->uplink) {
+        p.block = 1 + d->uplink->block;
         p.max_qp = DEVICE_BLOCK_QP;
-        if (d->io == d->behind->channel)
+        if (d->io == d->uplink->channel)
             p.window = p.read_window = device_share_window(d);
     }
     if (getrandom(p.key, sizeof(p.key), 0) != (ssize_t)sizeof(p.key) ||
@@ -190,8 +190,8 @@ static int device_make_engine(struct device *d, char *err)
         snprintf(err, CONFIG_ERR, "device %s: no random numbers: %s", d->name, strerror(errno));
         return -errno;
     }
-    if (d->behind)
-        memcpy(p.key, d->behind->key, sizeof(p.key));
+    if (d->uplink)
+        memcpy(p.key, d->uplink->key, sizeof(p.key));
     d->engine = engine_create(&p, clock_now());
     snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
     d->neigh = d->engine ? neigh_create(d, err) : NULL;
@@ -225,7 +225,7 @@ static int device_check_kernel_ip(const struct device *d, char *err)
 
 static int device_addresses(struct device *d, char *err)
 {
-    if (d->io->caps.kernel_ip || d->behind) {
+    if (d->io->caps.kernel_ip || d->uplink) {
         device_addr_follow(d);
         return 0;
     }
@@ -328,7 +328,7 @@ static int device_set_up(struct device *d, char *err)
         return rc;
     device_find_interface(d);
     device_choose_mac(d);
-    if (d->io->caps.kernel_ip || d->behind)
+    if (d->io->caps.kernel_ip || d->uplink)
         gid_init_empty(&d->gids);
     else
         gid_init(&d->gids, d->mac);
@@ -389,8 +389,8 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
     return d ? device_open_first(out, d, seed, err) : -ENOMEM;
 }
 
-int device_open_behind(struct device **out, const struct config_device *conf, struct worker *worker,
-                       struct behind *b, char *err)
+int device_open_uplink(struct device **out, const struct config_device *conf, struct worker *worker,
+                       struct uplink *b, char *err)
 {
     struct device *d = device_new(conf, 0, worker, err);
     if (!d) {
@@ -398,7 +398,7 @@ int device_open_behind(struct device **out, const struct config_device *conf, st
         return -ENOMEM;
     }
     d->io = b->io;
-    d->behind = b;
+    d->uplink = b;
     return device_open_first(out, d, 0, err);
 }
 
@@ -530,10 +530,10 @@ void device_service(struct device *d, uint64_t now)
         d->io->ops->service(d->io, now);
     device_tell(d);
     device_hear_icmp(d);
-    if (d->behind)
-        behind_follow(d, now);
+    if (d->uplink)
+        uplink_follow(d, now);
     device_follow(d, now);
-    if (d->io->caps.kernel_ip || d->behind)
+    if (d->io->caps.kernel_ip || d->uplink)
         device_addr_follow(d);
     device_look_at_link(d, now);
     device_addr_service(d, now);

@@ -18,7 +18,7 @@
 #include "io.h"
 #include "settings.h"
 
-struct behind;
+struct uplink;
 struct capture_tap;
 struct datapath;
 struct facts;
@@ -81,7 +81,7 @@ struct device {
     unsigned lent;     /* members whose frames are lent, likewise */
     unsigned turn;     /* member whose frames come first */
     struct io_port *io;
-    struct behind *behind; /* the daemon's description; NULL = by settings */
+    struct uplink *uplink; /* the daemon's description; NULL = by settings */
     struct worker *worker;
     struct engine *engine;
     struct neigh *neigh;
@@ -114,10 +114,10 @@ struct device {
  * octets) that says what to do. */
 int device_open(struct device **out, const struct config_device *conf, unsigned index,
                 struct worker *worker, uint64_t seed, char *err);
-/* The same for a program's device behind a daemon's, after behind_begin. The device owns b->io from
+/* The same for a program's device behind a daemon's, after uplink_begin. The device owns b->io from
  * then on, also if this fails; *b has to live as long. */
-int device_open_behind(struct device **out, const struct config_device *conf, struct worker *worker,
-                       struct behind *b, char *err);
+int device_open_uplink(struct device **out, const struct config_device *conf, struct worker *worker,
+                       struct uplink *b, char *err);
 /* Open the next member of its team, on another worker. Called until the team has conf->workers
  * members. The rest as above. */
 int device_open_member(struct device *first, struct worker *worker, char *err);

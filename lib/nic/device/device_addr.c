@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-#include "behind.h"
 #include "context_ops.h"
 #include "device.h"
 #include "device_switch.h"
 #include "log.h"
 #include "neigh.h"
 #include "team.h"
+#include "uplink.h"
 #include "worker.h"
 
 struct addr_pass {
@@ -176,8 +176,8 @@ void device_addr_follow(struct device *d)
 {
     struct team_port port;
     struct gid_table gids;
-    if (d->behind) {
-        behind_gids(d->behind, &gids);
+    if (d->uplink) {
+        uplink_gids(d->uplink, &gids);
         addr_follow_table(d, &gids);
         return;
     }

@@ -59,10 +59,10 @@ static int next_hop(void *arg, struct share *share, const struct wire_addr *dst,
                                  : neigh_lookup(d->neigh, share, dst, mac, d->worker->now);
 }
 
-static void begun(void *arg, uint32_t qpn)
+static void comm_est(void *arg, uint32_t qpn)
 {
     struct device *d = arg;
-    d->gsi->ops->begun(d->gsi, qpn);
+    d->gsi->ops->program_comm_est(d->gsi, qpn);
 }
 
 int device_switch_start(struct device *d)
@@ -84,7 +84,7 @@ int device_switch_start(struct device *d)
     }
     s->engine_in = engine_in;
     s->next_hop = next_hop;
-    s->begun = begun;
+    s->comm_est = comm_est;
     s->engine_arg = d;
     s->inside = inside;
     s->inside_arg = d;

@@ -28,7 +28,7 @@ static void none_comm_est(struct gsi *g, void *qp_arg)
     (void)qp_arg;
 }
 
-static void none_begun(struct gsi *g, uint32_t qpn)
+static void none_program_comm_est(struct gsi *g, uint32_t qpn)
 {
     (void)g;
     (void)qpn;
@@ -87,7 +87,7 @@ static const struct gsi_ops none_ops = {
     .rx = none_rx,
     .member = none_member,
     .comm_est = none_comm_est,
-    .begun = none_begun,
+    .program_comm_est = none_program_comm_est,
     .busy = none_waits,
     .tx_ready = none_waits,
     .tx = none_tx,

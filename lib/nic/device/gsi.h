@@ -30,7 +30,7 @@ struct gsi_ops {
     /* A queue pair (its engine_qp_params.arg) got a packet in RTR. */
     void (*comm_est)(struct gsi *g, void *qp_arg);
     /* The same of a queue pair that a program's own engine has. */
-    void (*begun)(struct gsi *g, uint32_t qpn);
+    void (*program_comm_est)(struct gsi *g, uint32_t qpn);
     /* Is there a datagram to send, or work that `run` has to do first? */
     bool (*busy)(const struct gsi *g);
     /* Is there a datagram that may be sent? */

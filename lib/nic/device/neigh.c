@@ -104,7 +104,7 @@ static bool kernel_ip(const struct neigh *n)
 /* Does the kernel, or the daemon of a program's device, resolve the neighbours? */
 static bool elsewhere(const struct neigh *n)
 {
-    return kernel_ip(n) || n->device->behind;
+    return kernel_ip(n) || n->device->uplink;
 }
 
 void neigh_destroy(struct neigh *n)
@@ -219,7 +219,7 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
 
 int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src)
 {
-    if (n->device->behind)
+    if (n->device->uplink)
         return -ENETUNREACH;
     if (!kernel_ip(n))
         return net_source(n->port, dst, src);
@@ -258,7 +258,7 @@ int neigh_lookup(struct neigh *n, struct share *s, const struct wire_addr *dst, 
                  uint64_t now)
 {
     struct device *d = n->device;
-    if (d->behind)
+    if (d->uplink)
         return -EHOSTUNREACH; /* the program asks the daemon */
     if (gid_find(&d->gids, dst) >= 0) {
         memcpy(mac, d->mac, 6);
@@ -395,7 +395,7 @@ int neigh_groups(struct neigh *n, uint64_t now)
     struct wire_addr g;
     bool member;
     int rc = 0;
-    if (n->device->behind)
+    if (n->device->uplink)
         return 0;
     if (kernel_ip(n))
         return neigh_tell_groups(n);

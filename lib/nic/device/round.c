@@ -6,12 +6,12 @@
 
 #include <sched.h>
 
-#include "behind.h"
 #include "clock.h"
 #include "context_ops.h"
 #include "datapath.h"
 #include "device.h"
 #include "device_switch.h"
+#include "uplink.h"
 #include "worker.h"
 
 #define ROUND_SERVICE_NS (5 * CLOCK_MS)   /* period of slow upkeep, awake */
@@ -160,8 +160,8 @@ static void worker_guard(struct worker *w, uint64_t now)
 static bool worker_is_told(const struct worker *w)
 {
     for (unsigned i = 0; i < w->ndevice; i++) {
-        const struct behind *b = w->device[i]->behind;
-        if (__builtin_expect(b && behind_differs(b), 0))
+        const struct uplink *b = w->device[i]->uplink;
+        if (__builtin_expect(b && uplink_differs(b), 0))
             return true;
     }
     return false;

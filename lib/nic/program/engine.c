@@ -19,6 +19,6 @@ __attribute__((visibility("default"))) const struct ipc_engine urnic_engine = {
     .needs_polls = program_needs_polls,
     .hang_up = program_hang_up,
     .close = program_close,
-    .sigaction_behind = guard_signal_behind,
+    .sigaction_next = guard_signal_next,
     .sigaction = guard_signal_action,
 };

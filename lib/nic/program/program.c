@@ -305,10 +305,10 @@ static int open_nic(struct program *p, char *why)
         return rc;
     if (p->channel.page) {
         p->channel.given = true;
-        p->channel.behind.asked = program_asked;
-        p->channel.behind.asked_arg = &nic->device[0];
+        p->channel.uplink.asked = program_asked;
+        p->channel.uplink.asked_arg = &nic->device[0];
         rc =
-            device_open_behind(&nic->device[0], &p->conf, &nic->worker[0], &p->channel.behind, why);
+            device_open_uplink(&nic->device[0], &p->conf, &nic->worker[0], &p->channel.uplink, why);
     } else {
         rc = device_open(&nic->device[0], &p->conf, 0, &nic->worker[0], seed, why);
     }
@@ -444,7 +444,7 @@ void program_hang_up(struct program *p)
 static void last_words(void *arg, uint64_t now)
 {
     (void)now;
-    behind_last(arg);
+    uplink_last(arg);
 }
 
 void program_close(struct program *p)

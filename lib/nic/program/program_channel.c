@@ -25,19 +25,19 @@ static int open_end(struct program_channel *p, const struct ipc_engine_channel *
                     struct channel_memory *m, char *why)
 {
     uint32_t block;
-    int rc = ch->mapped(ch->arg, &block, p->behind.key);
+    int rc = ch->mapped(ch->arg, &block, p->uplink.key);
     if (rc < 0)
         return fail(why, "the daemon", rc);
     int event = fcntl(ch->event_fd, F_DUPFD_CLOEXEC, 0);
     if (event < 0)
         return fail(why, "its eventfd", -errno);
-    rc = channel_open(CHANNEL_PROGRAM, m, event, 0, &p->behind.io);
+    rc = channel_open(CHANNEL_PROGRAM, m, event, 0, &p->uplink.io);
     if (rc < 0) {
         close(event);
         return fail(why, "its port", rc);
     }
-    p->behind.channel = p->behind.io;
-    p->behind.block = block;
+    p->uplink.channel = p->uplink.io;
+    p->uplink.block = block;
     return 0;
 }
 
@@ -57,7 +57,7 @@ static unsigned take_sockets(const struct program_channel *p, const struct ipc_e
             *bell = again;
         memcpy(addr.b, given.addr, sizeof(addr.b));
         given.iface[sizeof(given.iface) - 1] = '\0';
-        if ((n == 0 && io_udp_open_lent(given.iface, given.trains, p->behind.facts.mac, udp) < 0) ||
+        if ((n == 0 && io_udp_open_lent(given.iface, given.trains, p->uplink.facts.mac, udp) < 0) ||
             io_udp_take(*udp, &addr, fd) < 0) {
             close(fd);
             return 0;
@@ -72,10 +72,10 @@ static void open_sockets(struct program_channel *p, const struct ipc_engine_chan
     struct ipc_engine_socket_given none;
     struct io_port *udp = NULL;
     int bell = -1, fd, other;
-    if (p->no_sockets || !(p->behind.facts.flags & IPC_FACTS_KERNEL_IP))
+    if (p->no_sockets || !(p->uplink.facts.flags & IPC_FACTS_KERNEL_IP))
         return;
     if (take_sockets(p, ch, &udp, &bell) > 0 &&
-        direct_open(p->behind.channel, udp, bell, p->behind.block, &p->behind.io) == 0)
+        direct_open(p->uplink.channel, udp, bell, p->uplink.block, &p->uplink.io) == 0)
         return;
     (void)ch->socket(ch->arg, IPC_ENGINE_NO_SOCKET, &none, &fd, &other);
     if (udp)
@@ -91,14 +91,14 @@ int program_channel_open(struct program_channel *p, const struct ipc_engine_chan
     void *page = mmap(NULL, IPC_FACTS_PAGE, PROT_READ, MAP_SHARED, ch->facts_fd, 0);
     if (page == MAP_FAILED)
         return fail(why, "the page of facts", -errno);
-    p->page = p->behind.page = page;
+    p->page = p->uplink.page = page;
     int rc = channel_memory_map(&m, ch->memory_fd, ch->slots, ch->frame_max);
     if (rc < 0)
         fail(why, "its memory", rc);
     else
         rc = open_end(p, ch, &m, why);
     if (rc == 0) {
-        rc = behind_begin(&p->behind, conf);
+        rc = uplink_begin(&p->uplink, conf);
         if (rc < 0) {
             fail(why, "the facts", rc);
         } else {
@@ -116,8 +116,8 @@ void program_channel_close(struct program_channel *p)
 {
     if (!p->page)
         return;
-    if (!p->given && p->behind.io)
-        p->behind.io->ops->close(p->behind.io);
+    if (!p->given && p->uplink.io)
+        p->uplink.io->ops->close(p->uplink.io);
     void *at;
     memcpy(&at, &p->page, sizeof(at));
     munmap(at, IPC_FACTS_PAGE);

@@ -5,14 +5,14 @@
 #ifndef NIC_PROGRAM_CHANNEL_H
 #define NIC_PROGRAM_CHANNEL_H
 
-#include "behind.h"
+#include "uplink.h"
 
 struct ipc_engine_channel;
 
 /* All zero: there is none. */
 struct program_channel {
     const struct ipc_facts_page *page; /* NULL = none is open */
-    struct behind behind;
+    struct uplink uplink;
     bool no_sockets; /* it needs none of its own */
     bool given;      /* its port is the device's */
 };

@@ -34,12 +34,12 @@ struct request {
 
     void *prepared;          /* what prepare() made for run() */
     struct memory *unsealed; /* what run() needs sealed: it has returned -EINPROGRESS */
-    unsigned sealings;       /* that it has waited for */
-    bool settled;            /* it has waited for frames (settle.h); set by who serves it */
-    bool unsettled;          /* it has to */
+    unsigned sealings;       /* the number of seals it has waited for */
+    bool settled;            /* it has waited for frames (settle.h); set by the thread that runs it */
+    bool unsettled;          /* it has to wait for frames */
     struct memory *unmap;    /* to free on the control thread */
     struct ask *ask;         /* answers of programs for which it has waited (ask.h); NULL = none */
-    bool deferred;           /* no answer now: somebody else sends it */
+    bool deferred;           /* no answer now: another thread sends it later */
 };
 
 /* 0 or -errno; runs where the table says. */

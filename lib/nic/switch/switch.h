@@ -84,7 +84,7 @@ struct nic_switch {
      * known. NULL: none is ever known. */
     int (*next_hop)(void *arg, struct share *share, const struct wire_addr *dst, uint8_t mac[6]);
     /* A queue pair of a program has got its first request. May be NULL. */
-    void (*begun)(void *arg, uint32_t qpn);
+    void (*comm_est)(void *arg, uint32_t qpn);
     void *engine_arg; /* of all these */
     /* Captures: is there one? Then switch_tx says of each slot that it has filled which queue pair
      * of the program the frame is from, 0 = unknown, and shows what goes to another channel. */

@@ -62,7 +62,7 @@ uint32_t switch_news_read(const uint8_t *frame, uint32_t len)
     return len < NEWS_LEN ? 0 : news_read(frame, NEWS_OVER);
 }
 
-uint32_t switch_news_begun(uint8_t *frame, uint32_t cap, uint32_t qpn)
+uint32_t switch_news_comm_est(uint8_t *frame, uint32_t cap, uint32_t qpn)
 {
     if (cap < NEWS_LEN)
         return 0;
@@ -81,7 +81,7 @@ bool switch_news_hear(struct nic_switch *s, struct switch_channel *from,
     if (qpn == 0 || blocks_owner(&s->blocks, qpn) != from)
         return false;
     s->counters[SWITCH_C_channel_news]++;
-    if (s->begun)
-        s->begun(s->engine_arg, qpn);
+    if (s->comm_est)
+        s->comm_est(s->engine_arg, qpn);
     return true;
 }

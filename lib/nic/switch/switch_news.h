@@ -28,9 +28,9 @@ uint32_t switch_news_read(const uint8_t *frame, uint32_t len);
 
 /* A program says: this queue pair has got its first request (CM-23). Writes the frame to a slot of
  * `cap` octets. Returns its length; 0: the slot is too small. */
-uint32_t switch_news_begun(uint8_t *frame, uint32_t cap, uint32_t qpn);
-/* A frame of a program: if it says that of a queue pair of its own, tell nic_switch.begun. Returns
- * whether it did. On the device's worker. */
+uint32_t switch_news_comm_est(uint8_t *frame, uint32_t cap, uint32_t qpn);
+/* A frame of a program: if it says that of a queue pair of its own, tell nic_switch.comm_est.
+ * Returns whether it did. On the device's worker. */
 bool switch_news_hear(struct nic_switch *s, struct switch_channel *from,
                       const struct io_frame *frame);
 

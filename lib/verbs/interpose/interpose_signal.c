@@ -23,7 +23,7 @@ int __sigaction(int sig, const struct sigaction *act, struct sigaction *old);
 
 __attribute__((constructor)) static void begin(void)
 {
-    urnic_sigaction_behind(NEXT(sigaction));
+    urnic_sigaction_next(NEXT(sigaction));
 }
 
 static bool ours(int sig)

@@ -51,8 +51,8 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
 URNIC_API int urnic_open_daemon(const char *device, struct urnic_context **ctx);
 /* For a library that defines sigaction in front of libc's: the next definition, which an engine in
  * this program is to call. Before the first device is opened. */
-URNIC_API void urnic_sigaction_behind(int (*fn)(int sig, const struct sigaction *act,
-                                                struct sigaction *old));
+URNIC_API void urnic_sigaction_next(int (*fn)(int sig, const struct sigaction *act,
+                                              struct sigaction *old));
 /* What such a library's sigaction does first, for SIGSEGV and SIGBUS. With an engine in this
  * program the engine's handler stays in front. The program's gets all faults but those of the
  * engine's requests, and the program sees its own actions, as if the engine's were not there. True:

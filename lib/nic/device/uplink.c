@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "behind.h"
+#include "uplink.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 #define BEHIND_PART  2048u /* octets of a frame with a part of an answer */
 #define BEHIND_WHOLE (40u * sizeof(struct ipc_asked_counter)) /* in one of these */
 
-static bool read_facts(struct behind *b)
+static bool read_facts(struct uplink *b)
 {
     return ipc_facts_read(b->page, &b->seen, &b->facts);
 }
 
 /* What of the facts the port has. */
-static void to_port(struct behind *b)
+static void to_port(struct uplink *b)
 {
     const struct ipc_facts *f = &b->facts;
     struct io_caps *caps = &b->io->caps;
@@ -35,7 +35,7 @@ static void to_port(struct behind *b)
     channel_set_link(b->channel, (f->flags & IPC_FACTS_LINK) != 0, "the daemon's device has none");
 }
 
-static int to_cc(const struct behind *b, struct cc_conf *cc)
+static int to_cc(const struct uplink *b, struct cc_conf *cc)
 {
     char text[IPC_FACTS_CC], why[CONFIG_ERR];
     memcpy(text, b->facts.cc, sizeof(text));
@@ -43,7 +43,7 @@ static int to_cc(const struct behind *b, struct cc_conf *cc)
     return text[0] ? cc_conf_parse(cc, text, why, sizeof(why)) : -EINVAL;
 }
 
-int behind_begin(struct behind *b, struct config_device *conf)
+int uplink_begin(struct uplink *b, struct config_device *conf)
 {
     bool known = false;
     b->seen = 0;
@@ -63,7 +63,7 @@ int behind_begin(struct behind *b, struct config_device *conf)
     return to_cc(b, &conf->cc) < 0 ? -EINVAL : 0;
 }
 
-void behind_gids(const struct behind *b, struct gid_table *out)
+void uplink_gids(const struct uplink *b, struct gid_table *out)
 {
     memset(out, 0, sizeof(*out));
     for (unsigned i = 0; i < GID_PAIRS && i < IPC_FACTS_ADDRS; i++) {
@@ -73,7 +73,7 @@ void behind_gids(const struct behind *b, struct gid_table *out)
 }
 
 /* Addresses that the device has no longer keep no socket. */
-static void to_sockets(struct behind *b)
+static void to_sockets(struct uplink *b)
 {
     struct io_addr addr[IPC_FACTS_ADDRS];
     unsigned n = 0;
@@ -84,9 +84,9 @@ static void to_sockets(struct behind *b)
     direct_addrs(b->io, addr, n);
 }
 
-void behind_follow(struct device *d, uint64_t now)
+void uplink_follow(struct device *d, uint64_t now)
 {
-    struct behind *b = d->behind;
+    struct uplink *b = d->uplink;
     char before[IPC_FACTS_CC];
     struct cc_conf cc;
     memcpy(before, b->facts.cc, sizeof(before));
@@ -99,15 +99,15 @@ void behind_follow(struct device *d, uint64_t now)
         (void)engine_set_cc(d->engine, &cc, now);
 }
 
-void behind_tx(struct device *d, const struct engine_slot *slots, unsigned n)
+void uplink_tx(struct device *d, const struct engine_slot *slots, unsigned n)
 {
-    for (unsigned i = 0; i < n && d->io == d->behind->channel; i++)
+    for (unsigned i = 0; i < n && d->io == d->uplink->channel; i++)
         channel_tx_meta(d->io, i, slots[i].qpn);
 }
 
-unsigned behind_answer(struct device *d)
+unsigned uplink_answer(struct device *d)
 {
-    struct behind *b = d->behind;
+    struct uplink *b = d->uplink;
     uint8_t frame[BEHIND_PART];
     unsigned n = 0;
     while (b->owes) {
@@ -121,10 +121,10 @@ unsigned behind_answer(struct device *d)
     return n;
 }
 
-void behind_last(struct device *d)
+void uplink_last(struct device *d)
 {
     const struct ipc_question counters = {.kind = IPC_ASK_COUNTERS};
-    struct behind *b = d->behind;
+    struct uplink *b = d->uplink;
     uint32_t whole;
     if (!b->asked)
         return;
@@ -142,7 +142,7 @@ void behind_last(struct device *d)
 
 static void question(struct device *d, const struct ipc_question *q)
 {
-    struct behind *b = d->behind;
+    struct uplink *b = d->uplink;
     if (!b->asked)
         return;
     b->answer = (struct ipc_answer){.id = q->id};
@@ -150,7 +150,7 @@ static void question(struct device *d, const struct ipc_question *q)
     b->owes = true; /* the answer to an earlier question, if it is still here, comes too late */
 }
 
-void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now)
+void uplink_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now)
 {
     struct ipc_question q;
     if (switch_ask_read(frame, len, &q)) {
@@ -164,17 +164,17 @@ void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t no
         (void)engine_qp_modify(d->engine, qp, &err, QPA_STATE, now);
 }
 
-void behind_begun(struct behind *b, uint32_t qpn)
+void uplink_comm_est(struct uplink *b, uint32_t qpn)
 {
-    if (b->begun_head - b->begun_tail < BEHIND_BEGUN)
-        b->begun[b->begun_head++ % BEHIND_BEGUN] = qpn;
+    if (b->comm_est_head - b->comm_est_tail < UPLINK_COMM_EST)
+        b->comm_est[b->comm_est_head++ % UPLINK_COMM_EST] = qpn;
 }
 
-uint32_t behind_say(struct behind *b, uint8_t *buf, uint32_t cap)
+uint32_t uplink_say(struct uplink *b, uint8_t *buf, uint32_t cap)
 {
-    if (!behind_says(b))
+    if (!uplink_says(b))
         return 0;
-    uint32_t len = switch_news_begun(buf, cap, b->begun[b->begun_tail % BEHIND_BEGUN]);
-    b->begun_tail += len > 0;
+    uint32_t len = switch_news_comm_est(buf, cap, b->comm_est[b->comm_est_tail % UPLINK_COMM_EST]);
+    b->comm_est_tail += len > 0;
     return len;
 }

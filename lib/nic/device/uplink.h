@@ -4,8 +4,8 @@
  * addresses, MAC, MTU, link and congestion control, is what the daemon says (ipc_facts.h). It has
  * no neighbours and no QP1: those are the daemon's.
  */
-#ifndef NIC_BEHIND_H
-#define NIC_BEHIND_H
+#ifndef NIC_UPLINK_H
+#define NIC_UPLINK_H
 
 #include "gid.h"
 #include "ipc_ask.h"
@@ -18,9 +18,9 @@ struct io_port;
 
 /* Queue pairs that the daemon is still to be told of, at most: as many as a program has (a power of
  * two). */
-#define BEHIND_BEGUN 1024u
+#define UPLINK_COMM_EST 1024u
 
-struct behind {
+struct uplink {
     struct io_port *channel;           /* the program's end */
     struct io_port *io;                /* the same, or a port around it (drivers/direct) */
     const struct ipc_facts_page *page; /* outlives the device */
@@ -30,8 +30,8 @@ struct behind {
     /* what was read last */
     uint32_t seen;
     struct ipc_facts facts;
-    uint32_t begun[BEHIND_BEGUN]; /* a ring */
-    uint32_t begun_head, begun_tail;
+    uint32_t comm_est[UPLINK_COMM_EST]; /* a ring */
+    uint32_t comm_est_head, comm_est_tail;
 
     /* Answers a question of the daemon: fills in a->status, next and len, and the octets, at most
      * IPC_ASK_MAX. On the device's worker. NULL = none are answered. */
@@ -43,48 +43,48 @@ struct behind {
 };
 
 /* Is an answer still to be sent? */
-static inline bool behind_owes(const struct behind *b)
+static inline bool uplink_owes(const struct uplink *b)
 {
     return b->owes;
 }
 
 /* Read the facts for the first time, before the device is opened, and write what of them are
  * settings to *conf. 0; -EAGAIN: the page can't be read; -EINVAL: it says nothing sensible. */
-int behind_begin(struct behind *b, struct config_device *conf);
+int uplink_begin(struct uplink *b, struct config_device *conf);
 /* The addresses that the device has by the facts. */
-void behind_gids(const struct behind *b, struct gid_table *out);
+void uplink_gids(const struct uplink *b, struct gid_table *out);
 /* Is there something new in the page? Costs a load. */
-static inline bool behind_differs(const struct behind *b)
+static inline bool uplink_differs(const struct uplink *b)
 {
     return ipc_facts_differ(b->page, b->seen);
 }
 /* The facts that have changed are the port's from now on; device_service follows it in the rest. On
  * the device's worker. */
-void behind_follow(struct device *d, uint64_t now);
+void uplink_follow(struct device *d, uint64_t now);
 
 /* These slots are about to be sent: the daemon, for its captures, is told whose they are. On the
  * device's worker. */
-void behind_tx(struct device *d, const struct engine_slot *slots, unsigned n);
+void uplink_tx(struct device *d, const struct engine_slot *slots, unsigned n);
 
-/* The first request has come to a queue pair: behind_say tells the daemon, whose connection manager
+/* The first request has come to a queue pair: uplink_say tells the daemon, whose connection manager
  * may have missed that the peer is ready (CM-23). When there is no room the peer's RTU comes
  * again. */
-void behind_begun(struct behind *b, uint32_t qpn);
+void uplink_comm_est(struct uplink *b, uint32_t qpn);
 /* Is there something to tell the daemon? */
-static inline bool behind_says(const struct behind *b)
+static inline bool uplink_says(const struct uplink *b)
 {
-    return b && b->begun_head != b->begun_tail;
+    return b && b->comm_est_head != b->comm_est_tail;
 }
 /* Write the next news to buf, `cap` octets. Returns its length, 0 = none. */
-uint32_t behind_say(struct behind *b, uint8_t *buf, uint32_t cap);
+uint32_t uplink_say(struct uplink *b, uint8_t *buf, uint32_t cap);
 
-/* Send what there is room for of the answer that is owed, with or without a link. Returns the
- * number of frames. On the device's worker. */
-unsigned behind_answer(struct device *d);
+/* Send the pending answer as far as there is room, with or without a link. Returns the number of
+ * frames. On the device's worker. */
+unsigned uplink_answer(struct device *d);
 /* The device ends: tell the daemon its last counters, as far as there is room. On the device's
  * worker. */
-void behind_last(struct device *d);
+void uplink_last(struct device *d);
 /* A frame has come that isn't RoCE: the daemon's news, or a question. On the device's worker. */
-void behind_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now);
+void uplink_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now);
 
 #endif
