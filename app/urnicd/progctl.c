@@ -12,6 +12,7 @@
 #include "blocks.h"
 #include "device.h"
 #include "engine.h"
+#include "engine_peer.h"
 #include "qp_info.h"
 #include "switch_counters.h"
 #include "worker.h"
@@ -89,7 +90,7 @@ static bool check(const struct device *d, struct ipc_asked_qp *q)
     i->pid = (uint32_t)client->pid;
     i->uid = client->uid;
     i->worker = (uint16_t)d->worker->index;
-    i->flags = IPC_QP_F_PROGRAM;
+    i->flags = IPC_QP_F_PROGRAM | (engine_peer_is_shared(client, i->qpn) ? IPC_QP_F_SHARED : 0);
     return true;
 }
 

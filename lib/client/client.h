@@ -236,6 +236,7 @@ struct urnic_qp {
     _Atomic uint32_t state; /* as the application set it */
     uint32_t type;
     uint32_t max_datagram; /* UD: octets that fit a packet */
+    bool has_peer;         /* the daemon was told its peer (IPC_ENGINE_PEER) */
     bool by_cm;            /* goes with a connection: the daemon moves it, too */
     /* receiving */
     struct client_rq rq;

@@ -217,30 +217,48 @@ static void qp_reset(struct urnic_qp *qp)
     }
 }
 
-/* The daemon has the neighbours: an engine in this program is told the MAC. */
-static int modify_av(struct urnic_context *ctx, struct ipc_av *av)
+/* The daemon has the neighbours: an engine in this program is told the MAC. The daemon passes on
+ * packets of a connection to its peer only, and is told that. */
+static int modify_peer(struct urnic_qp *qp, struct ipc_av *av, uint32_t peer)
 {
-    struct ipc_av_resolve req = {.hdr.type = IPC_AV_RESOLVE, .av = *av}, reply;
-    if (!client_has_channel(&ctx->conn))
+    struct ipc_engine_peer req = {
+        .hdr.type = IPC_ENGINE_PEER, .qpn = qp->qpn, .peer = peer, .av = *av};
+    struct ipc_engine_peer reply;
+    if (!client_has_channel(&qp->ctx->conn))
         return 0;
-    int err = client_call(ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (qp->type == URNIC_QPT_UD)
+        return -EINVAL;
+    int err = client_call(qp->ctx, &req, sizeof(req), &reply, sizeof(reply));
     if (err == 0)
         *av = reply.av;
+    qp->has_peer |= err == 0;
     return err;
+}
+
+/* It has no peer any more: after the last packet that it has sent there. */
+static void part(struct urnic_qp *qp)
+{
+    struct ipc_engine_peer req = {.hdr.type = IPC_ENGINE_PART, .qpn = qp->qpn};
+    if (qp->has_peer) /* only the daemon's end can prevent this */
+        (void)client_tell(qp->ctx, &req, sizeof(req));
+    qp->has_peer = false;
 }
 
 int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask)
 {
     struct ipc_qp_modify req = {
         .hdr.type = IPC_QP_MODIFY, .qp = qp->handle, .mask = mask, .attr = *attr};
-    int err = mask & URNIC_QP_AV ? modify_av(qp->ctx, &req.attr.av) : 0;
+    const uint32_t peer = mask & URNIC_QP_DEST_QPN ? attr->dest_qpn : 0;
+    int err = mask & URNIC_QP_AV ? modify_peer(qp, &req.attr.av, peer) : 0;
     if (err == 0)
         err = client_tell(qp->ctx, &req, sizeof(req));
     if (err < 0)
         return err;
     if (mask & URNIC_QP_STATE) {
-        if (attr->state == URNIC_QPS_RESET)
+        if (attr->state == URNIC_QPS_RESET) {
+            part(qp);
             qp_reset(qp);
+        }
         atomic_store_explicit(&qp->state, attr->state, memory_order_relaxed);
     }
     return 0;
@@ -335,6 +353,7 @@ int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id)
     int err = client_destroyed(qp->ctx, client_tell(qp->ctx, &req, sizeof(req)));
     if (err < 0)
         return err;
+    part(qp);
     if (apart && cm_id != 0) /* it is there: only the daemon's end can prevent this */
         (void)client_destroy(qp->ctx, IPC_CM_ID_DESTROY, cm_id);
     purge(qp);

@@ -10,6 +10,9 @@
  *     IPC_ENGINE_SOCKET   on a port of the kernel's: a socket for one address of the device, by
  * which the program sends and receives; the rest goes over the channel
  *
+ *     IPC_ENGINE_PEER     a queue pair is to send to a peer's one: the daemon says by which MAC,
+ * and passes on its packets of a connection to that peer only; _PART: to none
+ *
  *     IPC_ENGINE_JOIN     the daemon is a member of a multicast group for a queue pair; _LEAVE
  *
  * The channel ends with the connection. Objects of such a program (domains, regions, queues) are
@@ -19,10 +22,21 @@
 #ifndef URNIC_IPC_CHANNEL_H
 #define URNIC_IPC_CHANNEL_H
 
-#include "ipc_msg.h"
+#include "ipc_verbs.h"
 
 #define IPC_ENGINE_QPS       1024u /* queue pairs of such a program */
 #define IPC_ENGINE_ACK_DELAY 16u   /* 268 ms: it may have to be scheduled */
+
+/* PEER: -EINVAL: no queue pair of this channel, an address that can't be, or `peer` is 0 and it had
+ * none before; -EHOSTUNREACH; -EADDRINUSE: the peer belongs to a connection of another user;
+ * -EDQUOT: the user has its share. PART reads `qpn` only; it is no error if the queue pair has no
+ * peer. */
+struct ipc_engine_peer {
+    struct ipc_hdr hdr;
+    uint32_t qpn;
+    uint32_t peer; /* the peer's queue pair; 0 = the same one as before */
+    struct ipc_av av;
+};
 
 /* A queue pair of the channel is in a group, or no longer: the program's engine delivers to it, and
  * the daemon is a member for it. -EINVAL: no queue pair of this channel, no group; LEAVE: it was
@@ -84,5 +98,6 @@ IPC_SIZE_CHECK(struct ipc_engine_open, 24);
 IPC_SIZE_CHECK(struct ipc_engine_opened, 24);
 IPC_SIZE_CHECK(struct ipc_engine_block, 40);
 IPC_SIZE_CHECK(struct ipc_engine_group, 40);
+IPC_SIZE_CHECK(struct ipc_engine_peer, 64);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "bench.h"
 #include "channel.h"
+#include "pair.h"
 #include "switch_rx.h"
 #include "switch_tx.h"
 
@@ -24,10 +25,12 @@
 #define FRAME    4200u
 #define PROGRAMS 1000u
 #define ACTIVE   4u
+#define PEER     0x123u /* the queue pair that programs send to */
 
 struct program {
     struct io_port *io;
     uint32_t qpn;
+    struct switch_pair pair;
 };
 
 static const uint8_t mac[6] = {0x02, 0, 0, 0, 0, 0xAA}, peer[6] = {0x02, 0, 0, 0, 0, 0xBB};
@@ -58,6 +61,13 @@ static void come(struct program *p, uint64_t now)
     if (block < 0)
         die("switch_ns: attach");
     p->qpn = 0x800000u | (uint32_t)block << QPN_BLOCK_BITS;
+    p->pair = (struct switch_pair){.local = wire_addr_v4(0x0A000001),
+                                   .peer = wire_addr_v4(0x0A000002),
+                                   .qpn = p->qpn,
+                                   .peer_qpn = PEER};
+    memcpy(p->pair.mac, peer, sizeof(peer));
+    if (switch_pair_add(c, &p->pair) < 0)
+        die("switch_ns: pair");
 }
 
 /* A WRITE's frame of `len` octets. */
@@ -85,8 +95,9 @@ static void send_burst(struct program *p, uint32_t len)
     struct io_slot s[BATCH];
     unsigned n = p->io->ops->tx_reserve(p->io, s, BATCH, 0);
     for (unsigned i = 0; i < n; i++) {
-        frame_make(s[i].data, len, false, 0x123);
+        frame_make(s[i].data, len, false, PEER);
         s[i].len = len;
+        channel_tx_meta(p->io, i, p->qpn);
     }
     p->io->ops->tx_commit(p->io, s, n, 0);
 }
@@ -144,7 +155,7 @@ static double copies(uint32_t len)
     for (unsigned k = 0; k < BURSTS; k++) {
         unsigned n = prog[0].io->ops->tx_reserve(prog[0].io, s, BATCH, 0);
         for (unsigned i = 0; i < n; i++)
-            frame_make(s[i].data, len, false, 0x123);
+            frame_make(s[i].data, len, false, PEER);
         uint64_t at = clock_ns();
         for (unsigned i = 0; i < n; i++)
             memcpy(memory[0][i], s[i].data, len);

@@ -6,6 +6,7 @@
 #define URNIC_TESTS_SWITCH_RIG_H
 
 #include "channel_rig.h"
+#include "pair_rig.h"
 #include "switch_channel.h"
 
 struct program {

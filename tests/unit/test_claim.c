@@ -130,7 +130,7 @@ START_TEST(sec_33_rivals)
     claim_set(&t, &other, &key);
     claim_set(&t, &conn, &key);
     unsigned left = 2;
-    ck_assert_ptr_eq(claim_displace(&conn, &left), other.qp);
+    ck_assert_ptr_eq(claim_displace(&conn, &left), &other);
     ck_assert_ptr_null(claim_displace(&conn, &left));
     ck_assert_uint_eq(left, 1);
     ck_assert_ptr_null(other.in);
@@ -215,7 +215,7 @@ START_TEST(sec_33_on_other_workers)
     }
     conn.doubt = ask_now;
     claim_set(&t, &conn, &key);
-    ck_assert_ptr_eq(claim_displace(&conn, &left), qp[0].qp); /* on this worker */
+    ck_assert_ptr_eq(claim_displace(&conn, &left), &qp[0]); /* on this worker */
     ck_assert_ptr_null(claim_displace(&conn, &left));
     ck_assert_uint_eq(woken, 6);
     ck_assert_uint_eq(left, 61);

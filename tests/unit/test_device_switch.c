@@ -18,6 +18,7 @@
 #include "loop.h"
 #include "memory.h"
 #include "neigh.h"
+#include "pair_rig.h"
 #include "round.h"
 #include "switch_group.h"
 #include "switch_news.h"
@@ -101,6 +102,9 @@ static void send_pkt(struct program *from, struct wire_pkt p)
     struct io_slot s;
     ck_assert_uint_eq(from->io->ops->tx_reserve(from->io, &s, 1, 0), 1);
     s.len = (uint32_t)frame_make(s.data, s.cap, &p);
+    const uint32_t qpn = (from->qpn & ~0x1FFFu) | ((p.dqpn ^ p.dqpn >> 13) & 0x1FFF);
+    switch_rig_peer(from->c, qpn, &p);
+    channel_tx_meta(from->io, 0, qpn);
     from->io->ops->tx_commit(from->io, &s, 1, 0);
 }
 

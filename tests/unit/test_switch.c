@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "frames.h"
+#include "share.h"
 #include "switch_check.h"
 #include "switch_group.h"
 #include "switch_rig.h"
@@ -62,16 +63,29 @@ static struct wire_pkt packet(unsigned kind, uint8_t opcode, uint32_t len)
     return p;
 }
 
-/* Commit these octets to the switch. */
-static bool send_raw(struct io_port *io, const uint8_t *f, uint32_t len)
+/* Commit these octets to the switch, as this queue pair's. */
+static bool send_raw(struct io_port *io, uint32_t qpn, const uint8_t *f, uint32_t len)
 {
     struct io_slot s;
     if (io->ops->tx_reserve(io, &s, 1, 0) == 0)
         return false;
     memcpy(s.data, f, len);
     s.len = len;
+    channel_tx_meta(io, 0, qpn);
     io->ops->tx_commit(io, &s, 1, 0);
     return true;
+}
+
+/* The queue pair of this program that has the packet's destination as its peer. */
+static uint32_t with_peer(const struct io_port *io, const struct wire_pkt *p)
+{
+    struct program *from = prog;
+    while (from->io != io)
+        from++;
+    const uint32_t qpn =
+        (from->qpn & ~0x1FFFu) | ((p->dqpn ^ p->dqpn >> 13 ^ (p->ip_version == 6)) & 0x1FFF);
+    switch_rig_peer(from->c, qpn, p);
+    return qpn;
 }
 
 static bool send_pkt(struct io_port *io, struct wire_pkt *p)
@@ -79,7 +93,7 @@ static bool send_pkt(struct io_port *io, struct wire_pkt *p)
     uint8_t f[RIG_FRAME];
     size_t len = frame_make(f, sizeof(f), p);
     ck_assert_uint_gt(len, 0);
-    return send_raw(io, f, (uint32_t)len);
+    return send_raw(io, with_peer(io, p), f, (uint32_t)len);
 }
 
 static unsigned run_tx(unsigned n, uint64_t now)
@@ -226,7 +240,7 @@ START_TEST(shm_13_what_a_program_may_send)
         }
         uint32_t len = (uint32_t)frame_make(f, sizeof(f), &p);
         alter(&p, f, &len, what);
-        ck_assert(send_raw(prog[0].io, f, len));
+        ck_assert(send_raw(prog[0].io, with_peer(prog[0].io, &p), f, len));
         unsigned filled = run_tx(4, S);
         ck_assert_msg(filled == (rows[i].why < 0), "row %zu: %u", i, filled);
         if (rows[i].why < 0) {
@@ -300,6 +314,7 @@ START_TEST(shm_13_a_frame_that_changes_while_it_is_judged)
     setup_of(1, 0);
     struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, 100);
     ck_assert(send_pkt(prog[0].io, &p));
+    const uint32_t qpn = with_peer(prog[0].io, &p);
     uint8_t *f = prog[0].base + CHANNEL_PAGE + sizeof(struct channel_slot);
     const struct io_frame frame = {.data = f, .len = (uint32_t)wire_frame_len(&p)};
     atomic_store(&stop_flipping, flips == 0);
@@ -307,7 +322,7 @@ START_TEST(shm_13_a_frame_that_changes_while_it_is_judged)
     for (unsigned i = 0; i < flips; i++) {
         struct switch_frame h;
         struct wire_pkt out;
-        if (switch_check(sw, prog[0].c, &frame, &h) == SWITCH_REFUSED) {
+        if (switch_check(sw, prog[0].c, qpn, &frame, &h) == SWITCH_REFUSED) {
             refused++;
             continue;
         }
@@ -368,6 +383,122 @@ static void send_as(struct program *p, struct wire_pkt *pkt, uint32_t qpn)
     channel_tx_meta(p->io, 0, qpn);
     p->io->ops->tx_commit(p->io, &s, 1, 0);
 }
+
+static void send_cnp(struct program *p, const struct wire_pkt *to, uint32_t qpn)
+{
+    struct wire_pkt cnp = *to;
+    cnp.opcode = WIRE_OPCODE_CNP;
+    cnp.payload_len = 0;
+    send_as(p, &cnp, qpn);
+}
+
+/* SEC-35: a packet of a connection is for the peer of the queue pair that the program names, which
+ * is one of its own; the next hop is the pair's. */
+START_TEST(sec_35_only_to_its_peer)
+{
+    setup_of(2, 0);
+    struct wire_pkt good = packet(FRAME_V4, WIRE_SEND_ONLY, 40), p;
+    struct wire_pkt v6 = packet(FRAME_V6, WIRE_WRITE_ONLY, 40);
+    switch_rig_peer(prog[0].c, prog[0].qpn, &good);
+    switch_rig_peer(prog[0].c, prog[0].qpn + 1, &v6);
+    switch_rig_peer(prog[1].c, prog[1].qpn, &good); /* two users claim it: both may */
+    p = good;
+    memset(p.dmac, 0x66, 6);
+    send_as(&prog[0], &p, prog[0].qpn);
+    send_as(&prog[0], &v6, prog[0].qpn + 1);
+    send_as(&prog[1], &good, prog[1].qpn);
+    ck_assert_uint_eq(run_tx(8, S), 3);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(memcmp(slots[i].data, peer_mac, 6), 0);
+    uint64_t refused = 0;
+    for (unsigned what = 0; what < 7; what++) {
+        uint32_t as = prog[0].qpn;
+        p = good;
+        if (what == 0)
+            p.dqpn ^= 1;
+        else if (what == 1)
+            p.dip = wire_addr_v4(0xC0000203);
+        else if (what == 2)
+            p = v6; /* the peer of its other queue pair */
+        else if (what == 3)
+            as = prog[0].qpn + 2; /* it has no peer */
+        else if (what == 4)
+            as = prog[1].qpn; /* another program's */
+        else if (what == 5)
+            as = 0;
+        else
+            as = prog[0].qpn & ~0x800000u; /* the daemon's */
+        send_as(&prog[0], &p, as);
+        ck_assert_msg(run_tx(8, S) == 0, "%u", what);
+        ck_assert_uint_eq(sw->counters[SWITCH_C_channel_bad_peer], ++refused);
+    }
+    struct wire_addr second[2] = {ours[0], wire_addr_v4(0xC0000209)};
+    switch_set_addrs(sw, second, 2);
+    p.sip = second[1]; /* the device's, and not the pair's */
+    send_as(&prog[0], &p, prog[0].qpn);
+    ck_assert_uint_eq(run_tx(8, S), 0);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_bad_peer], ++refused);
+    switch_pair_remove(prog[0].c, switch_pair_of(prog[0].c, prog[0].qpn));
+    send_as(&prog[0], &good, prog[0].qpn);
+    ck_assert_uint_eq(run_tx(8, S), 0);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_bad_peer], ++refused);
+    ck_assert_uint_eq(prog[0].c->refused, refused);
+    ck_assert_uint_eq(prog[1].c->refused, 0);
+    teardown_of(2);
+}
+END_TEST
+
+/* SEC-35: a channel has a bounded number of pairs. */
+START_TEST(sec_35_as_many_pairs_as_queue_pairs)
+{
+    static struct switch_pair pairs[SWITCH_PAIRS + 1];
+    setup_of(1, 0);
+    const uint32_t first = prog[0].qpn & ~0x1FFFu;
+    for (uint32_t i = 0; i <= SWITCH_PAIRS; i++) {
+        pairs[i].qpn = first + i;
+        ck_assert_int_eq(switch_pair_add(prog[0].c, &pairs[i]), i < SWITCH_PAIRS ? 0 : -EDQUOT);
+    }
+    switch_pair_remove(prog[0].c, &pairs[SWITCH_PAIRS]); /* it has none */
+    switch_pair_remove(prog[0].c, &pairs[0]);
+    switch_pair_remove(prog[0].c, &pairs[0]);
+    ck_assert_int_eq(switch_pair_add(prog[0].c, &pairs[SWITCH_PAIRS]), 0);
+    ck_assert_ptr_null(switch_pair_of(prog[0].c, first));
+    ck_assert_ptr_eq(switch_pair_of(prog[0].c, first + SWITCH_PAIRS), &pairs[SWITCH_PAIRS]);
+    teardown_of(1);
+}
+END_TEST
+
+/* SEC-35: CNPs to a peer are the connection's; to others at most 10,000 a second leave, of all
+ * programs of a user. */
+START_TEST(sec_35_cnps_to_others)
+{
+    struct share_pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct share *user = share_join(&pool, 1000, false), *other = share_join(&pool, 1001, false);
+    setup_of(3, 0);
+    prog[0].c->share = prog[1].c->share = user;
+    prog[2].c->share = other;
+    struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, 40);
+    switch_rig_peer(prog[0].c, prog[0].qpn, &p);
+    uint64_t left = 0, all = 0;
+    for (uint64_t now = S; now < 2 * S; now += 50000, all++) { /* 20,000 a second */
+        send_cnp(&prog[all % 2], &p, prog[all % 2].qpn + 1);
+        left += run_tx(4, now);
+    }
+    ck_assert_uint_ge(left, 10000);
+    ck_assert_uint_le(left, 10000 + SHARE_CNP_BURST);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_cnp_drops], all - left);
+    for (unsigned i = 0; i < 200; i++) {
+        send_cnp(&prog[0], &p, prog[0].qpn);
+        ck_assert_uint_eq(run_tx(4, 2 * S), 1);
+    }
+    send_cnp(&prog[2], &p, 0);
+    switch_look(sw, 2 * S);
+    ck_assert_uint_eq(run_tx(4, 2 * S), 1);
+    teardown_of(3);
+    share_leave(user);
+    share_leave(other);
+}
+END_TEST
 
 /* A packet that the kernel gave to the wrong program's socket comes from a peer, and goes to its
  * owner; only from a program that has sockets, and only to the device. */
@@ -441,11 +572,13 @@ START_TEST(captures_see_whose_a_frame_is)
         memcpy(p.dmac, peer_mac, 6);
         p.dip = theirs[0];
         p.dqpn = 0x123;
+        switch_rig_peer(prog[0].c, prog[0].qpn + 1, &p);
         send_as(&prog[0], &p, prog[0].qpn + 1);
-        send_as(&prog[0], &p, prog[1].qpn); /* a lie */
+        send_cnp(&prog[0], &p, prog[1].qpn); /* a lie */
         memcpy(p.dmac, mac, 6);
         p.dip = ours[0];
         p.dqpn = prog[1].qpn;
+        switch_rig_peer(prog[0].c, prog[0].qpn, &p);
         send_as(&prog[0], &p, prog[0].qpn);
         ck_assert_uint_eq(run_tx(8, S), 2);
         ck_assert_uint_eq(sw->sent_by[0], on ? prog[0].qpn + 1 : 0);
@@ -942,6 +1075,7 @@ END_TEST
 
 UNIT_MAIN("switch", shm_13_what_a_program_may_send, shm_13_the_vlan_of_the_device,
           shm_13_a_frame_that_changes_while_it_is_judged, frames_go_round_inside,
+          sec_35_only_to_its_peer, sec_35_as_many_pairs_as_queue_pairs, sec_35_cnps_to_others,
           shm_14_strays_go_to_their_owner, captures_see_whose_a_frame_is,
           the_owner_of_a_queue_pair_gets_the_frame, shm_13_frames_wait_for_a_full_ring,
           shm_13_no_more_wait_than_there_is_room, a_frame_that_is_too_long_is_lost,

@@ -202,6 +202,26 @@ bool share_may_log(struct share *s, uint64_t now)
     return may;
 }
 
+static bool may_notify(struct share *s, uint64_t now)
+{
+    const uint64_t each = 1000000000u / SHARE_CNPS;
+    uint64_t from = s->cnps_until > now ? s->cnps_until : now;
+    if (from - now > (SHARE_CNP_BURST - 1) * each)
+        return false;
+    s->cnps_until = from + each;
+    return true;
+}
+
+bool share_may_notify(struct share *s, uint64_t now)
+{
+    if (!s)
+        return true;
+    share_lock(s->pool);
+    bool may = may_notify(s, now);
+    share_unlock(s->pool);
+    return may;
+}
+
 void share_give(struct share *s, enum share_kind kind, uint64_t n)
 {
     if (!s)

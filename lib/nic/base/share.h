@@ -64,6 +64,7 @@ struct share {
     enum share_kind lacked; /* the kind of the last refusal; SHARE_KINDS = none since it was set */
     uint32_t lines;         /* lines of the log that count against its share */
     uint64_t lines_at;      /* ns: when the next of them expires */
+    uint64_t cnps_until;    /* ns: the CNPs that have left use up the rate until then */
     uint64_t used[SHARE_KINDS];
 };
 
@@ -96,6 +97,11 @@ uint64_t share_refusals(struct share_pool *pool, enum share_kind kind);
 bool share_may_log(struct share *s, uint64_t now);
 #define SHARE_LOG_BURST 20u
 #define SHARE_LOG_NS    10000000000ull
+/* May a CNP of this user leave that is for no peer of its queue pairs (SEC-35)? At most SHARE_CNPS
+ * a second may, and SHARE_CNP_BURST of them at once. */
+bool share_may_notify(struct share *s, uint64_t now);
+#define SHARE_CNPS      10000u
+#define SHARE_CNP_BURST 100u
 /* Return what was taken. */
 void share_give(struct share *s, enum share_kind kind, uint64_t n);
 

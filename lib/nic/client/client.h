@@ -16,6 +16,7 @@
 
 struct engine_channel;
 struct engine_group;
+struct engine_peer;
 struct clients;
 
 struct client {
@@ -54,6 +55,7 @@ struct client {
     struct client_capture *capture; /* the control thread's; at most one runs */
     struct engine_channel *engine;  /* it runs one itself (engine_channel.h); NULL = none */
     struct engine_group *groups;    /* ... and is in these (engine_group.h); the worker's */
+    struct engine_peer *peers;      /* ... and sends to these (engine_peer.h); likewise */
     struct deferred *deferred;      /* requests that wait for something; the worker's */
 };
 

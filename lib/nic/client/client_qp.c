@@ -17,6 +17,7 @@
 #include "log.h"
 #include "loop.h"
 #include "neigh.h"
+#include "net.h"
 #include "queue.h"
 #include "quota.h"
 #include "team.h"
@@ -39,6 +40,15 @@ int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_a
     out->sl = in->sl;
     out->flow_label = in->flow_label;
     return 0;
+}
+
+int av_wanted(const struct device *d, const struct ipc_av *in, struct engine_av *out)
+{
+    int rc = av_from_ipc(d, in, out);
+    unsigned whole = wire_addr_is_v4(&out->dgid) ? 32 : 128;
+    if (rc == 0 && !wire_addr_is_multicast(&out->dgid) && !net_addr_possible(&out->dgid, whole))
+        rc = -EINVAL;
+    return rc;
 }
 
 void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out)
@@ -138,8 +148,7 @@ static bool client_qp_names(const struct client_qp *qp, const struct ipc_qp_modi
     return true;
 }
 
-/* SEC-33: not if a connection of another user has it; which is asked whether it is alive. */
-static int client_qp_may_name(struct client *c, const struct claim_key *key, uint64_t now)
+int client_may_name(struct client *c, const struct claim_key *key, uint64_t now)
 {
     struct device *d = c->ctx.device;
     uid_t owner;
@@ -154,7 +163,7 @@ static int client_qp_may_name(struct client *c, const struct claim_key *key, uin
     return -EADDRINUSE;
 }
 
-/* It names that now. A connection on another worker may have got it since client_qp_may_name: then
+/* It names that now. A connection on another worker may have got it since client_may_name: then
  * the queue pair ends as if the connection had displaced it. */
 static int client_qp_claims(struct client *c, struct client_qp *qp, const struct claim_key *key,
                             uint64_t now)
@@ -165,7 +174,7 @@ static int client_qp_claims(struct client *c, struct client_qp *qp, const struct
     qp->claim.qp = qp;
     const enum claim_result result = claim_set(&d->team->claims, &qp->claim, key);
     if (result == CLAIM_OWNED) {
-        client_qp_may_name(c, key, now); /* counts it, and asks the owner */
+        client_may_name(c, key, now); /* counts it, and asks the owner */
         engine_qp_fail(d->engine, qp->qp,
                        "SEC-33 the connection manager has given the peer to another user", now);
         return -EADDRINUSE;
@@ -193,7 +202,7 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
         return -EOPNOTSUPP;
     if (m->mask & QPA_AV)
         attr.av = *av;
-    int rc = names ? client_qp_may_name(c, &key, now) : 0;
+    int rc = names ? client_may_name(c, &key, now) : 0;
     if (rc < 0)
         return rc;
     struct neigh_hop *hop = NULL;

@@ -14,12 +14,15 @@
 
 struct client;
 struct client_qp;
+struct claim_key;
 struct device;
 
 /* The engine's form of a client's address vector. -EINVAL: no such local address, or one of another
  * family than the destination. */
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out);
 /* ... and back. */
+/* The same for a destination that a client wants. -EINVAL, too: no host can have the address. */
+int av_wanted(const struct device *d, const struct ipc_av *in, struct engine_av *out);
 void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out);
 
 /* A queue pair of this client by its number; O(1). It may belong to another context of the same
@@ -27,6 +30,10 @@ void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av
  * process whose id the kernel can't name has only its own.) NULL = none, or another client's
  * (SEC-26). */
 struct client_qp *client_qp_of_process(struct client *c, uint32_t qpn);
+
+/* May a queue pair of this client name the peer? 0, or -EADDRINUSE: a connection of another user
+ * has it (SEC-33), which is counted, logged, and asked whether it is alive. */
+int client_may_name(struct client *c, const struct claim_key *key, uint64_t now);
 
 /* Modify a queue pair, its rings and its next hop. With QPA_AV in m->mask `av` is the destination,
  * with a known MAC. -errno of engine_qp_modify; -EADDRINUSE: the peer's queue pair belongs to a

@@ -18,6 +18,7 @@
 #include "device.h"
 #include "device_switch.h"
 #include "engine_group.h"
+#include "engine_peer.h"
 #include "facts.h"
 #include "ipc_channel.h"
 #include "switch_channel.h"
@@ -297,6 +298,7 @@ static void engine_detach(void *arg, uint64_t now)
 {
     struct client *c = arg;
     engine_group_leave_all(c, now);
+    engine_peer_drop_all(c);
     engine_unlend(c, now);
     switch_detach(c->ctx.device->sw, c->engine->channel, now);
 }

@@ -146,8 +146,13 @@ static void cmid_own_peer(struct cm_id *id, uint64_t now)
 }
 
 /* Its peer is another user's now. */
-static void cmid_end_rival(struct device *d, const struct client_qp *rival, uint64_t now)
+static void cmid_end_rival(struct device *d, struct claim *claim, uint64_t now)
 {
+    const struct client_qp *rival = claim->qp;
+    if (!rival) {
+        claim->displaced(claim, now);
+        return;
+    }
     log_warn("qp",
              "%s: queue pair 0x%06x of uid %u ends: the connection manager has given its peer, "
              "queue pair 0x%06x, to another user",
@@ -159,7 +164,7 @@ static void cmid_end_rival(struct device *d, const struct client_qp *rival, uint
 bool cmid_displace(struct cm_id *id, uint64_t now)
 {
     struct device *d = id->device;
-    struct client_qp *rival;
+    struct claim *rival;
     unsigned left = budget_of[BUDGET_displace];
     while ((rival = claim_displace(&id->claim, &left)) != NULL)
         cmid_end_rival(d, rival, now);
@@ -185,10 +190,10 @@ void cmid_hear_claims(struct cmgr *m, uint64_t now)
         if (!c)
             return;
         budget_spend(d->stats.job, BUDGET_displace, 1);
-        if (c->qp)
-            cmid_end_rival(d, c->qp, now);
-        else
+        if (c->doubt)
             c->doubt(c, now);
+        else
+            cmid_end_rival(d, c, now);
     }
     budget_over(d->stats.job, BUDGET_displace);
 }

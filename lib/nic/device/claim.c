@@ -42,8 +42,7 @@ static struct claim *claim_of_others(const struct claims *t, const struct claim_
     struct claim *c;
     LIST_FOREACH(c, &t->bucket[claim_bucket(t, key)], next)
     {
-        if (claim_same(c, key) && c->uid != uid &&
-            ((connections && c->doubt) || (queue_pairs && c->qp)))
+        if (claim_same(c, key) && c->uid != uid && (c->doubt ? connections : queue_pairs))
             break;
     }
     return c;
@@ -120,7 +119,7 @@ static void claim_link(struct claims *t, struct claim *c, const struct claim_key
     c->to = c->fro = c;
     LIST_FOREACH(first, &t->bucket[bucket], next)
     {
-        if (claim_same(first, key) && first->uid == c->uid && !first->qp == !c->qp)
+        if (claim_same(first, key) && first->uid == c->uid && !first->doubt == !c->doubt)
             break;
     }
     c->first = !first;
@@ -144,7 +143,7 @@ enum claim_result claim_set(struct claims *t, struct claim *c, const struct clai
             result = CLAIM_OWNED;
         } else {
             claim_link(t, c, key);
-            if (c->qp && claim_others_share(c))
+            if (!c->doubt && claim_others_share(c))
                 result = CLAIM_SHARED;
         }
         t->count.shared += result == CLAIM_SHARED;
@@ -174,27 +173,27 @@ bool claim_is_shared(const struct claim *c)
     return shared;
 }
 
-struct client_qp *claim_displace(const struct claim *c, unsigned *left)
+struct claim *claim_displace(const struct claim *c, unsigned *left)
 {
     struct claims *t = c->in;
-    struct claim *other;
-    struct client_qp *qp = NULL;
+    struct claim *other, *lost = NULL;
     if (!t)
         return NULL;
     pthread_mutex_lock(&t->lock);
-    while (!qp && *left > 0 && (other = claim_of_others(t, &c->key, c->uid, false, true)) != NULL) {
+    while (!lost && *left > 0 &&
+           (other = claim_of_others(t, &c->key, c->uid, false, true)) != NULL) {
         --*left;
         t->count.displaced++;
         claim_unlink(other);
         if (other->member == c->member) {
             other->in = NULL;
-            qp = other->qp;
+            lost = other;
         } else {
             claim_tell(t, other);
         }
     }
     pthread_mutex_unlock(&t->lock);
-    return qp;
+    return lost;
 }
 
 struct claim *claim_news(struct claims *t, unsigned member)
@@ -204,7 +203,7 @@ struct claim *claim_news(struct claims *t, unsigned member)
     if (c) {
         LIST_REMOVE(c, next_news);
         c->has_news = false;
-        if (c->qp)
+        if (!c->doubt)
             c->in = NULL; /* claim_displace has taken it */
     } else {
         atomic_store_explicit(&t->waits[member], false, memory_order_relaxed);

@@ -35,7 +35,8 @@ struct claim_key {
     uint32_t qpn; /* QPN of the peer */
 };
 
-/* A claim, embedded in its queue pair (`qp`) or connection (`doubt`); the other pointer is NULL. */
+/* A claim, embedded in the queue pair (`qp`), the peer of a program's queue pair (`displaced`) or
+ * the connection (`doubt`) that makes it; the other pointers are NULL. */
 struct claim {
     struct claims *in;      /* NULL = it claims nothing */
     LIST_ENTRY(claim) next; /* in its bucket: only the first claim of a user for a key */
@@ -47,6 +48,8 @@ struct claim {
     bool has_news;   /* in its worker's list of news */
     LIST_ENTRY(claim) next_news;
     struct client_qp *qp;
+    /* The claim is lost: a connection of another user has got the peer. It may be freed here. */
+    void (*displaced)(struct claim *c, uint64_t now);
     /* Another user names this connection's peer: check whether the connection still exists (CM-21).
      */
     void (*doubt)(struct claim *c, uint64_t now);
@@ -83,9 +86,9 @@ void claims_init(struct claims *t, uint64_t seed);
  * (`doubt`). */
 bool claim_refuses(struct claims *t, const struct claim_key *key, uid_t uid, unsigned member,
                    uid_t *owner, uint64_t now);
-/* Set the claim of `c`, in place of its earlier one. The caller has set c->uid, c->member, and qp
- * or doubt. With CLAIM_OWNED `c` claims nothing: another worker has set a connection's claim after
- * claim_refuses. */
+/* Set the claim of `c`, in place of its earlier one. The caller has set c->uid, c->member, and qp,
+ * displaced or doubt. With CLAIM_OWNED `c` claims nothing: another worker has set a connection's
+ * claim after claim_refuses. */
 enum claim_result claim_set(struct claims *t, struct claim *c, const struct claim_key *key);
 /* Drop the claim; harmless without one. */
 void claim_drop(struct claim *c);
@@ -94,15 +97,15 @@ bool claim_is_shared(const struct claim *c);
 /* Take the claim away from a queue pair of another user that claims the same as `c`, and count it.
  * NULL: no such queue pair is left on this worker (other workers get news), or *left is 0. Each
  * queue pair that loses its claim takes one from *left. */
-struct client_qp *claim_displace(const struct claim *c, unsigned *left);
+struct claim *claim_displace(const struct claim *c, unsigned *left);
 
 /* Does this worker have news of its claims? Any thread. */
 static inline bool claim_has_news(const struct claims *t, unsigned member)
 {
     return atomic_load_explicit(&t->waits[member], memory_order_relaxed);
 }
-/* The next claim of this worker with news; NULL = none. A queue pair (`qp`) has lost its claim and
- * must end. A connection is in doubt: call `doubt`. */
+/* The next claim of this worker with news; NULL = none. A queue pair (`qp`, `displaced`) has lost
+ * its claim and must end. A connection is in doubt: call `doubt`. */
 struct claim *claim_news(struct claims *t, unsigned member);
 void claim_counts(struct claims *t, struct claim_counters *out);
 

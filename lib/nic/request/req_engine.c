@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client_qp.h"
 #include "engine_channel.h"
 #include "engine_group.h"
+#include "engine_peer.h"
 #include "io.h"
 #include "request.h"
 
@@ -56,6 +58,43 @@ static int req_engine_socket(struct request *r)
     return 0;
 }
 
+static int engine_peer(struct client *c, const struct ipc_engine_peer *m, uint64_t now)
+{
+    struct engine_av av;
+    int rc = av_from_ipc(c->ctx.device, &m->av, &av);
+    return rc < 0 ? rc : engine_peer_set(c, m->qpn, m->peer, &av, now);
+}
+
+static int engine_peer_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
+{
+    struct ipc_engine_peer m;
+    memcpy(&m, d->msg, sizeof(m));
+    memcpy(m.av.dmac, mac, 6);
+    memcpy(d->msg, &m, sizeof(m));
+    *len = sizeof(m);
+    return engine_peer(d->client, &m, now);
+}
+
+static int req_engine_peer(struct request *r)
+{
+    static const uint8_t unknown[6];
+    const struct ipc_engine_peer in = *request_in(r, struct ipc_engine_peer);
+    struct engine_av av;
+    int rc = av_wanted(r->device, &in.av, &av);
+    if (rc < 0)
+        return rc;
+    if (memcmp(av.dmac, unknown, sizeof(unknown)) == 0)
+        return request_defer(r, sizeof(in), &av.dgid, engine_peer_resolved);
+    *request_out(r, struct ipc_engine_peer) = in;
+    return engine_peer(r->client, &in, r->now);
+}
+
+static int req_engine_part(struct request *r)
+{
+    engine_peer_drop(r->client, request_in(r, struct ipc_engine_peer)->qpn);
+    return 0;
+}
+
 static int req_engine_join(struct request *r)
 {
     const struct ipc_engine_group *in = request_in(r, struct ipc_engine_group);
@@ -78,6 +117,8 @@ const struct request_type request_engine[IPC_TYPE_MAX] = {
     [IPC_ENGINE_MAPPED] = {REQ_CONTROL, true, PLAIN, .run = req_engine_mapped},
     [IPC_ENGINE_SOCKET] = {REQ_CONTROL, true, WHOLE(ipc_engine_socket), .run = req_engine_socket,
                            .fds = true},
+    [IPC_ENGINE_PEER] = {REQ_CONTEXT, false, WHOLE(ipc_engine_peer), .run = req_engine_peer},
+    [IPC_ENGINE_PART] = {REQ_CONTEXT, false, WHOLE(ipc_engine_peer), .run = req_engine_part},
     [IPC_ENGINE_JOIN] = {REQ_CONTEXT, false, WHOLE(ipc_engine_group), .run = req_engine_join},
     [IPC_ENGINE_LEAVE] = {REQ_CONTEXT, false, WHOLE(ipc_engine_group), .run = req_engine_leave},
 };

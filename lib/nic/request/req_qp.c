@@ -16,7 +16,6 @@
 #include "cmid_group.h"
 #include "cmid_qp.h"
 #include "log.h"
-#include "net.h"
 #include "quota.h"
 #include "req_queue.h"
 #include "seal.h"
@@ -181,16 +180,6 @@ int req_qp_create(struct request *r)
 }
 
 /* ---- modify, query, destroy ---- */
-
-/* Where a client wants to send to. -EINVAL: as av_from_ipc, or an address that no host can have. */
-static int av_wanted(const struct device *d, const struct ipc_av *in, struct engine_av *out)
-{
-    int rc = av_from_ipc(d, in, out);
-    unsigned whole = wire_addr_is_v4(&out->dgid) ? 32 : 128;
-    if (rc == 0 && !wire_addr_is_multicast(&out->dgid) && !net_addr_possible(&out->dgid, whole))
-        rc = -EINVAL;
-    return rc;
-}
 
 static int qp_modify_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
 {

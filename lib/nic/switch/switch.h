@@ -47,6 +47,8 @@
     X(channel_bad_qpn)    /* to QP0 or QP1 */                                                      \
     X(channel_bad_srcqp)  /* a datagram from a queue pair that isn't the program's */              \
     X(channel_bad_qkey)   /* a datagram with a controlled Q_Key (KEY-08) */                        \
+    X(channel_bad_peer)   /* a connection's packet, to no peer of its queue pair (SEC-35) */       \
+    X(channel_cnp_drops)  /* CNPs to others than its peers, above SHARE_CNPS of a user */          \
     X(channel_bad_index)  /* channels given up: an index was a lie */
 
 enum switch_counter {
@@ -93,7 +95,7 @@ struct nic_switch {
     void (*inside)(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn);
     void *inside_arg;
     uint64_t rounds;
-    uint64_t now;                    /* of switch_spill_run */
+    uint64_t now;                    /* of switch_tx and switch_spill_run */
     struct switch_pool *pool;        /* of frames that wait (switch_spill.h); NULL = none yet */
     struct switch_channel *spilling; /* channels that have some */
     struct switch_group *groups;

@@ -30,6 +30,8 @@ struct switch_channel {
     uint8_t hop[6];          /* ... and the answer */
     bool hop_known;
     uint64_t hop_round;
+    struct switch_pairs *pairs; /* its queue pairs' peers (pair.h); NULL = it has had none */
+    unsigned npairs;
     /* frames for it that wait (switch_spill.h) */
     unsigned nspilled;
     uint32_t spill_first, spill_last;

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+#include "pair.h"
+#include "share.h"
+
 #define CONTROLLED 0x80000000u /* KEY-08 */
 #define ETH_MIN    60u         /* octets: what is shorter is padded with zeroes */
 
@@ -83,9 +86,40 @@ enum switch_way switch_check_stray(const struct nic_switch *s, const struct io_f
     return out->to && !out->to->ending ? SWITCH_INSIDE : SWITCH_PORT;
 }
 
-enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *from,
+/* Is the packet for the queue pair's peer? */
+static bool for_peer(const struct switch_pair *pair, const struct wire_pkt *p)
+{
+    return pair && pair->peer_qpn == p->dqpn &&
+           memcmp(pair->peer.b, p->dip.b, sizeof(p->dip.b)) == 0 &&
+           memcmp(pair->local.b, p->sip.b, sizeof(p->sip.b)) == 0;
+}
+
+/* Whom the packet is from. *pair: the queue pair and the peer that it is for; NULL = a datagram, or
+ * a CNP to another one. Returns why it is refused; SWITCH_COUNTER_MAX = it isn't. */
+static enum switch_counter judge(const struct nic_switch *s, const struct switch_channel *from,
+                                 uint32_t qpn, const struct wire_pkt *p,
+                                 const struct switch_pair **pair)
+{
+    *pair = NULL;
+    if (wire_opcodes[p->opcode].headers & WIRE_H_DETH) {
+        if (blocks_owner(&s->blocks, p->sqpn) != from)
+            return SWITCH_C_channel_bad_srcqp;
+        return p->qkey & CONTROLLED ? SWITCH_C_channel_bad_qkey : SWITCH_COUNTER_MAX;
+    }
+    const struct switch_pair *of = switch_pair_of(from, qpn);
+    if (for_peer(of, p))
+        *pair = of;
+    else if (p->opcode != WIRE_OPCODE_CNP)
+        return SWITCH_C_channel_bad_peer;
+    else if (!share_may_notify(from->share, s->now))
+        return SWITCH_C_channel_cnp_drops;
+    return SWITCH_COUNTER_MAX;
+}
+
+enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *from, uint32_t qpn,
                              const struct io_frame *frame, struct switch_frame *out)
 {
+    const struct switch_pair *pair;
     struct wire_pkt p;
     if (!parse(s, frame, out, &p))
         return refuse(out, SWITCH_C_channel_bad_frame);
@@ -98,14 +132,12 @@ enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *
         return refuse(out, SWITCH_C_channel_bad_dest);
     if (p.dqpn <= WIRE_QPN_GSI)
         return refuse(out, SWITCH_C_channel_bad_qpn);
-    if (wire_opcodes[p.opcode].headers & WIRE_H_DETH) {
-        const struct switch_channel *owner = blocks_owner(&s->blocks, p.sqpn);
-        if (!owner || owner != from)
-            return refuse(out, SWITCH_C_channel_bad_srcqp);
-        if (p.qkey & CONTROLLED)
-            return refuse(out, SWITCH_C_channel_bad_qkey);
-    }
+    enum switch_counter why = judge(s, from, qpn, &p, &pair);
+    if (why != SWITCH_COUNTER_MAX)
+        return refuse(out, why);
     memcpy(out->head + 6, s->mac, sizeof(s->mac));
+    if (pair)
+        memcpy(out->head, pair->mac, sizeof(pair->mac));
     if (!group)
         set_next_hop(s, from, &p.dip, out->head);
     out->to = NULL;

@@ -28,10 +28,11 @@ struct switch_frame {
 enum switch_way switch_check_stray(const struct nic_switch *s, const struct io_frame *frame,
                                    struct switch_frame *out);
 
-/* Check a frame of the program at `from`. Copies its headers to out->head once, and reads nothing
- * else of it. The source MAC in the copy becomes the device's, and the other one that of the next
- * hop, if nic_switch.next_hop knows it. */
-enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *from,
+/* Check a frame of the program at `from`, which says that queue pair `qpn` sends it. Copies its
+ * headers to out->head once, and reads nothing else of it. The source MAC in the copy becomes the
+ * device's, and the other one that of the next hop, if nic_switch.next_hop knows it; if not, that
+ * of the queue pair's peer, if it has one (pair.h). */
+enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *from, uint32_t qpn,
                              const struct io_frame *frame, struct switch_frame *out);
 
 #endif

@@ -46,7 +46,8 @@ static bool pass_on(struct nic_switch *s, struct switch_channel *c, const struct
     if (switch_news_hear(s, c, f) || switch_ask_answered(s, c, f->data, f->len))
         return false;
     const bool stray = c->direct && channel_rx_meta(c->io, i) == CHANNEL_STRAY;
-    enum switch_way way = stray ? switch_check_stray(s, f, &h) : switch_check(s, c, f, &h);
+    enum switch_way way =
+        stray ? switch_check_stray(s, f, &h) : switch_check(s, c, channel_rx_meta(c->io, i), f, &h);
     if (way == SWITCH_REFUSED || f->len > slot->cap) {
         s->counters[way == SWITCH_REFUSED ? h.why : SWITCH_C_channel_bad_frame]++;
         c->refused++;
@@ -85,6 +86,7 @@ static unsigned visit(struct nic_switch *s, struct switch_channel *c, struct io_
 unsigned switch_tx(struct nic_switch *s, struct io_slot *slots, unsigned n, uint64_t now)
 {
     unsigned filled = 0;
+    s->now = now;
     for (unsigned visits = s->nactive; visits > 0 && filled < n; visits--) {
         struct switch_channel *c = s->active;
         s->active = c->next;

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See engine_peer.h. A peer counts as a queue pair of its user, and its next hop as a neighbour.
+ */
+#include "engine_peer.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim.h"
+#include "client.h"
+#include "client_qp.h"
+#include "device.h"
+#include "engine_channel.h"
+#include "log.h"
+#include "neigh.h"
+#include "pair.h"
+#include "switch_news.h"
+#include "team.h"
+
+struct engine_peer {
+    struct switch_pair pair;
+    struct claim claim;
+    struct neigh_hop *hop;
+    struct client *client;
+    struct engine_peer *next; /* of the client's */
+};
+
+static struct engine_peer *peer_of(const struct client *c, uint32_t qpn)
+{
+    const struct switch_channel *ch = engine_channel_at(c);
+    struct switch_pair *p = ch ? switch_pair_of(ch, qpn) : NULL;
+    return p ? (struct engine_peer *)(void *)((char *)p - offsetof(struct engine_peer, pair))
+             : NULL;
+}
+
+static void peer_free(struct engine_peer *e)
+{
+    struct client *c = e->client;
+    struct engine_peer **at = &c->peers;
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    claim_drop(&e->claim);
+    neigh_let_go(c->ctx.device->neigh, c->of_device, e->hop);
+    switch_pair_remove(engine_channel_at(c), &e->pair);
+    share_give(c->of_device, SHARE_QP, 1);
+    free(e);
+}
+
+/* The connection manager has given the peer to another user: the program's engine hears that the
+ * connection is over, and nothing that it sends there leaves any more. */
+static void peer_displaced(struct claim *claim, uint64_t now)
+{
+    struct engine_peer *e =
+        (struct engine_peer *)(void *)((char *)claim - offsetof(struct engine_peer, claim));
+    struct client *c = e->client;
+    const uint32_t qpn = e->pair.qpn;
+    if (share_may_log(c->of_device, now))
+        log_warn("qp",
+                 "%s: queue pair 0x%06x of uid %u ends: the connection manager has given its peer, "
+                 "queue pair 0x%06x, to another user",
+                 c->ctx.device->name, qpn, (unsigned)c->uid, e->pair.peer_qpn);
+    peer_free(e);
+    (void)switch_news_over(c->ctx.device->sw, qpn);
+}
+
+static struct engine_peer *peer_new(struct client *c, uint32_t qpn, int *rc)
+{
+    struct engine_peer *e = calloc(1, sizeof(*e));
+    *rc = e ? share_take(c->of_device, SHARE_QP, 1) : -ENOMEM;
+    if (*rc < 0) {
+        free(e);
+        return NULL;
+    }
+    e->pair.qpn = qpn;
+    *rc = switch_pair_add(engine_channel_at(c), &e->pair);
+    if (*rc < 0) {
+        share_give(c->of_device, SHARE_QP, 1);
+        free(e);
+        return NULL;
+    }
+    e->client = c;
+    e->claim.uid = c->uid;
+    e->claim.member = c->ctx.device->member;
+    e->claim.displaced = peer_displaced;
+    e->next = c->peers;
+    c->peers = e;
+    return e;
+}
+
+/* With its place, and a hold of the hop that becomes the peer's. */
+static int peer_claim(struct engine_peer *e, const struct claim_key *key, uint64_t now)
+{
+    struct client *c = e->client;
+    struct device *d = c->ctx.device;
+    if (client_may_name(c, key, now) < 0)
+        return -EADDRINUSE;
+    /* Programs are on devices with one worker: no other can have got it meanwhile. */
+    if (claim_set(&d->team->claims, &e->claim, key) == CLAIM_SHARED &&
+        share_may_log(c->of_device, now))
+        log_info("qp", "%s: queue pairs of several users name the peer's queue pair 0x%06x",
+                 d->name, key->qpn);
+    return 0;
+}
+
+int engine_peer_set(struct client *c, uint32_t qpn, uint32_t peer_qpn, const struct engine_av *av,
+                    uint64_t now)
+{
+    struct device *d = c->ctx.device;
+    struct switch_channel *ch = engine_channel_at(c);
+    struct engine_peer *e = peer_of(c, qpn);
+    struct neigh_hop *hop = NULL;
+    const bool fresh = !e;
+    if (!ch || ch->ending || blocks_owner(&d->sw->blocks, qpn) != ch || (fresh && peer_qpn == 0) ||
+        peer_qpn > WIRE_QPN_MASK)
+        return -EINVAL;
+    int rc = neigh_hold(d->neigh, c->of_device, &av->dgid, &hop);
+    if (rc == 0 && fresh)
+        e = peer_new(c, qpn, &rc);
+    if (rc == 0) {
+        const struct claim_key key = {av->sgid, av->dgid, peer_qpn ? peer_qpn : e->pair.peer_qpn};
+        rc = peer_claim(e, &key, now);
+    }
+    if (rc < 0) {
+        if (fresh && e)
+            peer_free(e);
+        neigh_let_go(d->neigh, c->of_device, hop);
+        return rc;
+    }
+    neigh_let_go(d->neigh, c->of_device, e->hop);
+    e->hop = hop;
+    e->pair.local = av->sgid;
+    e->pair.peer = av->dgid;
+    e->pair.peer_qpn = peer_qpn ? peer_qpn : e->pair.peer_qpn;
+    memcpy(e->pair.mac, av->dmac, sizeof(e->pair.mac));
+    return 0;
+}
+
+void engine_peer_drop(struct client *c, uint32_t qpn)
+{
+    struct engine_peer *e = peer_of(c, qpn);
+    if (e)
+        peer_free(e);
+}
+
+void engine_peer_drop_all(struct client *c)
+{
+    while (c->peers)
+        peer_free(c->peers);
+}
+
+bool engine_peer_is_shared(const struct client *owner, uint32_t qpn)
+{
+    const struct engine_peer *e = peer_of(owner, qpn);
+    return e && claim_is_shared(&e->claim);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The peers that queue pairs of programs may send to (SEC-35). A packet of a connection names no
+ * sender: the peer takes it for one of its own peer's, whichever user has sent it. So the daemon
+ * keeps a pair for each connected queue pair of a program, and the switch passes on only frames
+ * that are for the peer of the queue pair that the slot names. The pair has the next hop, too: one
+ * look-up is both.
+ *
+ * On the device's worker.
+ */
+#ifndef NIC_PAIR_H
+#define NIC_PAIR_H
+
+#include "qpn.h"
+#include "switch_channel.h"
+
+/* A queue pair of a program and its peer. The caller's memory while the channel has it. */
+struct switch_pair {
+    struct wire_addr local, peer;
+    uint32_t qpn, peer_qpn;
+    uint8_t mac[6]; /* of the next hop, when the pair was made */
+};
+
+/* By the numbers of a block, of which a channel has one. */
+struct switch_pairs {
+    struct switch_pair *at[1u << QPN_BLOCK_BITS];
+};
+
+/* The channel has this pair from now on, and none before for this queue pair, whose number is one
+ * of the channel's. 0; -EDQUOT: it has SWITCH_PAIRS; -ENOMEM. */
+#define SWITCH_PAIRS 1024u
+int switch_pair_add(struct switch_channel *c, struct switch_pair *p);
+/* It no longer has it; harmless if it doesn't. */
+void switch_pair_remove(struct switch_channel *c, const struct switch_pair *p);
+
+/* The pair of this queue pair; NULL = none. */
+static inline struct switch_pair *switch_pair_of(const struct switch_channel *c, uint32_t qpn)
+{
+    if (!c->pairs)
+        return NULL;
+    struct switch_pair *p = c->pairs->at[qpn & ((1u << QPN_BLOCK_BITS) - 1)];
+    return p && p->qpn == qpn ? p : NULL;
+}
+
+#endif
