@@ -2,8 +2,8 @@
  *
  * A channel: frames between the daemon's switch and a program that runs the engine itself. Two
  * rings of fixed slots, one for each direction, lie in memory that the daemon makes; each end is a
- * port (io.h). No specification names a channel: its ends are opened with what the control
- * connection has passed.
+ * port (io.h). No port specification names a channel: its ends are opened with the descriptors and
+ * sizes that the control connection has passed.
  *
  *     daemon                                      program
  *     channel_memory_make
@@ -13,12 +13,12 @@
  *                         "sealed", eventfd  ->   channel_open(CHANNEL_PROGRAM)
  *
  * A channel grows in the same way: both ends get more memory by channel_grow, first the daemon,
- * then the program. Each direction goes over on its own, behind the last frame in the old ring, so
- * no frame is lost or overtakes another; channel_grown then gives the old memory back.
+ * then the program. Each direction moves to the new ring on its own, after the last frame in the
+ * old ring, so no frame is lost or overtakes another. channel_grown then frees the old memory.
  *
- * The ends don't trust each other, and the daemon's must not: whatever the other end writes, an end
- * stays within its memory, reads a descriptor once, and lends no frame longer than its limit. An
- * index that can't be ends the channel (channel_fault). A lent frame lies in memory that the other
+ * The ends don't trust each other, and the daemon's end must not. Whatever the other end writes, an
+ * end stays within its memory, reads a descriptor once, and lends no frame longer than its limit.
+ * An impossible index ends the channel (channel_fault). A lent frame is in memory that the other
  * end may still change: check a private copy.
  *
  * The switch sleeps on an eventfd, its rx_fd. The program has no descriptor: it sleeps in
@@ -30,15 +30,15 @@
 
 #include "io.h"
 
-#define CHANNEL_SLOTS_MIN 64u /* each way */
+#define CHANNEL_SLOTS_MIN 64u /* in each direction */
 #define CHANNEL_SLOTS_MAX 4096u
 
 enum channel_side { CHANNEL_SWITCH, CHANNEL_PROGRAM };
 
-/* What went wrong with a channel for good. */
+/* The reason why a channel is over. */
 enum channel_fault {
     CHANNEL_OK,
-    CHANNEL_INDEX, /* the other end has put an index where it can't be */
+    CHANNEL_INDEX, /* the other end has written an impossible index */
 };
 
 /* The memory of both rings. */
@@ -50,31 +50,31 @@ struct channel_memory {
 };
 
 struct channel_counters {
-    uint64_t wakes;      /* system calls that woke the other end up */
-    uint64_t wakes_lost; /* ... that could not be made: the program has closed its eventfd */
-    uint64_t moved_rx, moved_tx; /* changes over to more memory */
+    uint64_t wakes;              /* system calls that woke the other end */
+    uint64_t wakes_lost;         /* ... that failed: the program has closed its eventfd */
+    uint64_t moved_rx, moved_tx; /* moves to more memory */
 };
 
-/* Octets of a memory of so many slots each way for frames of at most `frame_max` octets; 0: `slots`
- * isn't a power of two from CHANNEL_SLOTS_MIN to CHANNEL_SLOTS_MAX, or frame_max not in
- * 64..IO_FRAME_MAX. */
+/* Octets of a memory with `slots` slots in each direction, for frames of at most `frame_max`
+ * octets; 0: `slots` isn't a power of two from CHANNEL_SLOTS_MIN to CHANNEL_SLOTS_MAX, or frame_max
+ * not in 64..IO_FRAME_MAX. */
 size_t channel_memory_size(uint32_t slots, uint32_t frame_max);
 
-/* The daemon: make memory, all zero, of a size that can't be changed. m->fd is to be passed to the
- * program, and is m's. 0, -EINVAL (channel_memory_size), or what the system said. */
+/* The daemon: make memory, all zero, of a fixed size. The caller passes m->fd to the program; it
+ * stays m's. 0, -EINVAL (channel_memory_size), or the system's error. */
 int channel_memory_make(struct channel_memory *m, uint32_t slots, uint32_t frame_max);
 
-/* The program: map what the daemon has made, of this shape. `fd` stays the caller's, who may close
- * it then. 0, -EINVAL: the shape is wrong, or the object smaller; or what the system said. */
+/* The program: map the daemon's memory, which has this shape. `fd` stays the caller's, and may be
+ * closed then. 0, -EINVAL: the shape is wrong, or the object smaller; or the system's error. */
 int channel_memory_map(struct channel_memory *m, int fd, uint32_t slots, uint32_t frame_max);
 
-/* The daemon, when the program has mapped the memory and before it is used: no page can be punched
- * out of it any more, and nothing can map it for writing; existing mappings stay as they are.
- * Closes m->fd. Waits while the program punches pages out: not for a worker. 0, or -EPERM: the
- * program has sealed it otherwise. */
+/* The daemon, once the program has mapped the memory and before it is used. From then on no page
+ * can be punched out of it, and no new mapping can be writable; existing mappings stay as they are.
+ * Closes m->fd. Waits while the program punches pages out, so workers must not call it. 0, or
+ * -EPERM: the program has set other seals. */
 int channel_memory_seal(struct channel_memory *m);
 
-/* Unmap and close. Harmless on memory that is none. */
+/* Unmap and close. No effect if there is no memory. */
 void channel_memory_free(struct channel_memory *m);
 
 /* Open an end.
@@ -92,46 +92,45 @@ void channel_memory_free(struct channel_memory *m);
 int channel_open(enum channel_side side, struct channel_memory *m, int event, uint32_t frame_max,
                  struct io_port **out);
 
-/* ---- the rest is for the thread that has the port, unless it says otherwise ---- */
+/* ---- from here on for the thread that has the port, unless a comment says otherwise ---- */
 
-/* Go over to this memory, larger and for the same frames. *m is the port's from then on and becomes
- * none. 0; -EBUSY: it hasn't gone over to the last one yet; -EINVAL: it isn't larger, or for other
- * frames; -ENOMEM. */
+/* Move to this memory, larger and for the same frames. *m is the port's from then on and becomes
+ * none. 0; -EBUSY: the last move is not complete; -EINVAL: it isn't larger, or for other frames;
+ * -ENOMEM. */
 int channel_grow(struct io_port *io, struct channel_memory *m);
-/* Have both directions gone over? Then the old memory is given back; true too if there was nothing
- * to do. */
+/* Have both directions moved? Then the old memory is freed. Also true if there was no move. */
 bool channel_grown(struct io_port *io);
 
-/* The metadata of the i-th lent frame, 0 being the oldest: what the other end has said. The switch
- * says a frame's flags (IO_RX_*), and they are in the program's io_frame, too. */
+/* The metadata of the i-th lent frame, as set by the other end; 0 is the oldest frame. The switch
+ * sets a frame's flags (IO_RX_*), which are also in the program's io_frame. */
 uint32_t channel_rx_meta(const struct io_port *io, unsigned i);
-/* Set those of the i-th slot of the last tx_reserve; else they are 0. */
+/* Set the metadata of the i-th slot of the last tx_reserve; otherwise it is 0. */
 void channel_tx_meta(struct io_port *io, unsigned i, uint32_t meta);
 
-/* The metadata of a packet that the kernel has given to the program's socket (drivers/direct), and
- * that is for another owner. All others are a queue pair's number. */
+/* The metadata of a packet for another owner that the kernel has given to the program's socket
+ * (drivers/direct). All other metadata is a queue pair's number. */
 #define CHANNEL_STRAY 0x80000000u
 
-/* The switch's end, before the program sleeps: wake it by this end of a socket pair, too. The
- * port's from then on. */
+/* For the switch's end, before the program first sleeps: also wake the program by this end of a
+ * socket pair. The port's from then on. */
 void channel_set_bell(struct io_port *io, int fd);
 
-/* The place after all frames that the other end has sent so far. */
+/* The position after all frames that the other end has sent so far. */
 uint64_t channel_rx_mark(const struct io_port *io);
-/* Have all frames before that place been given back? Also true when the channel is over. */
+/* Have all frames before that position been given back? Also true when the channel is over. */
 bool channel_rx_passed(const struct io_port *io, uint64_t mark);
 
-/* Send one frame of up to caps.frame_max octets, also without a link: it is for the other end
- * itself. No slot is reserved. Returns whether there was room. */
+/* Send one frame of up to caps.frame_max octets to the other end itself, also without a link. No
+ * slot is reserved. Returns whether there was room. */
 bool channel_put(struct io_port *io, const uint8_t *frame, uint32_t len);
 
-/* Slots each way, of the memory where the channel is. */
+/* Slots in each direction of the current memory. */
 uint32_t channel_slots(const struct io_port *io);
 /* Frames that the other end hasn't given back yet; at most the slots. */
 uint32_t channel_tx_waiting(const struct io_port *io);
 
-/* Without a link nothing is sent; what has come can still be received. It is up at first. `why` is
- * for io_link.why and must live as long as the port. */
+/* Set the link state, which is up at first. Without a link nothing is sent; frames that have
+ * arrived can still be received. `why` is for io_link.why and must live as long as the port. */
 void channel_set_link(struct io_port *io, bool up, const char *why);
 /* Why the channel is over. It lends and sends nothing then. */
 enum channel_fault channel_fault(const struct io_port *io);
@@ -140,8 +139,8 @@ void channel_counters(const struct io_port *io, struct channel_counters *out);
 /* A program's end, armed (rx_arm) and found empty since: sleep until a frame comes, channel_nudge,
  * a signal, or for `ns`. It may also return without a reason. */
 void channel_wait(struct io_port *io, uint64_t ns);
-/* End such a sleep. Any thread, and in a signal handler. What made the caller do so has to be
- * visible before, and is to be looked at between arming and channel_wait. */
+/* End such a sleep. Any thread, and in a signal handler. The caller publishes its reason before the
+ * call; the sleeper checks for it between arming and channel_wait. */
 void channel_nudge(struct io_port *io);
 
 #endif

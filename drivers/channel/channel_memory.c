@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The memory of a channel: a memfd. Its size is sealed from the start. F_SEAL_FUTURE_WRITE has to
- * wait until the program has its mapping, and then forbids it to punch out pages, by whichever way:
- * a fault in a range that is being punched out waits for all of it.
+ * wait until the program has its mapping, and then forbids to punch out pages: a fault in a range
+ * that is being punched out waits for the whole range.
  */
 #include "channel.h"
 
@@ -71,7 +71,7 @@ int channel_memory_map(struct channel_memory *m, int fd, uint32_t slots, uint32_
 
 int channel_memory_seal(struct channel_memory *m)
 {
-    /* The program holds the file too, and may have added seals: what counts is those that it has.
+    /* The program holds the file too, and may have added seals: check the seals that the file has.
      */
     (void)fcntl(m->fd, F_ADD_SEALS, SEALS_END);
     int seals = fcntl(m->fd, F_GET_SEALS);

@@ -18,7 +18,7 @@ void channel_ring_at(struct channel_ring *r, const struct channel_memory *m, enu
     r->size = m->slots;
     r->slots = m->base + CHANNEL_PAGE + (size_t)to * m->slots * r->stride;
     r->cur = r->done = 0;
-    r->limit = to == side ? 0 : r->size; /* nothing has come; all slots are free */
+    r->limit = to == side ? 0 : r->size; /* no frame has come; all slots are free */
     atomic_store_explicit(&r->at, &head->to[to], memory_order_release);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An end of a channel: what its receiving, sending and waking parts share.
+ * An end of a channel: the types shared by its receiving, sending and waking parts.
  */
 #ifndef URNIC_CHANNEL_PORT_H
 #define URNIC_CHANNEL_PORT_H
@@ -12,7 +12,7 @@
 
 #define CHANNEL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* A lent frame: the index behind its slot and those that were skipped after it. */
+/* A lent frame: the index after its slot and after the slots skipped next to it. */
 struct channel_lent {
     uint32_t end, meta;
 };
@@ -22,10 +22,10 @@ struct channel_ring {
     _Atomic(struct channel_index *) at; /* atomic for channel_nudge */
     uint8_t *slots;
     uint32_t size, stride;
-    uint32_t cur;   /* next slot that we look at */
-    uint32_t limit; /* slots from cur up to here are ours, as far as we have looked */
-    uint32_t done;  /* receiving: the slots before this one have been given back */
-    uint64_t all;   /* ... how many, since the port was opened */
+    uint32_t cur;   /* next slot to read */
+    uint32_t limit; /* slots from cur up to here are ours, as of the last look */
+    uint32_t done;  /* receiving: slots before this one are given back */
+    uint64_t all;   /* ... their number, since the port was opened */
 };
 
 struct channel_port {
@@ -42,7 +42,7 @@ struct channel_port {
     uint32_t tx_meta[IO_BURST_MAX];
 
     struct channel_memory memory;
-    struct channel_memory next; /* to which rx and tx go over, or have; none: base is NULL */
+    struct channel_memory next; /* the next one of rx and tx; base NULL = none */
     struct channel_lent *next_lent;
     bool rx_moved, tx_moved;
 
@@ -56,8 +56,7 @@ struct channel_port {
     const char *why;
 };
 
-/* Have a direction, towards the end `to`, begin in this memory, for the end `side`. channel_port.c
- */
+/* Start the direction towards the end `to` in this memory, for the end `side`. channel_port.c */
 void channel_ring_at(struct channel_ring *r, const struct channel_memory *m, enum channel_side side,
                      enum channel_side to);
 
@@ -84,7 +83,7 @@ unsigned channel_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned 
 void channel_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now);
 void channel_rx_arm(struct io_port *io, bool on);
 
-/* Something was published in p->tx: wake the other end if it sleeps. */
+/* After publishing in p->tx: wake the other end if it sleeps. */
 void channel_wake(struct channel_port *p);
 
 #endif

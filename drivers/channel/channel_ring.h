@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What lies in a channel's memory:
+ * The contents of a channel's memory:
  *
  *     page 0     channel_head: the indices of both directions
  *     then       the slots to the switch, then those to the program; a slot is a channel_slot and
  *                the octets of a frame
  *
  * Indices are free-running 32-bit counters; (index & (slots - 1)) is the place. Each has one writer
- * and a cache line of its own. Who fills a slot writes its descriptor, then releases `prod`; who
- * empties it releases `cons`.
+ * and a cache line of its own. The producer fills a slot, writes its descriptor, then releases
+ * `prod`; the consumer empties the slot, then releases `cons`.
  *
- * `sleeping` wakes the consumer: it stores 1, fences, looks at the ring once more, and sleeps. The
- * producer releases `prod`, fences, and if `sleeping` is 1 makes it 0 and wakes. Each time that it
- * becomes 0 a wake follows, so one that comes late wakes in vain, and none is lost (SHM-06).
+ * A consumer asks for a wake by `sleeping`: it stores 1, fences, looks at the ring once more, and
+ * sleeps. The producer releases `prod`, fences, and if `sleeping` is 1 makes it 0 and wakes. A wake
+ * follows each change to 0, so a late wake may find the consumer awake, but no wake is lost
+ * (SHM-06).
  *
- * A descriptor with CHANNEL_MOVED carries no frame: the producer goes on in the next memory, in
- * slot 0 of a ring that nobody has used.
+ * A descriptor with CHANNEL_MOVED carries no frame: the producer continues in the next memory, in
+ * slot 0 of an unused ring.
  */
 #ifndef URNIC_CHANNEL_RING_H
 #define URNIC_CHANNEL_RING_H
@@ -39,7 +40,7 @@ struct channel_head {
 };
 
 struct channel_slot {
-    _Atomic uint64_t word; /* octets of the frame, 32 bits; flags above them */
+    _Atomic uint64_t word; /* octets of the frame in the lower 32 bits, flags above */
     _Atomic uint32_t meta;
     uint32_t zero;
 };
@@ -62,7 +63,7 @@ static inline uint32_t channel_stride(uint32_t frame_max)
     return ((octets + CHANNEL_LINE - 1) / CHANNEL_LINE | 1u) * CHANNEL_LINE;
 }
 
-/* The other end may be changing it: read once. */
+/* Read the word once: the other end may be changing it. */
 static inline struct channel_desc channel_desc_load(struct channel_slot *s)
 {
     uint64_t w = atomic_load_explicit(&s->word, memory_order_relaxed);

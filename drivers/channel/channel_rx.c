@@ -5,7 +5,7 @@
  */
 #include "channel_port.h"
 
-#define AHEAD 4u /* slots: their first lines are fetched so many before */
+#define AHEAD 4u /* slots: the distance of prefetches of their first lines */
 
 /* Give back all slots before `end`. */
 static void rx_give_back(struct channel_port *p, uint32_t end)
@@ -24,7 +24,7 @@ static void rx_skip(struct channel_port *p)
         rx_give_back(p, end);
 }
 
-/* Look how far the other end has got. False: nowhere it could be. */
+/* Read the other end's index. False: an impossible index. */
 static bool rx_refresh(struct channel_port *p)
 {
     struct channel_ring *r = &p->rx;
@@ -38,8 +38,8 @@ static bool rx_refresh(struct channel_port *p)
     return true;
 }
 
-/* The producer goes on in the next memory, and so do we, if it is here and nothing of this one is
- * lent. Returns whether. */
+/* The producer continues in the next memory. Follow it if that memory is here and no frame of the
+ * current one is lent. Returns whether we moved. */
 static bool rx_move(struct channel_port *p)
 {
     if (!p->next.base || p->rx_moved || p->lent_head != p->lent_tail)
@@ -49,7 +49,7 @@ static bool rx_move(struct channel_port *p)
     p->lent = p->next_lent;
     p->next_lent = lent; /* freed by channel_grown */
     p->lent_head = p->lent_tail = 0;
-    p->rx.all++; /* the slot that said so */
+    p->rx.all++; /* the slot of the mark */
     p->rx_moved = true;
     p->counters.moved_rx++;
     return true;
@@ -116,7 +116,7 @@ uint32_t channel_rx_meta(const struct io_port *io, unsigned i)
     return p->lent[(p->lent_tail + i) & (p->rx.size - 1)].meta;
 }
 
-/* What a producer says it has filled behind `done`, as far as it can be. */
+/* The number of slots that the producer claims to have filled after `done`, if it is possible. */
 static uint32_t rx_filled(const struct channel_index *at, uint32_t done, uint32_t size)
 {
     uint32_t n = atomic_load_explicit(&at->prod, memory_order_acquire) - done;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sending. A reserved slot that is given back unsent leaves no hole: the frames behind it move up.
- * Nothing is read from the slots but what this end has just written for the sake of that.
+ * Sending. A reserved slot that is given back unsent leaves no hole: the frames after it move up.
+ * This is the only reason to read from the slots, and only this end's own new frames are read.
  */
 #include "channel_port.h"
 
 #include <string.h>
 
-/* Look how far the other end has got. False: nowhere it could be. */
+/* Read the other end's index. False: an impossible index. */
 static bool tx_refresh(struct channel_port *p)
 {
     struct channel_ring *r = &p->tx;
@@ -27,7 +27,7 @@ static void tx_publish(struct channel_port *p)
     channel_wake(p);
 }
 
-/* There is more memory: go over to it, once there is a slot to say so in. */
+/* There is more memory: move to it, once a slot is free for the mark. */
 static void tx_move(struct channel_port *p)
 {
     struct channel_ring *r = &p->tx;

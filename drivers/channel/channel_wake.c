@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Waking the other end. A program sleeps on a word of the channel, which the daemon wakes without
- * any descriptor of the program's. The daemon sleeps on many things, so a program writes an
+ * any descriptor of the program's. The daemon sleeps on many descriptors, so a program writes to an
  * eventfd.
  */
 #include <errno.h>
@@ -58,7 +58,7 @@ void channel_wake(struct channel_port *p)
     p->counters.wakes_lost += !woken;
 }
 
-/* Both ends hold the eventfd, and the program could make a plain read of it wait. */
+/* Both ends hold the eventfd, and the program could make a plain read of it block. */
 static void drain(const struct channel_port *p)
 {
     uint64_t count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See direct.h. Frames of both ports are lent in turns; each turn is given back as a whole, when
- * its last frame is.
+ * See direct.h. Frames of both ports are lent in turns. A turn is given back as a whole, with its
+ * last frame.
  */
 #include "direct.h"
 
@@ -18,16 +18,16 @@
 #include "wire.h"
 
 #define TURNS    32u /* a power of two */
-#define OWNER_AT 13u /* bits of a queue pair's number behind the block's (lib/core/qpn.h) */
+#define OWNER_AT 13u /* bits of a queue pair's number below the block's (lib/core/qpn.h) */
 #define OWNED    0x400u
 #define SOURCE_4 26u /* in a frame without a VLAN tag */
 #define SOURCE_6 22u
 
-/* What one call of rx_peek has lent of one port. */
+/* The frames of one port that one call of rx_peek has lent. */
 struct turn {
     struct io_port *from;
-    unsigned taken; /* of the port */
-    unsigned left;  /* ... with the caller */
+    unsigned taken; /* lent by the port */
+    unsigned left;  /* not yet given back by the caller */
 };
 
 struct direct {
@@ -37,7 +37,7 @@ struct direct {
     unsigned block;
     struct turn turn[TURNS];
     unsigned first, end;
-    struct io_addr addr[IO_BURST_MAX]; /* that have a socket */
+    struct io_addr addr[IO_BURST_MAX]; /* the addresses that have a socket */
     unsigned naddr;
     uint64_t tx_drop;
 };
@@ -55,7 +55,7 @@ static void lend(struct direct *d, struct io_port *from, unsigned taken, unsigne
         d->turn[d->end++ % TURNS] = (struct turn){.from = from, .taken = taken, .left = lent};
 }
 
-/* Give back the turns of which the caller has nothing. */
+/* Give back the turns of which the caller has no frame. */
 static void settle(struct direct *d)
 {
     while (d->first != d->end && d->turn[d->first % TURNS].left == 0) {
@@ -64,8 +64,8 @@ static void settle(struct direct *d)
     }
 }
 
-/* Is it for a queue pair of another owner? Frames of the udp port have no tag. One that is damaged
- * is counted here, whatever number it names. */
+/* Is the packet for a queue pair of another owner? Frames of the udp port have no tag. A damaged
+ * packet is counted here, whatever number it names. */
 static bool is_stray(const struct direct *d, const struct io_frame *f)
 {
     if (!(f->flags & IO_RX_ICRC_OK) || f->len < WIRE_ETH_LEN + WIRE_IPV4_LEN)
@@ -136,7 +136,8 @@ static void direct_rx_arm(struct io_port *io, bool on)
 
 /* ---- sending ---- */
 
-/* Does it leave by a socket? To an address, not to a group, and from one that has a socket. */
+/* Does the frame leave by a socket? Only to an address, not to a group, and from an address that
+ * has a socket. */
 static bool by_socket(const struct direct *d, const struct io_slot *s)
 {
     const uint8_t *f = s->data;
@@ -173,7 +174,7 @@ static unsigned direct_tx_reserve(struct io_port *io, struct io_slot *slots, uns
     return n;
 }
 
-/* These have no way but the channel. What it has no room for is lost: they are few. */
+/* These frames leave by the channel. Frames for which it has no room are lost; there are few. */
 static void by_channel(struct direct *d, const struct io_slot *slots, uint64_t which, uint64_t now)
 {
     struct io_slot to[IO_BURST_MAX];
@@ -231,7 +232,7 @@ void direct_addrs(struct io_port *io, const struct io_addr *addrs, unsigned n)
     d->naddr = d->udp->ops->addrs(d->udp, d->addr, IO_BURST_MAX);
 }
 
-/* The daemon says it (channel_set_link). */
+/* The daemon sets the link (channel_set_link). */
 static void direct_link(struct io_port *io, struct io_link *out)
 {
     struct direct *d = direct_of(io);

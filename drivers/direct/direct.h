@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The port of a program with an engine of its own, on a device whose port is the kernel's: UDP
- * sockets that the daemon has made for it, and its channel for the rest. No specification names it.
+ * sockets that the daemon has made for it, and its channel for the rest. No port specification
+ * names it.
  *
  *     to a peer, from an address with a socket       by the socket
  *     groups, other addresses, what isn't RoCE       over the channel
@@ -25,7 +26,7 @@
  * 0; -ENOMEM, or what the system said: then all of them stay the caller's. */
 int direct_open(struct io_port *channel, struct io_port *udp, int bell, unsigned block,
                 struct io_port **out);
-/* The device has these addresses now: sockets of others are closed. */
+/* The device has these addresses now: sockets of other addresses are closed. */
 void direct_addrs(struct io_port *io, const struct io_addr *addrs, unsigned n);
 
 #endif

@@ -865,7 +865,7 @@ START_TEST(capture_goes_round)
     ck_assert_int_eq(capture_open(&d, &(struct capture_params){.fd = fd, .news = news}, &c), 0);
     capture_attach(c, &d);
     ck_assert_int_eq(read(news, &told, sizeof(told)), (ssize_t)sizeof(told));
-    ck_assert(capture_has_begun(c));
+    ck_assert(capture_has_started(c));
     for (; put < LAPS_OCTETS; n++) {
         const uint32_t len = n < LAPS_SMALL ? 64 : 64 + n * 7919 % 8900;
         const struct engine_frame f = {.data = data, .len = len};

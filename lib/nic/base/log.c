@@ -129,7 +129,8 @@ static bool log_send(const char *line, size_t len)
     return false;
 }
 
-/* What stands before the level: the time; to syslog the level, the time as it wants it, and we. */
+/* The text before the level: the time; for syslog the level, the time in its format, and our name.
+ */
 static size_t log_head(char *out, enum log_level level, struct timespec now)
 {
     static const unsigned severity[LOG_LEVELS] = {3, 4, 6, 7};

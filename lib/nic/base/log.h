@@ -42,14 +42,13 @@ void log_echo(bool on);
  * one open, and is logged. */
 void log_reopen(void);
 
-/* In a program: lines are kept from now on, as a thread that logs may hold what others wait for.
- * log_flush writes them; those that there is no room for are counted. Before there is a second
- * thread that logs. */
+/* In a program: keep lines from now on, as a thread that logs may hold a lock. log_flush writes
+ * them; lines for which there is no room are counted. Before there is a second thread that logs. */
 void log_keep(void);
 /* Is there something to flush? */
 bool log_kept(void);
-/* Write what was kept, unless another thread is doing it. May wait for the file. Any thread that
- * holds nothing. */
+/* Write the kept lines, unless another thread is doing it. May wait for the file. Any thread that
+ * holds no lock. */
 void log_flush(void);
 
 /* Called by the macros below after the check of the level; the text has no newline. Control

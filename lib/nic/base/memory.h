@@ -111,7 +111,7 @@ static inline bool memory_holds(const struct memory *m, uint64_t off, uint64_t l
     return off <= m->len && len <= m->len - off;
 }
 
-/* What became of an access that guard.h has made: `rc` is its result. */
+/* The outcome of an access that guard.h has made: `rc` is its result. */
 static inline int memory_done(const struct memory *m, int rc)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -131,8 +131,8 @@ static inline int memory_put(const struct mem_piece *dst, const void *src)
     return memory_done(m, guard_copy(m->base + dst->off, src, dst->len));
 }
 
-/* Where a piece is mapped, for a caller that reads it itself and then asks memory_is_broken behind
- * a signal fence; NULL: in no mapping. */
+/* Where a piece is mapped, for a caller that reads it itself and then asks memory_is_broken after a
+ * signal fence; NULL: in no mapping. */
 static inline const uint8_t *memory_at(const struct mem_piece *src)
 {
     const struct memory *m = src->obj;

@@ -153,7 +153,7 @@ void client_capture_service(struct clients *all)
             client_capture_close(cc);
             continue;
         }
-        if (cc->state == CAPTURE_STARTS && capture_has_begun(cc->capture))
+        if (cc->state == CAPTURE_STARTS && capture_has_started(cc->capture))
             client_capture_started(cc, 0);
         p = &cc->next;
     }

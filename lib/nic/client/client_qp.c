@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What requests and the connection manager do to a client's queue pair: find, move, destroy it.
+ * Operations of requests and of the connection manager on a client's queue pair: find, move,
+ * destroy it.
  */
 #include "client_qp.h"
 

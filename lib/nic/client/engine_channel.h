@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A client that runs the engine itself, behind a channel of the device's switch (switch.h). On the
- * control thread, but for what says otherwise.
+ * A client that runs the engine itself, at a channel of the device's switch (switch.h). On the
+ * control thread, unless a comment says otherwise.
  */
 #ifndef NIC_ENGINE_CHANNEL_H
 #define NIC_ENGINE_CHANNEL_H
@@ -14,7 +14,7 @@
 struct client;
 struct io_lent;
 
-/* What the client gets. The descriptors stay the daemon's. */
+/* The parts for the client. The descriptors stay the daemon's. */
 struct engine_channel_offer {
     uint32_t slots, frame_max;
     int memory_fd, event_fd, facts_fd;

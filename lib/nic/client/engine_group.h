@@ -16,9 +16,9 @@ struct wire_addr;
  * if it is one. -EINVAL: no such queue pair, or no group; -EDQUOT: its user has its share; -ENOSPC:
  * the device is in too many groups; -ENOMEM. */
 int engine_group_join(struct client *c, uint32_t qpn, const struct wire_addr *group, uint64_t now);
-/* It no longer is. -EINVAL: it was none. */
+/* The queue pair is no longer a member. -EINVAL: it was none. */
 int engine_group_leave(struct client *c, uint32_t qpn, const struct wire_addr *group, uint64_t now);
-/* None of the client's queue pairs is in any group. */
+/* Take all of the client's queue pairs out of all groups. */
 void engine_group_leave_all(struct client *c, uint64_t now);
 
 #endif

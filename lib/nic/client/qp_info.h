@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What tools are told of a client's queue pair. On the device's worker.
+ * Facts about a client's queue pair, for tools. On the device's worker.
  */
 #ifndef NIC_QP_INFO_H
 #define NIC_QP_INFO_H

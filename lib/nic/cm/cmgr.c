@@ -31,7 +31,7 @@ static struct cmgr *cmgr_at(struct gsi *g)
     return (struct cmgr *)g;
 }
 
-static const struct cmgr *cmgr_behind(const struct gsi *g)
+static const struct cmgr *cmgr_in(const struct gsi *g)
 {
     return (const struct cmgr *)g;
 }
@@ -64,7 +64,7 @@ static void cmgr_rx(struct gsi *g, const struct wire_pkt *pkt, const uint8_t *ma
 static int cmgr_member(const struct gsi *g, const uint8_t *mad, uint32_t len,
                        const struct wire_addr *dip)
 {
-    const struct cmgr *m = cmgr_behind(g);
+    const struct cmgr *m = cmgr_in(g);
     const struct cm_whom whom = cm_msg_whom(mad, len);
     if (whom.what == CM_FOR_ID)
         return (int)(whom.id >> (32 - m->device->team->bits));
@@ -134,12 +134,12 @@ static void cmgr_drain(struct cmgr *m, uint64_t now)
 
 static bool cmgr_tx_ready(const struct gsi *g)
 {
-    return cmgr_behind(g)->nready > 0;
+    return cmgr_in(g)->nready > 0;
 }
 
 static bool cmgr_busy(const struct gsi *g)
 {
-    const struct cmgr *m = cmgr_behind(g);
+    const struct cmgr *m = cmgr_in(g);
     return m->dirty || m->nready > 0;
 }
 
@@ -213,7 +213,7 @@ static unsigned cmgr_run(struct gsi *g, uint64_t now)
 
 static uint64_t cmgr_deadline(const struct gsi *g)
 {
-    const struct cmgr *m = cmgr_behind(g);
+    const struct cmgr *m = cmgr_in(g);
     uint64_t at = LIST_EMPTY(&m->displacing) ? cm_deadline(m->cm) : 0;
     if (m->comm_est || claim_has_news(&m->device->team->claims, m->device->member) ||
         peers_doubts(m->peers, m->device->member))
@@ -237,7 +237,7 @@ static void cmgr_refused(struct gsi *g, const struct wire_addr *addr)
 
 static void cmgr_count(const struct gsi *g, struct stats_list *list)
 {
-    const struct cmgr *m = cmgr_behind(g);
+    const struct cmgr *m = cmgr_in(g);
     const uint64_t *c = cm_counters(m->cm);
     for (unsigned i = 0; i < CM_COUNTER_MAX; i++)
         stats_add(list, cm_counter_names[i], c[i]);

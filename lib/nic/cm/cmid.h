@@ -3,8 +3,8 @@
  * A client's id: a listener or one end of a connection. On the device's worker.
  *
  * Functions that act for a client return 0 or the -errno that its call returns: -EINVAL when the id
- * is in no state for it, and what is said at each. Their outcome comes as an event on the id's
- * channel.
+ * is in no state for it, and the errors named at each function. Their outcome comes as an event on
+ * the id's channel.
  */
 #ifndef NIC_CMID_H
 #define NIC_CMID_H
@@ -65,13 +65,13 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 /* Refuse a request, or as the active side the peer's answer. Errors of cm_reject; of cm_sidr_reply
  * for a datagram service. */
 int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
-/* The active side's last word (RTU), when the client drives the queue pair by itself. */
+/* Send the active side's last message (RTU), when the client moves the queue pair by itself. */
 int cmgr_establish(struct cm_id *id, uint64_t now);
 /* Disconnect: move its queue pair to ERR, and send DREQ if there is a peer. -EINVAL: it has neither
  * sent nor received a request. */
 int cmgr_disconnect(struct cm_id *id, uint64_t now);
-/* The id is gone: its connection ends, nothing is sent about it any more. Its handle is the
- * caller's to delete. */
+/* End the id and its connection; no further message is sent about it. Its handle is the caller's to
+ * delete. */
 void cmgr_id_free(struct cm_id *id, uint64_t now);
 
 /* ---- within lib/nic/cm ---- */

@@ -31,12 +31,12 @@ void cmid_detach(struct cm_id *id);
 struct client_qp *cmid_driven(const struct cm_id *id);
 /* The id's queue pair, NULL = none. */
 struct client_qp *cmid_qp(const struct cm_id *id);
-/* The id has accepted, with a queue pair of a program's own engine. The program tells when that has
- * got the peer's first request, which then counts as the RTU (CM-23). */
+/* The id has accepted, with a queue pair of a program's own engine. The program reports the peer's
+ * first request to the queue pair, which then counts as the RTU (CM-23). */
 void cmid_await(struct cm_id *id);
-/* It is established, or over; harmless otherwise. */
+/* The connection is established, or over; no effect in another state. */
 void cmid_await_end(struct cm_id *id);
-/* The id that awaits this of the queue pair; NULL = none. */
+/* The id that waits for this event of the queue pair; NULL = none. */
 struct cm_id *cmid_awaiting(const struct cmgr *m, uint32_t qpn);
 /* Move it from INIT to RTS with the peer's values; the neighbour's MAC is in the id. */
 int cmid_qp_connected(struct cm_id *id, struct client_qp *qp, uint64_t now);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See peers.h. A table behind a lock: making a connection takes long compared with a look into it.
+ * See peers.h. A table with a lock: making a connection takes long compared with a look-up.
  */
 #include "peers.h"
 

@@ -26,8 +26,8 @@ void peers_drop(void *peers, struct cm_peer *p);
 
 /* Has this worker connections to doubt? */
 bool peers_doubts(const struct peers *t, unsigned member);
-/* The next one's peer; false = none. Many of one peer are told once, and of many peers some are
- * lost: a repeated request causes them again. */
+/* The peer of the next entry; false = none. Several entries of one peer are reported once, and some
+ * of many peers are lost: a repeated request causes them again. */
 bool peers_next(struct peers *t, unsigned member, struct cm_peer *out);
 
 #endif

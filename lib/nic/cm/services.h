@@ -28,8 +28,8 @@ void services_free(struct services *s);
 /* Worker `owner` serves this service. 0, -ENOMEM, or -EADDRINUSE: another worker has a listener for
  * it, as for cm_listen and cm_listen_family. */
 int services_add(struct services *s, const struct service *one, const void *owner);
-/* Worker `owner` serves it no longer. Retransmissions of requests that it has seen still go to it,
- * until another worker serves the service. Harmless if it serves none. */
+/* Worker `owner` stops serving the service. Retransmissions of requests that it has seen still go
+ * to it, until another worker serves the service. No effect if it serves none. */
 void services_del(struct services *s, const void *owner);
 /* The worker that serves this service at this address; -1 = none. */
 int services_find(struct services *s, uint64_t id, const struct wire_addr *addr);

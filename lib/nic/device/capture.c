@@ -55,7 +55,7 @@ struct capture {
     struct capture_params params;
     struct capture_tap *tap[TEAM_MAX];
     unsigned ntaps;
-    _Atomic bool stop, begun, done;
+    _Atomic bool stop, started, done;
     pthread_t thread;
     /* of the device, which may end before a thread that hangs */
     char name[CAPTURE_NAME];
@@ -168,7 +168,7 @@ static void *capture_main(void *arg)
     struct pcapng_stats st;
     c->status = capture_begin(c);
     if (c->status == 0) {
-        capture_say(&c->begun, c->params.news);
+        capture_say(&c->started, c->params.news);
         capture_write(c);
         capture_last(c);
         pcapng_stats(c->file, &st);
@@ -239,9 +239,9 @@ void capture_stop(struct capture *c)
     atomic_store_explicit(&c->stop, true, memory_order_release);
 }
 
-bool capture_has_begun(const struct capture *c)
+bool capture_has_started(const struct capture *c)
 {
-    return atomic_load_explicit(&c->begun, memory_order_acquire);
+    return atomic_load_explicit(&c->started, memory_order_acquire);
 }
 
 bool capture_is_done(const struct capture *c)

@@ -36,7 +36,7 @@ int capture_open(struct device *d, const struct capture_params *p, struct captur
 void capture_stop(struct capture *c);
 /* Has it started? Then the file has its first octets (or is a full pipe, which may still take
  * them), and frames are recorded. */
-bool capture_has_begun(const struct capture *c);
+bool capture_has_started(const struct capture *c);
 /* Has it closed the file? Then it has written out the remaining frames, or could not start. */
 bool capture_is_done(const struct capture *c);
 /* Free a capture that is off its device, and stopped or done; waits until it is done. 0, or -errno:

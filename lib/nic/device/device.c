@@ -402,7 +402,7 @@ int device_open_uplink(struct device **out, const struct config_device *conf, st
     return device_open_first(out, d, 0, err);
 }
 
-/* A port of the kernel's has a socket for each worker. Behind another port the peer may have fewer
+/* A port of the kernel's has a socket for each worker. On another port the peer may have fewer
  * queues. */
 static int device_open_queue(struct device *first, struct device *d)
 {

@@ -114,7 +114,7 @@ struct device {
  * octets) that says what to do. */
 int device_open(struct device **out, const struct config_device *conf, unsigned index,
                 struct worker *worker, uint64_t seed, char *err);
-/* The same for a program's device behind a daemon's, after uplink_begin. The device owns b->io from
+/* The same for a program's device on a daemon's, after uplink_begin. The device owns b->io from
  * then on, also if this fails; *b has to live as long. */
 int device_open_uplink(struct device **out, const struct config_device *conf, struct worker *worker,
                        struct uplink *b, char *err);

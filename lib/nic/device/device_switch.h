@@ -36,8 +36,8 @@ unsigned device_switch_round(struct device *d, uint64_t now);
 /* Give received frames, from the device itself (`own`) or from the port, to the programs that they
  * are for, and move the others up. Returns the number of frames left. */
 unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n, bool own);
-/* Give captures what a port has lent, in its order: `came` are all n frames, and `frames` those of
- * them that the daemon's engine has seen. */
+/* Give captures the frames that a port has lent, in its order: `came` are all n frames, `frames`
+ * the part of them that the daemon's engine has seen. */
 void device_switch_capture(struct device *d, const struct io_frame *came, unsigned n,
                            const struct engine_frame *frames, unsigned seen, uint64_t now);
 /* Fill n > 0 slots with frames of programs, and put their lengths into `es`, too. Returns the

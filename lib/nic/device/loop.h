@@ -24,9 +24,9 @@ void loop_free(struct loop *l);
 bool loop_waits(const struct loop *l);
 /* The number of further frames that fit. */
 unsigned loop_room(const struct loop *l);
-/* Look through the `n` slots of a burst. A frame to the device itself is taken, and its slot's len
- * becomes 0; a frame to one of its groups is copied. A frame for another worker of the device goes
- * there. */
+/* Check the `n` slots of a burst. A frame to the device itself is taken, and its slot's len becomes
+ * 0; a frame to one of its groups is copied. A frame for another worker of the device goes to that
+ * worker. */
 void loop_take(struct device *d, struct io_slot *slots, unsigned n);
 /* The oldest waiting frames, at most `max`; they stay in place until they are released. */
 unsigned loop_peek(const struct loop *l, struct io_frame *out, unsigned max);

@@ -156,7 +156,7 @@ static void worker_guard(struct worker *w, uint64_t now)
     w->guard_at = now + ROUND_GUARD_NS;
 }
 
-/* Has a daemon changed the device that one of ours is behind? */
+/* Has the daemon changed the device that carries one of ours? */
 static bool worker_is_told(const struct worker *w)
 {
     for (unsigned i = 0; i < w->ndevice; i++) {

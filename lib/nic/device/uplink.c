@@ -11,9 +11,9 @@
 #include "switch_ask.h"
 #include "switch_news.h"
 
-#define BEHIND_TRIES 1000u /* the daemon writes for a moment only */
-#define BEHIND_PART  2048u /* octets of a frame with a part of an answer */
-#define BEHIND_WHOLE (40u * sizeof(struct ipc_asked_counter)) /* in one of these */
+#define UPLINK_TRIES 1000u /* the daemon writes for a moment only */
+#define UPLINK_PART  2048u /* octets of a frame with a part of an answer */
+#define UPLINK_WHOLE (40u * sizeof(struct ipc_asked_counter)) /* in one of these */
 
 static bool read_facts(struct uplink *b)
 {
@@ -48,7 +48,7 @@ int uplink_begin(struct uplink *b, struct config_device *conf)
     bool known = false;
     b->seen = 0;
     b->frame_max = b->io->caps.frame_max;
-    for (unsigned i = 0; i < BEHIND_TRIES && !known; i++)
+    for (unsigned i = 0; i < UPLINK_TRIES && !known; i++)
         known = read_facts(b);
     if (!known)
         return -EAGAIN;
@@ -108,7 +108,7 @@ void uplink_tx(struct device *d, const struct engine_slot *slots, unsigned n)
 unsigned uplink_answer(struct device *d)
 {
     struct uplink *b = d->uplink;
-    uint8_t frame[BEHIND_PART];
+    uint8_t frame[UPLINK_PART];
     unsigned n = 0;
     while (b->owes) {
         uint32_t len = switch_ask_write(frame, sizeof(frame), d->mac, &b->answer, b->data);
@@ -132,9 +132,9 @@ void uplink_last(struct device *d)
     b->asked(b->asked_arg, &counters, &b->answer, b->data);
     whole = b->answer.len;
     for (uint32_t off = 0; off < whole; off += b->answer.len) {
-        uint8_t frame[BEHIND_PART];
+        uint8_t frame[UPLINK_PART];
         uint32_t left = whole - off;
-        b->answer = (struct ipc_answer){.len = left < BEHIND_WHOLE ? left : BEHIND_WHOLE};
+        b->answer = (struct ipc_answer){.len = left < UPLINK_WHOLE ? left : UPLINK_WHOLE};
         uint32_t len = switch_ask_write(frame, sizeof(frame), d->mac, &b->answer, b->data + off);
         (void)channel_put(b->channel, frame, len);
     }

@@ -266,8 +266,8 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
 /* A poll has found the token taken. Its holder may be preempted and need this core. */
 static void worker_give_way(const struct worker *w)
 {
-    uint64_t begun = atomic_load_explicit(&w->round_at, memory_order_relaxed), now = clock_now();
-    if (now > begun && now - begun > WORKER_LONG_NS)
+    uint64_t start = atomic_load_explicit(&w->round_at, memory_order_relaxed), now = clock_now();
+    if (now > start && now - start > WORKER_LONG_NS)
         worker_nap(WORKER_NAP_NS);
     else
         sched_yield();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What liburnic-engine.so offers to liburnic.
+ * The functions of liburnic-engine.so for liburnic.
  */
 #include "guard_signal.h"
 #include "ipc_engine.h"

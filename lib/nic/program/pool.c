@@ -5,9 +5,9 @@
  * functions in the place of libc's, and those take locks under which the program then registers
  * memory. A round that called them would wait for a lock whose holder waits for the round.
  *
- * Blocks are of powers of two, in lists of free ones; what a list lacks is cut from memory that the
- * kernel is asked for by its own call. Large ones are mappings of their own. A sanitizer wants to
- * see every block, so in its builds the library uses libc's.
+ * Blocks have sizes of powers of two, and free ones are in lists. Blocks for an empty list are cut
+ * from memory that mmap's system call has given. Large blocks are mappings of their own. A
+ * sanitizer wants to see every block, so in its builds the library uses libc's.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,16 +24,16 @@
 #include <unistd.h>
 
 #define POOL_MIN   6u  /* log2 of the smallest block: a cache line */
-#define POOL_LARGE 20u /* log2 of the largest one that comes out of a chunk */
+#define POOL_LARGE 20u /* log2 of the largest block cut from a chunk */
 #define POOL_CHUNK ((size_t)4 << POOL_LARGE)
 #define POOL_HEAD  64u /* in front of each block; keeps it aligned */
 #define POOL_PAGE  ((size_t)4096)
 
 struct pool_block {
-    struct pool_block *next; /* of a free one */
-    size_t mapped;           /* octets of its own mapping; 0 = out of a chunk */
-    uint8_t *start;          /* of the mapping, or of the block, head included */
-    size_t size;             /* that the caller may use */
+    struct pool_block *next; /* the next free block */
+    size_t mapped;           /* octets of its own mapping; 0 = cut from a chunk */
+    uint8_t *start;          /* start of the mapping or of the block, head included */
+    size_t size;             /* octets for the caller */
     unsigned order;
 };
 _Static_assert(sizeof(struct pool_block) <= POOL_HEAD, "the head has room");
@@ -90,7 +90,7 @@ static struct pool_block *pool_cut(unsigned order)
         pool_free[order] = b->next;
         return b;
     }
-    if (pool_left < size) { /* what is left of the old chunk stays unused */
+    if (pool_left < size) { /* the rest of the old chunk stays unused */
         pool_chunk = pool_map(POOL_CHUNK);
         pool_left = pool_chunk ? POOL_CHUNK : 0;
         if (!pool_chunk)

@@ -33,10 +33,10 @@
 #include "request.h"
 #include "spec.h"
 
-#define PROGRAM_DRAIN_NS (200 * CLOCK_MS) /* for what the peers must still be told */
-#define PROGRAM_LOOK_NS  (1 * CLOCK_MS)   /* ... and how often it is looked whether they know */
+#define PROGRAM_DRAIN_NS (200 * CLOCK_MS) /* time for the last messages to the peers */
+#define PROGRAM_LOOK_NS  (1 * CLOCK_MS)   /* ... and the interval between checks */
 
-/* A request whose answer comes later; on the caller's stack. */
+/* A request that is answered later; on the caller's stack. */
 struct program_wait {
     struct program_wait *next;
     uint32_t id;
@@ -48,14 +48,14 @@ struct program_wait {
 
 struct program {
     struct nic nic;
-    struct program_channel channel; /* a daemon's; unused on a port of the program's own */
+    struct program_channel channel; /* unused on a port of the program's own */
     struct config_device conf;
     enum spec_progress progress;
-    pthread_mutex_t lock; /* of what follows, and of all requests */
+    pthread_mutex_t lock; /* protects the members below, and all requests */
     struct client *client;
     uint32_t last_id;
     struct request request;
-    pthread_mutex_t waiting; /* of `waits`: answers come from the worker; innermost */
+    pthread_mutex_t waiting; /* protects `waits`, since answers come from the worker; innermost */
     struct program_wait *waits;
 };
 
@@ -71,8 +71,8 @@ static void leave(int state)
     pthread_setcancelstate(state, NULL);
 }
 
-/* Lines of the log are written where nothing is held: by the port's thread, and where there is none
- * by those that poll. */
+/* Lines of the log are written by a thread that holds no lock: the port's thread, or the polling
+ * threads where there is none. */
 static void flush(const struct program *p)
 {
     if (p->progress == SPEC_POLL && log_kept())
@@ -89,7 +89,7 @@ static void wait_add(struct program *p, struct program_wait *w)
     pthread_mutex_unlock(&p->waiting);
 }
 
-/* Take it off the list. NULL = nobody waits for this answer. */
+/* Take the request off the list. NULL = no request waits for this answer. */
 static struct program_wait *wait_take(struct program *p, uint32_t id)
 {
     struct program_wait **at = &p->waits;
@@ -151,7 +151,8 @@ static void program_answer(struct client *c, const struct ipc_hdr *request, int 
 
 /* ---- requests ---- */
 
-/* The answer's descriptors become the caller's: those that stay ours are doubled. -EMFILE. */
+/* The answer's descriptors become the caller's: descriptors that stay ours are duplicated. -EMFILE.
+ */
 static int give_fds(struct request *r, int *out, unsigned *nout)
 {
     unsigned room = nout ? *nout : 0, n = 0;
@@ -260,7 +261,7 @@ bool program_needs_polls(const struct program *p)
     return p->progress == SPEC_POLL;
 }
 
-/* ---- beginning ---- */
+/* ---- opening ---- */
 
 /* Signals of the program are for the program's threads. */
 static int start_worker(struct worker *w)
@@ -384,7 +385,7 @@ int program_open_channel(const struct ipc_engine_channel *ch, struct program **o
     return open_with(p, &s, out, why);
 }
 
-/* ---- end ---- */
+/* ---- closing ---- */
 
 struct program_look {
     struct device *device;
@@ -398,7 +399,7 @@ static void look_busy(void *arg, uint64_t now)
     look->busy = cmgr_live(cmgr_of(look->device)) > 0;
 }
 
-/* The peers of connections that end are told, and told again until they have answered. */
+/* Tell the peers that their connections end, and repeat it until they have answered. */
 static void drain(struct program *p)
 {
     if (p->channel.page) /* the daemon tells the peers */
@@ -427,7 +428,7 @@ void program_hang_up(struct program *p)
     if (c)
         client_free(c);
     pthread_mutex_unlock(&p->lock);
-    /* Requests that waited for a neighbour have nobody left who answers them. */
+    /* Nothing answers the requests that still wait for a neighbour. */
     pthread_mutex_lock(&p->waiting);
     struct program_wait *w = p->waits;
     p->waits = NULL;
@@ -440,7 +441,7 @@ void program_hang_up(struct program *p)
     leave(state);
 }
 
-/* What the engine has counted outlives it in the daemon. */
+/* The engine's counters outlive it in the daemon. */
 static void last_words(void *arg, uint64_t now)
 {
     (void)now;

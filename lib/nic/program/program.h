@@ -6,9 +6,9 @@
  * The port may also be a channel of a daemon (program_channel.h), which then has the neighbours and
  * the connections.
  *
- * Threads: one per port, "worker-0", unless progress=poll; it blocks all signals but those that an
- * instruction of its own causes. Unless progress=thread, threads of the program that post and poll
- * run the worker's rounds (worker_poll), and that thread does when none polls. Requests run on the
+ * Threads: one per port, "worker-0", unless progress=poll; it blocks all signals except those that
+ * its own instructions cause. Unless progress=thread, threads of the program that post and poll run
+ * the worker's rounds (worker_poll), and that thread does when none polls. Requests run on the
  * thread that makes them, one at a time.
  */
 #ifndef NIC_PROGRAM_H

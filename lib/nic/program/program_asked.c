@@ -52,7 +52,7 @@ struct asked_walk {
     uint8_t *data;
 };
 
-/* Of this engine; NULL = none, or QP1. */
+/* The queue pair of this engine; NULL = none, or QP1. */
 static const struct client_qp *owned(const struct qp *qp)
 {
     struct engine_qp_params caps;
@@ -72,7 +72,7 @@ static bool visit(void *arg, struct qp *qp)
         (w->q->types && !(w->q->types & (1u << out.info.type))))
         return true;
     if (w->a->len + sizeof(out) > IPC_ASK_MAX)
-        return false; /* it is the first one of the next answer */
+        return false; /* it is the first queue pair of the next answer */
     memcpy(w->data + w->a->len, &out, sizeof(out));
     w->a->len += (uint32_t)sizeof(out);
     return true;

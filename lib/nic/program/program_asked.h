@@ -7,7 +7,7 @@
 
 #include "ipc_ask.h"
 
-/* struct uplink.asked. `arg` is where the device stands: struct device **. On its worker. */
+/* struct uplink.asked. `arg` points to the device's pointer: struct device **. On its worker. */
 void program_asked(void *arg, const struct ipc_question *q, struct ipc_answer *a, uint8_t *data);
 
 #endif

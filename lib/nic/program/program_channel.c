@@ -41,8 +41,8 @@ static int open_end(struct program_channel *p, const struct ipc_engine_channel *
     return 0;
 }
 
-/* The sockets that the daemon gives, at most one for each address. Returns how many the port has;
- * *bell is the caller's. */
+/* Receive the daemon's sockets, at most one for each address. Returns the number of the port's
+ * sockets; *bell is the caller's. */
 static unsigned take_sockets(const struct program_channel *p, const struct ipc_engine_channel *ch,
                              struct io_port **udp, int *bell)
 {
@@ -65,8 +65,8 @@ static unsigned take_sockets(const struct program_channel *p, const struct ipc_e
     }
 }
 
-/* On a device whose port is the kernel's: send and receive without the daemon, where that is
- * possible. Else all goes over the channel. */
+/* On a device whose port is the kernel's: send and receive without the daemon where possible.
+ * Otherwise all frames go over the channel. */
 static void open_sockets(struct program_channel *p, const struct ipc_engine_channel *ch)
 {
     struct ipc_engine_socket_given none;

@@ -52,7 +52,7 @@ static bool cut(char *text, const char *key, char *value, size_t size)
     return true;
 }
 
-/* Take the keys of a program's own out of the text. */
+/* Take the program's own keys out of the text. */
 static int cut_own(struct spec *s, char *text, char *err)
 {
     char value[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a program says about the port that it opens: a device's settings (config_device.h) beginning
- * with its port, and a few keys of its own.
+ * A program's specification of the port that it opens: a device's settings (config_device.h), the
+ * port first, and a few keys of its own.
  *
  *     memif:/run/a.sock,role=server,addr=10.0.0.1/24,log-level=warn
  */
@@ -22,13 +22,14 @@ struct spec {
     struct config_device *conf; /* the caller's; filled in */
     enum log_level log;
     enum spec_progress progress;
-    bool no_sockets; /* on a channel: everything goes over it */
+    bool no_sockets; /* on a channel: all frames go over it */
 };
 
-/* Read it. s->conf is set. 0, or -EINVAL and a sentence in err (CONFIG_ERR octets). */
+/* Read the text. s->conf is set. 0, or -EINVAL and a sentence in err (CONFIG_ERR octets). */
 int spec_parse(struct spec *s, const char *text, char *err);
 
-/* The same of a channel on a daemon's device of this name; options: the keys of a program alone. */
+/* The same for a channel on a daemon's device of this name; options: only the program's own keys.
+ */
 int spec_parse_channel(struct spec *s, const char *device, const char *options, char *err);
 
 #endif

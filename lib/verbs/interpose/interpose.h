@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * libc functions that this library defines, too, so that programs find the devices that the kernel
- * doesn't have. They are exported without a version. A call that is not about us takes no lock,
- * allocates nothing and leaves errno to the function behind.
+ * libc functions that this library defines, too, so that programs find devices which the kernel
+ * doesn't have. They are exported without a version. A call that does not concern our files takes
+ * no lock, allocates nothing and leaves errno to the next function.
  */
 #ifndef URNIC_VERBS_INTERPOSE_H
 #define URNIC_VERBS_INTERPOSE_H

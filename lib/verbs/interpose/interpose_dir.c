@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions that read directories. A directory of our tree is a list of names that was made when it
- * was opened; which streams are ours is looked up in a small table, without a lock.
+ * Functions that read directories. A directory of our tree is a list of names, made when it is
+ * opened. Our streams are in a small table, which is read without a lock.
  */
 #undef _FILE_OFFSET_BITS /* each function by its own name */
 #include <dirent.h>
@@ -27,7 +27,7 @@ struct stream {
     struct dirent entry; /* result of readdir */
     size_t at, len;      /* in `text`; the names "." and ".." come first */
     unsigned dots;
-    int fd; /* -1 = the program hasn't asked for it */
+    int fd; /* -1 = the program hasn't called dirfd */
     char path[PATH_MAX];
     char text[];
 };
@@ -90,7 +90,7 @@ static bool open_ours(const char *path, struct stream **s)
     return true;
 }
 
-/* The inode number of an entry. "." and ".." are as good as any. */
+/* The inode number of an entry. "." and ".." need no special numbers. */
 static uint64_t inode_of(struct stream *s, const char *name)
 {
     size_t n = strlen(s->path), m = strlen(name);
@@ -209,7 +209,7 @@ INTERPOSED int dirfd(DIR *dir)
     return s->fd;
 }
 
-/* Old programs' readdir, of which `entry` is the caller's. */
+/* Old programs' readdir; `entry` is the caller's. */
 static int next_into(struct stream *s, void *entry, void **result)
 {
     const struct dirent *e = next(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions about descriptors: those of /dev/infiniband/rdma_cm are followed as they are copied and
- * closed, and what is written to them is a command.
+ * Functions on descriptors. Those of /dev/infiniband/rdma_cm are followed as they are copied and
+ * closed, and a write to one is a command.
  */
 #undef _FILE_OFFSET_BITS /* each function by its own name */
 #include <errno.h>
@@ -53,7 +53,7 @@ INTERPOSED int close(int fd)
     return rc;
 }
 
-/* The descriptors of a range go: those of ours are dropped one by one. */
+/* Before the descriptors of a range are closed: drop ours one by one. */
 static void drop_range(unsigned first, unsigned last)
 {
     int fd;
@@ -87,8 +87,8 @@ INTERPOSED int dup(int fd)
     return copy;
 }
 
-/* `from` was duplicated to `to`: forget what `to` was (`before`); if `from` is ours, `to` is now.
- */
+/* `from` was duplicated to `to`: forget the old file of `to` (`before`); if `from` is ours, so is
+ * `to` now. */
 static void replaced(int from, int to, struct ucma_file *before)
 {
     if (from == to)

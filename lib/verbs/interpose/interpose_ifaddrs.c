@@ -42,7 +42,7 @@ static bool kernel_has(const struct ifaddrs *list, const union ucma_addr *a)
     return false;
 }
 
-/* No length of a prefix is known: the address stands for itself. */
+/* No prefix length is known: use a full mask. */
 static void fill(struct extra *e, const struct sysfs_device *d, const union ucma_addr *a)
 {
     e->addr = *a;
@@ -60,7 +60,7 @@ static void fill(struct extra *e, const struct sysfs_device *d, const union ucma
     };
 }
 
-/* The addresses of all devices that the kernel doesn't hold; *n of them. NULL = none. */
+/* The *n addresses of all devices that the kernel doesn't have. NULL = none. */
 static struct extra *extras(const struct ifaddrs *kernels, unsigned *n)
 {
     struct sysfs_device *devs;
@@ -73,7 +73,7 @@ static struct extra *extras(const struct ifaddrs *kernels, unsigned *n)
         for (int g = 0; g < devs[i].ngids; g++) {
             union ucma_addr a;
             ucma_addr_from_gid(&a, devs[i].gids[g].raw, 0);
-            /* Each address is there twice, as RoCE v1 and v2. */
+            /* Each address is in the table twice, as RoCE v1 and v2. */
             bool twice = false;
             for (int h = 0; h < g; h++)
                 twice |= memcmp(devs[i].gids[h].raw, devs[i].gids[g].raw, 16) == 0;
@@ -105,8 +105,8 @@ static size_t data_size(const struct ifaddrs *i)
     return i->ifa_data != NULL && link ? LINK_STATISTICS : 0;
 }
 
-/* sockaddr_ll is longer than the generic one, and may have a long address: what libc has there is
- * at least its own union of all. */
+/* sockaddr_ll is longer than the generic struct, and may have a long address; libc's entry has at
+ * least the size of its own union of all. */
 static size_t copied_size(const struct sockaddr *a)
 {
     return a != NULL && a->sa_family == AF_PACKET ? 20 : sockaddr_size(a);
@@ -161,7 +161,7 @@ static struct ifaddrs *joined(const struct ifaddrs *kernels, const struct extra 
         *last = copy(&at, &e[k].ifa);
         last = &(*last)->ifa_next;
     }
-    return first; /* at the block's beginning: freeifaddrs frees it */
+    return first; /* at the block's start: freeifaddrs frees it */
 }
 
 INTERPOSED int getifaddrs(struct ifaddrs **list)

@@ -19,8 +19,8 @@
 #include "tree_fd.h"
 #include "ucma.h"
 
-/* A file in memory with these contents, to be read from its beginning; of a directory nothing but
- * that it stands for one. -errno. */
+/* A file in memory with these contents, positioned at its start; for a directory an empty file.
+ * -errno. */
 static int open_text(const struct sysfs_node *node, int flags)
 {
     size_t len = node->kind == SYSFS_FILE ? node->len : 0;
@@ -51,7 +51,7 @@ static int open_node(const struct sysfs_node *node, const char *path, int flags)
     return fd;
 }
 
-/* Is it one of ours? Then *fd is what open() returns, and errno is set. */
+/* Is the path one of ours? Then *fd is the result for open(), and errno is set. */
 static bool open_ours(int dir, const char *path, int flags, int *fd)
 {
     struct sysfs_node node;
@@ -104,7 +104,7 @@ INTERPOSED int openat64(int dir, const char *path, int flags, ...)
     return open_ours(dir, path, flags, &fd) ? fd : NEXT(openat64)(dir, path, flags, mode);
 }
 
-/* What programs call that were built with _FORTIFY_SOURCE. */
+/* Functions for programs that were built with _FORTIFY_SOURCE. */
 INTERPOSED int __open_2(const char *path, int flags);
 INTERPOSED int __open64_2(const char *path, int flags);
 INTERPOSED int __openat_2(int dir, const char *path, int flags);

@@ -52,8 +52,8 @@ static bool stat_ours(const char *path, void *st)
     return stat_at(AT_FDCWD, path, st);
 }
 
-/* Descriptors of rdma_cm are character devices to programs; of our tree, what they stand for, also
- * when that has gone. */
+/* To programs a descriptor of rdma_cm is a character device; a descriptor of our tree is the file
+ * of its path, even if that is gone. */
 static bool fstat_ours(int fd, void *st)
 {
     struct sysfs_node node = {.kind = SYSFS_CDEV, .major = 10, .minor = 60};

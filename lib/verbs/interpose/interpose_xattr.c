@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `ls -l` and `cp -a` ask of each file beside its status: extended attributes, of which our
- * tree has none, and the file system that it is on.
+ * Queries of `ls -l` and `cp -a` for each file besides its status: extended attributes, of which
+ * our tree has none, and its file system.
  */
 #undef _FILE_OFFSET_BITS /* each function by its own name */
 #include <errno.h>

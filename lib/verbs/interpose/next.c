@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Addresses of the functions behind ours. Threads that resolve one at the same time find the same.
+ * Addresses of the next functions after ours. Threads that resolve one at the same time find the
+ * same address.
  */
 #include "next.h"
 

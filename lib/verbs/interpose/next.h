@@ -98,7 +98,7 @@ enum next_function {
         NEXT_COUNT
 };
 
-/* The function, as an address; what no library has fails with ENOSYS. Keeps errno. */
+/* The function's address; one that no library has fails with ENOSYS. Keeps errno. */
 typedef void (*any_function)(void);
 any_function next_function(enum next_function which);
 

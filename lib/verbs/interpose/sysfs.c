@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The tree, from a table: a row is a pattern of path components, of which %d is a device's name, %u
- * "uverbs" and its index, %g a number of the GID table, %n its interface. Directories are what rows
- * have in common.
+ * "uverbs" and its index, %g a number of the GID table, %n its interface. Directories are the
+ * common beginnings of rows.
  */
 #include "sysfs.h"
 
@@ -84,7 +84,7 @@ static void put_phys_state(struct sysfs_node *node, const struct sysfs_device *d
     put(node, "%s\n", d->port.state == URNIC_PORT_ACTIVE ? "5: LinkUp" : "3: Disabled");
 }
 
-/* The names that the kernel gives to speeds; the nearest that is no more. */
+/* The kernel's name of a speed; the fastest that is not above it. */
 static void put_rate(struct sysfs_node *node, const struct sysfs_device *d, unsigned gid)
 {
     static const struct {
@@ -152,8 +152,8 @@ static void put_mtu(struct sysfs_node *node, const struct sysfs_device *d, unsig
 static const struct row {
     const char *path;
     say say;
-    const char *text; /* where it says the same of each device */
-    bool taken;       /* %g is the number of an entry that is taken: the kernel's can't be read */
+    const char *text; /* the contents, if they are the same for each device */
+    bool taken;       /* only for used GID entries: in the kernel's tree others can't be read */
 } rows[] = {
     {"/sys/class/infiniband/%d/node_type", NULL, "1: CA\n"},
     {"/sys/class/infiniband/%d/node_guid", put_guid, NULL},
@@ -258,7 +258,7 @@ static size_t component(const char *path)
     return path[0] == '/' ? 1 + strcspn(path + 1, "/") : 0;
 }
 
-/* A wildcard of a row with a device's name in its place, or the component as it is. */
+/* A row's wildcard replaced by the device's name, or the component as it is. */
 static void spell(char *to, size_t size, const char *pattern, size_t n,
                   const struct sysfs_device *d, unsigned gid)
 {
@@ -280,15 +280,15 @@ static bool names_gid(const char *pattern, size_t n)
     return n == 3 && pattern[1] == '%' && pattern[2] == 'g';
 }
 
-/* Follow the path along a row. What is left of the row, "" = all of it is used up, NULL = the path
- * is another one. */
+/* Match the path with a row. Returns the rest of the row, "" = a full match, NULL = no match. */
 static const char *follow(const struct row *r, const char *path, const struct sysfs_device *d,
                           unsigned *gid)
 {
     const char *at = r->path;
     char want[SYSFS_NAME_MAX + 8];
 
-    /* Programs ask `ip` about what device/net lists: only an interface that the kernel has. */
+    /* Programs ask `ip` about the entries of device/net, so only an interface of the kernel's is
+     * listed. */
     if (strstr(at, "/%n") != NULL && strcmp(d->netdev, d->dev.name) == 0)
         return NULL;
     while (*path != '\0') {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The files of a kernel with InfiniBand about its devices in /sys/class and /dev/infiniband: names,
- * contents, links. Without I/O: the devices are the caller's.
+ * The files about InfiniBand devices in /sys/class and /dev/infiniband, as a kernel shows them:
+ * names, contents, links. Without I/O: the devices are the caller's.
  */
 #ifndef URNIC_VERBS_SYSFS_H
 #define URNIC_VERBS_SYSFS_H
@@ -14,12 +14,12 @@
 
 #define SYSFS_GIDS     256
 #define SYSFS_NAME_MAX 64
-#define SYSFS_TEXT     4096 /* as long as a file of sysfs can be */
+#define SYSFS_TEXT     4096 /* octets of sysfs's longest file */
 
 struct sysfs_device {
     struct urnic_device dev;
     char fw_ver[32];
-    char netdev[SYSFS_NAME_MAX]; /* the interface that goes with it */
+    char netdev[SYSFS_NAME_MAX]; /* the interface of the device */
     struct urnic_port_attr port;
     struct urnic_gid gids[SYSFS_GIDS];
     int ngids;

@@ -7,10 +7,11 @@
 
 #include "sysfs.h"
 
-/* All devices; the caller frees *devs. Returns how many; 0 = no daemon, no devices or no memory. */
+/* All devices; the caller frees *devs. Returns their number; 0 = no daemon, no devices or no
+ * memory. */
 int sysfs_load(struct sysfs_device **devs);
-/* Is this one of our paths? Then what is there, and the path made clean (`size` octets at `clean`,
- * which may be NULL). Keeps errno. */
+/* Is this one of our paths? Then *node is its entry, and `clean` (`size` octets; may be NULL) the
+ * clean path. Keeps errno. */
 bool sysfs_at(const char *path, struct sysfs_node *node, char *clean, size_t size);
 
 #endif

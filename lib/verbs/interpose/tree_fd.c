@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers and the paths that they stand for. There are few paths, and each is kept once and for
- * ever, so readers need no lock.
+ * Descriptor numbers and their paths. There are few paths, and each is kept for ever, so readers
+ * need no lock.
  */
 #include "tree_fd.h"
 
@@ -31,7 +31,8 @@ static struct {
     _Atomic uint64_t ino;
 } numbers[NUMBERS];
 
-/* The one copy of a path; NULL: no memory. Two threads may keep it twice, which does no harm. */
+/* The one copy of a path; NULL: no memory. Two threads may keep it twice, which costs only memory.
+ */
 static const char *kept(const char *path)
 {
     uint32_t h = 5381;

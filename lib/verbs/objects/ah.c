@@ -85,10 +85,10 @@ void uv_grh_addresses(const struct ibv_grh *grh, struct uv_grh *out)
         memcpy(out->dst + 12, h + 36, 4);
         out->tclass = h[21];
     }
-    out->tclass &= (uint8_t)~3u; /* ECN: what the network said on the way here */
+    out->tclass &= (uint8_t)~3u; /* the ECN bits are the network's marks on the way here */
 }
 
-/* Where in the table an address of ours is, as RoCE v2. -errno: nowhere. */
+/* The index of our address in the table, as RoCE v2. -errno: not found. */
 static int gid_index(struct ibv_context *context, const uint8_t gid[16])
 {
     struct urnic_gid all[GIDS_MAX];
@@ -113,8 +113,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
     int index = gid_index(context, h.dst);
     if (index < 0 && h.dst[0] != 0xFF && (h.dst[12] & 0xF0) != 0xE0)
         return uv_fail(index);
-    /* A datagram to a group says nothing about which of our addresses is meant: the first one of
-     * its family is. */
+    /* A datagram to a group names none of our addresses: choose the first one of its family. */
     for (uint32_t i = 0; index < 0 && i < uv_ctx(context)->gid_tbl_len; i++) {
         struct urnic_gid g;
         if (urnic_query_gid(uv_ctx(context)->urnic, i, &g) == 0 && g.type == URNIC_GID_ROCE_V2 &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Address vectors in verbs' terms and in liburnic's, and what a received datagram's header says.
+ * Address vectors in verbs' terms and in liburnic's, and the addresses in a received datagram's
+ * header.
  */
 #ifndef URNIC_VERBS_AH_H
 #define URNIC_VERBS_AH_H
@@ -17,7 +18,7 @@ struct uv_grh {
     uint32_t flow_label;
 };
 
-/* Of the 40 octets before a datagram: an IPv6 header, or an IPv4 one in the last 20. */
+/* Read the 40 octets before a datagram: an IPv6 header, or an IPv4 header in the last 20. */
 void uv_grh_addresses(const struct ibv_grh *grh, struct uv_grh *out);
 
 #endif

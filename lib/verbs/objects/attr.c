@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a device and its port are and can do. Callers may know a shorter struct than ours: each
- * answer is made whole, and cut to their size.
+ * Attributes of a device and its port. Callers may know a shorter struct than ours: each answer is
+ * made whole, and cut to their size.
  */
 #include <string.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #include "verbs_priv.h"
 
 #define PORT           1u
-#define NO_VENDOR      0xFFFFFFu /* as other devices of software have it */
+#define NO_VENDOR      0xFFFFFFu /* as other software devices have it */
 #define PAGE_SIZES     0xFFFFF000u
 #define CLOCK_KHZ      1000000u /* completions carry nanoseconds */
 #define PHYS_LINK_UP   5
@@ -100,7 +100,7 @@ int uv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values
 
 /* ---- ports ---- */
 
-/* Lanes and the speed of one, in verbs' numbers, whose product is nearest below a rate. */
+/* The width and the lane speed, in verbs' numbers, whose product is nearest below a rate. */
 static void width_and_speed(uint64_t bps, struct ibv_port_attr *a)
 {
     static const struct {
@@ -149,7 +149,7 @@ int uv_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
     return 0;
 }
 
-/* As a symbol it is what programs of the first headers call: their struct ends before the field
+/* Programs built with the first headers call this symbol; their struct ends before the field
  * port_cap_flags2. */
 int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
@@ -174,7 +174,7 @@ static struct ibv_gid_entry gid_entry(const struct urnic_gid *g, uint32_t ifinde
     return e;
 }
 
-/* The kernel's interface of the port; 0: it has none, or the daemon has gone. */
+/* The kernel's interface of the port; 0: it has none, or the daemon is gone. */
 static uint32_t port_ifindex(struct uv_context *ctx)
 {
     struct urnic_port_attr u;
@@ -237,7 +237,7 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ib
     return -1;
 }
 
-/* Of a private header, which ibv_devinfo and others call all the same; 0 is RoCE v1, 1 is v2. */
+/* From a private header; ibv_devinfo and others call it nevertheless. 0 is RoCE v1, 1 is v2. */
 UV_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
                                  unsigned int *type);
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Opening and closing devices. Inline functions of the public header call through the tables here:
- * each of the 32 slots of the first must have something to call; in the second one, empty slots are
- * answered with EOPNOTSUPP by the header.
+ * Opening and closing devices. Inline functions of the public header call through the tables here.
+ * Each of the 32 slots of the first table must have a function. For empty slots of the second one
+ * the header returns EOPNOTSUPP.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +84,7 @@ static void fill(struct uv_context *ctx, struct ibv_device *dev)
     v->sz = sizeof(*v);
     v->context.device = dev;
     v->context.ops = context_ops;
-    /* No command goes over it, but programs copy it and hand it to others. */
+    /* No command goes over this descriptor, but programs duplicate it and pass it on. */
     v->context.cmd_fd = urnic_async_fd(ctx->urnic);
     v->context.async_fd = urnic_async_fd(ctx->urnic);
     v->context.num_comp_vectors = (int)ctx->attr.num_comp_vectors;
@@ -125,8 +125,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *dev)
     return &ctx->vctx.context;
 }
 
-/* As the kernel does, closing ends all objects of the context. A program may destroy its halves of
- * them yet, so what they need stays. */
+/* As in the kernel, closing ends all objects of the context. A program may still destroy its halves
+ * of them, so the memory for that stays. */
 int ibv_close_device(struct ibv_context *context)
 {
     struct uv_context *ctx = uv_ctx(context);

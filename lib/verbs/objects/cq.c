@@ -50,11 +50,12 @@ static void count_queue(struct ibv_comp_channel *channel, int by)
     pthread_mutex_unlock(&channel->context->mutex);
 }
 
-/* ---- giving the core away ---- */
+/* ---- yielding the core ---- */
 
-#define CALLS       32u  /* system calls, to know how long one takes */
-#define CALL_MAX_NS 3000 /* of a slow kernel, not of a debugger */
-#define TURN_CALLS  4 /* a yield in which another thread runs is two switches: longer than this */
+#define CALLS       32u  /* system calls for one measurement */
+#define CALL_MAX_NS 3000 /* bound: a slow kernel, not a debugger */
+#define TURN_CALLS  4 /* system calls; a yield to another thread is two switches, and takes longer \
+                       */
 
 static _Atomic int64_t turn_ns; /* 0: not measured */
 
@@ -65,7 +66,7 @@ static int64_t now_ns(void)
     return t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Virtual machines take ten times as long for a system call as others. */
+/* The cost of a system call; it is ten times as high in virtual machines. */
 static void measure_call(void)
 {
     int64_t least = CALL_MAX_NS;
@@ -80,9 +81,9 @@ static void measure_call(void)
     atomic_store_explicit(&turn_ns, TURN_CALLS * least, memory_order_relaxed);
 }
 
-/* Threads that spin on empty queues may outnumber the cores, and keep the daemon from what they
- * wait for. So empty polls give the core away: every few of them while other threads have work for
- * it, which shows in how long that takes, and rarely while none has. */
+/* Threads that spin on empty queues may outnumber the cores, and delay the daemon for which they
+ * wait. So empty polls yield the core: every few polls while other threads have work for it (a
+ * yield then takes long), and rarely otherwise. */
 void uv_cq_idle(struct uv_cq *cq)
 {
     uint32_t n = atomic_load_explicit(&cq->idle, memory_order_relaxed) + 1;
@@ -182,8 +183,8 @@ _Static_assert((int)URNIC_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IM
                    URNIC_WC_WITH_INV == IBV_WC_WITH_INV,
                "completions are passed on as they are");
 
-/* Datagrams over RoCE say in their service level which header they came with, as devices of
- * hardware do: UCX looks there. 8: with UDP; 1: IPv6; 2: IPv4. */
+/* The service level of a datagram over RoCE names its header, as on hardware devices; UCX reads it.
+ * 8: with UDP; 1: IPv6; 2: IPv4. */
 uint8_t uv_wc_sl(const struct urnic_wc *u)
 {
     if (!(u->wc_flags & URNIC_WC_GRH))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events: of completions on a channel, and asynchronous ones of a device. A signal ends a wait for
+ * Completion events of a channel, and asynchronous events of a device. A signal ends a wait for
  * them, as it ends a read from the kernel's device.
  */
 #include "verbs_priv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * From the kernel's structs to those of verbs and back: librdmacm calls these for what it reads
- * from its device.
+ * Conversions between the kernel's structs and those of verbs; librdmacm calls them for data that
+ * it reads from its device.
  */
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>

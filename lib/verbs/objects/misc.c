@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What needs no device, or what this one doesn't have.
+ * Functions that need no device, and functions that this device doesn't support.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ const char *ibv_get_sysfs_path(void)
     return "/sys";
 }
 
-/* Its octets without the end of the last line, or -1. */
+/* The number of octets without the last newline, or -1. */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
     char path[512];

@@ -6,14 +6,14 @@
 
 #include "verbs_priv.h"
 
-/* Rights that liburnic knows under the same numbers. */
+/* Rights with the same numbers in liburnic. */
 #define ACCESS_KNOWN                                                                               \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |                   \
      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                       \
      IBV_ACCESS_FLUSH_GLOBAL)
-/* Hints, and what a device may leave out without a word. */
+/* Hints, which a device may ignore silently. */
 #define ACCESS_IGNORED (IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB)
-/* What another device would have. */
+/* Rights that this device doesn't support. */
 #define ACCESS_OTHERS (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_PERSISTENT)
 #ifndef IBV_ACCESS_FLUSH_GLOBAL
 #define IBV_ACCESS_FLUSH_GLOBAL     (1u << 8)
@@ -48,7 +48,7 @@ static int reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsi
     return err < 0 ? err : urnic_reg_mr_iova(uv_pd(pd)->urnic, addr, length, iova, access, mr);
 }
 
-/* What programs see of a region. */
+/* Fill the public members of a region. */
 static void show(struct uv_mr *mr, struct ibv_pd *pd, struct urnic_mr *urnic, void *addr)
 {
     mr->urnic = urnic;
@@ -58,7 +58,8 @@ static void show(struct uv_mr *mr, struct ibv_pd *pd, struct urnic_mr *urnic, vo
     mr->mr.length = urnic->length;
     mr->mr.handle = urnic->handle;
     mr->mr.lkey = urnic->lkey;
-    /* Without a remote right there is none yet; programs may give one later (ibv_rereg_mr). */
+    /* Without a remote right there is no rkey yet; programs may add a right later (ibv_rereg_mr).
+     */
     mr->mr.rkey = urnic->rkey != 0 ? urnic->rkey : urnic->lkey;
 }
 
@@ -88,7 +89,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
     return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
-/* With other rights or another domain only, the region keeps its keys. -EOPNOTSUPP: it can't. */
+/* If only rights or domain change, the region keeps its keys. -EOPNOTSUPP: it can't. */
 static int rereg_in_place(struct uv_mr *mr, struct ibv_pd *pd, unsigned rights)
 {
     unsigned access;
@@ -100,8 +101,7 @@ static int rereg_in_place(struct uv_mr *mr, struct ibv_pd *pd, unsigned rights)
     return err;
 }
 
-/* A region at another address takes the old one's place, with other keys: programs read them again.
- */
+/* A region at another address replaces the old one and has other keys; programs read them again. */
 int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
                  int access)
 {

@@ -58,7 +58,7 @@ const char *ibv_port_state_str(enum ibv_port_state state)
 
 static const struct {
     enum ibv_rate rate;
-    int mult; /* of 2.5 Gb/s; -1 = not a multiple */
+    int mult; /* multiple of 2.5 Gb/s; -1 = not a multiple */
     int mbps;
 } rates[] = {
     {IBV_RATE_2_5_GBPS, 1, 2500},       {IBV_RATE_5_GBPS, 2, 5000},
@@ -108,7 +108,7 @@ enum ibv_rate mbps_to_ibv_rate(int mbps)
     return IBV_RATE_MAX;
 }
 
-/* Of later releases, for drivers. */
+/* Functions of later releases, for drivers. */
 UV_EXPORT const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 
 const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Public functions of rdma-core releases after 44; their headers are not there to include. A
- * program that calls one would not start without it. What needs their structs beyond one, or a
- * device that we are not, is refused with EOPNOTSUPP, and programs go on without it. Other names in
- * C than in the library, so that headers that declare them do no harm.
+ * Public functions of rdma-core releases after 44, whose headers can't be included here. A program
+ * that calls one would not start without it. Functions that need more structs of theirs than the
+ * one below, or another kind of device, fail with EOPNOTSUPP, and programs continue without them.
+ * Their names in C differ from those in the library, so that headers may declare them.
  */
 #include "verbs_priv.h"
 
 #define HUNDRED_MBPS  100000000u /* the unit of port speeds */
-#define SPEED_UNKNOWN 1000u      /* as the port's width and speed then say: 100 Gb/s */
+#define SPEED_UNKNOWN 1000u      /* as width and speed of such a port: 100 Gb/s */
 
-/* As those releases lay it out; later ones add to its end. */
+/* The layout in those releases; later ones append members. */
 struct uv_mr_init_attr {
     size_t length;
     int access;
-    uint64_t comp_mask; /* which of the following are meant, by their bits from 0 on */
+    uint64_t comp_mask; /* mask of the valid members that follow, from bit 0 on */
     uint64_t iova;
     void *addr;
     int fd;
@@ -22,7 +22,7 @@ struct uv_mr_init_attr {
 };
 #define HAS_IOVA 0x01u
 #define HAS_ADDR 0x02u
-#define HAS_ALL  0x3Fu /* beside these: a dma-buf and its offset, a DMA handle, a buffer */
+#define HAS_ALL  0x3Fu /* further bits: a dma-buf and its offset, a DMA handle, a buffer */
 
 #define EXPORT_AS(name) __asm__(#name) UV_EXPORT
 

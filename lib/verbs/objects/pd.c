@@ -67,8 +67,8 @@ int uv_dealloc_td(struct ibv_td *td)
     return 0;
 }
 
-/* Its allocators would give memory for queues, which the daemon has: they aren't called, as the
- * manual page allows. */
+/* Its allocators would provide memory for queues, which the daemon makes: they aren't called, as
+ * the manual page allows. */
 struct ibv_pd *uv_alloc_parent_domain(struct ibv_context *context,
                                       struct ibv_parent_domain_init_attr *attr)
 {

@@ -33,7 +33,7 @@ int uv_send_from(struct urnic_send_wr *to, const struct ibv_send_wr *wr, enum ib
     to->opcode = (enum urnic_wr_opcode)wr->opcode;
     to->send_flags = wr->send_flags;
     to->imm_data = wr->imm_data;
-    if (type == IBV_QPT_XRC_SEND) /* behind what the other types' programs fill in */
+    if (type == IBV_QPT_XRC_SEND) /* after the members that programs fill in for other types */
         to->xrc.srqn = wr->qp_type.xrc.remote_srqn;
     if (type == IBV_QPT_UD) {
         to->ud.ah = wr->wr.ud.ah != NULL ? ((struct uv_ah *)wr->wr.ud.ah)->urnic : NULL;

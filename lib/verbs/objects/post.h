@@ -11,7 +11,7 @@
  * -EINVAL: no such opcode here, or a bind without a window. */
 int uv_send_from(struct urnic_send_wr *to, const struct ibv_send_wr *wr, enum ibv_qp_type type);
 
-/* What a request to bind a window has beside the rest. -EINVAL: no window, or a length without a
+/* The additional part of a request to bind a window. -EINVAL: no window, or a length without a
  * region. */
 int uv_bind_from(struct urnic_send_wr *to, const struct ibv_mw *mw, uint32_t rkey,
                  const struct ibv_mw_bind_info *info);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What drivers of vendors call in libibverbs. They are loaded with programs that know them, and
- * register themselves when they are: then they hear nothing, and find no device. Nothing else of
- * them runs, so the rest is refused.
+ * Functions of libibverbs for drivers of vendors. A driver is loaded with programs that are linked
+ * with it, and registers itself at that time: registering does nothing, so the driver finds no
+ * device. No other code of it runs, so all other functions are refused.
  */
 #include <stddef.h>
 

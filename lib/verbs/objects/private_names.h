@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What drivers of vendors call in libibverbs, by what it does here: SILENT does nothing, NOTHING is
- * a null pointer, REFUSED is ENOSYS. Beside these, each node has a function that registers a
- * driver, whose name ends in the node's number, and those few that programs call, too.
+ * Functions of libibverbs for drivers of vendors, by their effect here: SILENT does nothing,
+ * NOTHING is a null pointer, REFUSED is ENOSYS. Besides these, each node has a function that
+ * registers a driver, whose name ends in the node's number, and a few functions that programs call,
+ * too.
  */
 #ifndef URNIC_VERBS_PRIVATE_NAMES_H
 #define URNIC_VERBS_PRIVATE_NAMES_H
@@ -80,7 +81,7 @@
     REFUSED(verbs_set_ops) \
     REFUSED(verbs_uninit_context)
 
-/* What later releases have beside them. */
+/* Additional functions of later releases. */
 #define PRIVATE_LATER(SILENT, NOTHING, REFUSED) \
     REFUSED(ibv_cmd_alloc_dmah) \
     REFUSED(ibv_cmd_create_comp_cntr) \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The private nodes of later releases of rdma-core: drivers of vendors that come with those, and
- * their tools, are loaded only where the nodes exist. All nodes have the same functions here.
- * Part of the shared library only, and never optimized at link time, which loses .symver.
+ * The private nodes of later releases of rdma-core: drivers of vendors in those releases, and their
+ * tools, are loaded only where the nodes exist. All nodes have the same functions here. This file
+ * is in the shared library only. It is never optimized at link time, which loses .symver.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs: making, moving, asking, destroying.
+ * Queue pairs: create, modify, query, destroy.
  */
 #include <stdlib.h>
 
@@ -43,7 +43,7 @@ static struct ibv_qp_cap cap_from(const struct urnic_qp_cap *c)
                                .max_inline_data = c->max_inline_data};
 }
 
-/* 0, or why there is no queue pair of this type. */
+/* 0, or the error for this type of queue pair. */
 static int check_type(enum ibv_qp_type type)
 {
     switch (type) {
@@ -61,8 +61,8 @@ static int check_type(enum ibv_qp_type type)
     }
 }
 
-/* Devices grant short queues a power of two less one, and programs that let unsignaled requests lie
- * in a queue of the length they asked for have come to need it. Long ones cost cache. */
+/* Devices grant short queues a power of two less one, and some programs need that: they leave
+ * unsignaled requests in a queue of the length that they asked for. Long queues cost cache. */
 static uint32_t send_depth(struct ibv_context *context, uint32_t asked)
 {
     uint32_t n = 1;
@@ -74,13 +74,13 @@ static uint32_t send_depth(struct ibv_context *context, uint32_t asked)
     return n - 1 < max ? n - 1 : max;
 }
 
-/* What programs see of a queue pair. */
+/* Fill the public members of a queue pair. */
 static void show(struct uv_qp *qp, struct ibv_context *context,
                  const struct ibv_qp_init_attr_ex *attr)
 {
     qp->qp.context = context;
     qp->qp.qp_context = attr->qp_context;
-    /* One that receives XRC has none, but librdmacm finds its id's domain here. */
+    /* A receiving XRC queue pair has no domain, but librdmacm finds its id's domain here. */
     qp->qp.pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
     qp->qp.send_cq = attr->send_cq;
     qp->qp.recv_cq = attr->recv_cq;
@@ -92,7 +92,7 @@ static void show(struct uv_qp *qp, struct ibv_context *context,
     pthread_cond_init(&qp->qp.cond, NULL);
 }
 
-/* Has the program given the objects that a queue pair of its type needs? Others are let be. */
+/* Has the program given the objects that this type of queue pair needs? Others are ignored. */
 static bool has_objects(const struct ibv_qp_init_attr_ex *attr)
 {
     if (attr->qp_type == IBV_QPT_XRC_RECV)
@@ -115,7 +115,7 @@ static struct urnic_qp_init_attr init_attr(struct uv_qp *qp, struct ibv_qp_init_
         .qp_type = (enum urnic_qp_type)attr->qp_type,
         .sq_sig_all = attr->sq_sig_all,
     };
-    if (attr->qp_type == IBV_QPT_XRC_RECV) { /* as the kernel: what doesn't fit isn't looked at */
+    if (attr->qp_type == IBV_QPT_XRC_RECV) { /* members of other types are ignored */
         attr->send_cq = attr->recv_cq = NULL;
         attr->srq = NULL;
         u.cap = (struct urnic_qp_cap){0};
@@ -205,7 +205,7 @@ int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
     u.rq_psn &= PSN_MASK;
     u.sq_psn &= PSN_MASK;
     u.qp_access_flags &= ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE;
-    if (mask & IBV_QP_RATE_LIMIT) /* behind what the oldest headers know */
+    if (mask & IBV_QP_RATE_LIMIT) /* a later member, which the oldest headers lack */
         u.rate_limit = a->rate_limit;
     int err = mask & IBV_QP_AV ? uv_ah_attr(&u.ah_attr, &a->ah_attr) : 0;
     if (err == 0)
@@ -222,7 +222,7 @@ int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 {
     struct uv_qp *qp = uv_qp(ibqp);
     struct urnic_qp_attr u;
-    (void)mask; /* a hint: all of it comes anyway */
+    (void)mask; /* a hint: all attributes are returned anyway */
     int err = urnic_query_qp(qp->urnic, &u);
     if (err < 0)
         return uv_errno(err);
@@ -271,5 +271,5 @@ int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_
     (void)qp;
     (void)op;
     (void)flags;
-    return 0; /* packets that were lost come again, behind others */
+    return 0; /* retransmissions arrive after later packets */
 }

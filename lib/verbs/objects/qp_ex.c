@@ -11,7 +11,7 @@
 
 #include "post.h"
 
-/* One request with its segments, or with its data behind one segment. */
+/* One request with its segments, or with its data after one segment. */
 struct entry {
     struct urnic_send_wr wr;
     struct urnic_sge sge[];
@@ -19,17 +19,17 @@ struct entry {
 
 #define ATOMIC_OCTETS 8u /* of an ATOMIC WRITE */
 
-/* Of rdma-core 45 and later. */
+/* From rdma-core 45 on. */
 #define UV_QP_EX_WITH_FLUSH (1u << 11)
 
 struct uv_batch {
     struct uv_lock lock;
-    uint32_t n, max; /* requests so far; of the queue */
-    int err;         /* -errno of the first call that went wrong */
+    uint32_t n, max; /* requests so far; size of the queue */
+    int err;         /* -errno of the first failed call */
     size_t stride;   /* octets of an entry */
     uint32_t max_sge, max_inline;
-    struct entry *last; /* that set_* calls are about */
-    uint8_t *entries;   /* one more than the queue has: what is built once the batch is wrong */
+    struct entry *last; /* the request for set_* calls */
+    uint8_t *entries;   /* one more than the queue has: scratch space once a call has failed */
 };
 
 static struct uv_qp *of(struct ibv_qp_ex *ex)

@@ -9,9 +9,9 @@
 
 /* May a queue pair of this type have these operations (IBV_QP_EX_WITH_*)? 0 or -EOPNOTSUPP. */
 int uv_ops_check(enum ibv_qp_type type, uint64_t ops);
-/* Give it all that its type has. 0 or -ENOMEM. */
+/* Give the queue pair all operations of its type. 0 or -ENOMEM. */
 int uv_ops_fill(struct uv_qp *qp);
-/* For a queue pair without them, too. */
+/* Also for a queue pair without them. */
 void uv_ops_free(struct uv_qp *qp);
 
 #endif

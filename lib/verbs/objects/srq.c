@@ -7,7 +7,7 @@
 #include "verbs_priv.h"
 #include "xrc.h"
 
-/* xrcd and cq: of XRC, or NULL. */
+/* xrcd and cq: for XRC, or NULL. */
 static struct ibv_srq *create(struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv_cq *cq,
                               void *srq_context, struct ibv_srq_attr *attr)
 {

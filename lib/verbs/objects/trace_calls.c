@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The trace points: what the library exports under these names calls the function itself
- * (trace_names.h), and says so if calls are traced. Operations of a context have theirs, too.
+ * The trace points. The library exports these functions; each calls the function itself
+ * (trace_names.h), and writes a line if calls are traced. Operations of a context have trace
+ * points, too.
  */
 #define UV_TRACE_CALLS
 #include "trace_calls.h"
@@ -13,8 +14,8 @@
 #define REAL(name)    uv_real_##name
 #define DECLARE(name) __typeof__(name) REAL(name);
 
-/* A function of these parameters and arguments, whose result is of a kind; then a format and its
- * arguments. */
+/* A trace point: the function, its parameters and arguments, the kind of its result; then a format
+ * and its arguments. */
 #define POINT(type, name, parameters, arguments, kind, ...)                                        \
     DECLARE(name)                                                                                  \
     type name parameters                                                                           \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The operations of a context with their trace points: for its tables.
+ * The operations of a context with their trace points, for its tables.
  */
 #ifndef URNIC_VERBS_TRACE_CALLS_H
 #define URNIC_VERBS_TRACE_CALLS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The functions that have a trace point. Their definitions, and calls among them, go by another
- * name; what the library exports under their own is trace_calls.c, which calls them. Without a
- * guard: verbs_abi.h includes it before libibverbs' header, and again for those names that the
- * header makes macros.
+ * The functions that have a trace point. This header gives their definitions, and calls among them,
+ * another name; the functions exported under the original names are in trace_calls.c, and call
+ * them. There is no include guard: verbs_abi.h includes this before libibverbs' header, and again
+ * for names that the header makes macros.
  */
 #define ibv_get_device_list      uv_real_ibv_get_device_list
 #define ibv_open_device          uv_real_ibv_open_device

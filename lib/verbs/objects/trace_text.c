@@ -11,7 +11,7 @@
 
 const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 
-/* Add to the text that is there. */
+/* Append to the text. */
 static void add(char buf[UV_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void add(char buf[UV_TEXT], const char *format, ...)

@@ -13,11 +13,11 @@
 
 /* "LOCAL_WRITE|REMOTE_READ", "0". */
 const char *uv_text_access(unsigned access, char buf[UV_TEXT]);
-/* "INIT", of a state. */
+/* A state: "INIT". */
 const char *uv_text_state(unsigned state);
-/* "RC", of a type. */
+/* A type: "RC". */
 const char *uv_text_type(unsigned type);
-/* "{state RTR, path_mtu 1024, dest_qp_num 0x12}": what the mask names. */
+/* "{state RTR, path_mtu 1024, dest_qp_num 0x12}": the attributes in the mask. */
 const char *uv_text_qp_attr(const struct ibv_qp_attr *a, unsigned mask, char buf[UV_TEXT]);
 /* "{wr_id 1 RDMA_WRITE 4096 octets, remote 0x7f00+0x10 SIGNALED} and 3 more". */
 const char *uv_text_send(const struct ibv_send_wr *wr, char buf[UV_TEXT]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * libibverbs' public headers, with every function of theirs exported by what we define. Some of
- * those names are macros, which must not touch our definitions.
+ * libibverbs' public headers; our definitions of their functions are exported. Some of the names
+ * are macros, which must not change our definitions.
  */
 #ifndef URNIC_VERBS_ABI_H
 #define URNIC_VERBS_ABI_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Inside of our libibverbs: each object of the public ABI comes first in an object of ours, which
- * also holds liburnic's. Threads: liburnic's calls may be made from any thread; what we add is
- * guarded where it stands.
+ * Internals of our libibverbs. Each object of the public ABI is the first member of an object of
+ * ours, which also holds liburnic's. Threads: liburnic's calls may be made from any thread; our own
+ * state has its guard next to it.
  */
 #ifndef URNIC_VERBS_PRIV_H
 #define URNIC_VERBS_PRIV_H
@@ -19,7 +19,7 @@
 
 /* ---- errors ---- */
 
-/* liburnic's -errno as verbs name it: positive. A share that is used up is no memory to them. */
+/* liburnic's -errno as verbs' errno: positive. An exhausted share (EDQUOT) becomes ENOMEM. */
 static inline int uv_errno(int err)
 {
     return err == -EDQUOT ? ENOMEM : err == -ENOTSUP ? EOPNOTSUPP : -err;
@@ -60,14 +60,14 @@ static inline void uv_unlock(struct uv_lock *l)
 
 /* ---- objects ---- */
 
-/* Libraries of vendors look behind struct ibv_device for tables of their own: they find zeros. */
+/* Libraries of vendors look for tables of their own after struct ibv_device: they find zeros. */
 #define UV_DEVICE_PADDING 512
 
 struct uv_device {
     struct ibv_device dev;
     uint8_t padding[UV_DEVICE_PADDING];
     struct uv_device *next;
-    unsigned users; /* lists and contexts that name it */
+    unsigned users; /* number of lists and contexts that name it */
     struct urnic_device urnic;
 };
 
@@ -81,7 +81,7 @@ struct uv_context {
 struct uv_pd {
     struct ibv_pd pd;
     struct urnic_pd *urnic;
-    struct uv_pd *parent;  /* of a parent domain: the domain that it stands for */
+    struct uv_pd *parent;  /* in a parent domain: the domain for which it stands */
     _Atomic uint32_t uses; /* address handles and parent domains: liburnic counts the others */
 };
 
@@ -119,7 +119,7 @@ struct uv_cq {
     struct urnic_cq *urnic;
     _Atomic uint32_t idle;     /* empty polls since the last completion or yield */
     _Atomic uint32_t patience; /* empty polls before the next yield */
-    /* of an extended queue, from start_poll to end_poll */
+    /* of an extended queue: held from start_poll to end_poll */
     struct uv_lock lock;
     struct urnic_wc wc;
 };
@@ -131,8 +131,8 @@ struct uv_srq {
 
 struct uv_batch;
 
-/* struct ibv_qp_ex as releases from 45 on have it, with one more function at its end. Programs of
- * older ones don't look there, as none made a queue pair with that operation. */
+/* struct ibv_qp_ex of releases from 45 on, with one more function at its end. Programs of older
+ * releases never read it: they make no queue pair with that operation. */
 struct uv_qp_ex_later {
     char older[offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void (*)(void))];
     void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
@@ -148,9 +148,9 @@ struct uv_qp {
     struct urnic_qp *urnic;
     struct urnic_qp_cap cap;
     bool sig_all;
-    struct uv_batch *batch; /* of ibv_wr_*; NULL: made without SEND_OPS_FLAGS */
-    /* of XRC, receiving (xrc.c) */
-    struct uv_qp *real; /* the handle that it was made as: xrcd, handles and next are there */
+    struct uv_batch *batch; /* for ibv_wr_*; NULL: made without SEND_OPS_FLAGS */
+    /* of a receiving XRC queue pair (xrc.c) */
+    struct uv_qp *real; /* the first handle, which has xrcd, handles and next */
     struct ibv_xrcd *xrcd;
     unsigned handles;
     struct uv_qp *next;

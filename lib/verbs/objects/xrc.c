@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Domains of extended reliable connections, and the queue pairs in them that several handles name.
- * A domain is this process's own: one that a file names is found by the file (device and inode)
- * among those of the process.
- * Rules: XRC-01..XRC-03.
+ * Domains of extended reliable connections, and their queue pairs, which may have several handles.
+ * A domain belongs to this process; a domain with a file is found by the file (device and inode)
+ * among the process's own. Rules: XRC-01..XRC-03.
  */
 #include "xrc.h"
 
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Guards the lists here and what counts users. */
+/* Guards the lists here and the counts of users. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uv_xrcd *domains;
 static struct uv_qp *targets;
@@ -67,7 +66,7 @@ struct ibv_xrcd *uv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_
     } else if (d != NULL) {
         d->users++;
     } else if (!(attr->oflags & O_CREAT)) {
-        errno = EOPNOTSUPP; /* it could only be another process's */
+        errno = EOPNOTSUPP; /* the domain could only be another process's */
     } else {
         d = domain_new(context, attr->fd == -1 ? NULL : &file);
     }
@@ -172,6 +171,6 @@ int uv_target_drop(struct uv_qp *qp)
     if (qp != real)
         free(qp);
     if (last)
-        free(real); /* events named it until now */
+        free(real); /* events may have named it until now */
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where the numbers of our own descriptors begin: away from those that programs expect. netcat, for
- * one, refuses a connection whose number is above 16.
+ * The lowest number of our own descriptors, so that programs keep the low numbers: netcat, for one,
+ * refuses a connection whose descriptor is above 16.
  */
 #ifndef URNIC_VERBS_OWN_FD_H
 #define URNIC_VERBS_OWN_FD_H

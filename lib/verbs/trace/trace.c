@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The page, the socket, and how a line looks. Raw system calls, as the functions of libc are ours.
+ * The page, the socket, and the format of a line. Raw system calls, because libc's functions are
+ * interposed.
  */
 #include "trace.h"
 

@@ -18,15 +18,15 @@ static inline bool uv_tracing(void)
     return __builtin_expect(atomic_load_explicit(&page->on, memory_order_relaxed) != 0, 0);
 }
 
-/* Make the page; programs come here before anything is made. Again and again is fine. */
+/* Make the page. Called before programs make any object; repeated calls have no effect. */
 void uv_trace_begin(void);
 
-/* What calls return: 0 or errno's value; 0 or -1 and errno; a pointer or NULL and errno; nothing; a
- * number or a negative one, whose errno is not said. */
+/* The kinds of results: 0 or errno's value; 0 or -1 and errno; a pointer or NULL and errno;
+ * nothing; a number, negative without an errno. */
 enum uv_trace_result { UV_STATUS, UV_MINUS, UV_POINTER, UV_NOTHING, UV_NUMBER };
 
 /* A line: time, process and thread, the call, its arguments as formatted, the result. Keeps errno.
- * From any thread; takes no lock. Lines that the tool is too slow for are lost after a second. */
+ * From any thread; takes no lock. A line that the tool does not take within a second is lost. */
 void uv_trace(const char *call, enum uv_trace_result kind, int64_t result, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

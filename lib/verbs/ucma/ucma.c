@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The lock, and what becomes of it all in a child.
+ * The lock, and the reset of all state in a child.
  */
 #include "ucma.h"
 
@@ -9,7 +9,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* The parent's thread may have held the lock, and is not here. */
+/* A thread of the parent may have held the lock, and does not exist here. */
 static void in_child(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

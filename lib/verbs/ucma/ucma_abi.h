@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The kernel's rdma_ucm ABI, without I/O: what commands and answers look like, and how liburnic's
- * values become the kernel's and back.
+ * The kernel's rdma_ucm ABI, without I/O: the layout of commands and answers, and conversions
+ * between liburnic's values and the kernel's.
  */
 #ifndef URNIC_VERBS_UCMA_ABI_H
 #define URNIC_VERBS_UCMA_ABI_H
@@ -31,7 +31,8 @@ struct ucma_path {
 
 /* Take an address of `size` octets. 0, or -EINVAL: neither IPv4 nor IPv6, or too short. */
 int ucma_addr_take(union ucma_addr *to, const void *from, size_t size);
-/* Its octets, which ABI structures hold; `size` is that of the field. Returns the address' own. */
+/* Store the address in a field of an ABI structure, of `size` octets. Returns the address's own
+ * size. */
 size_t ucma_addr_put(const union ucma_addr *from, void *to, size_t size);
 /* From 16 octets (IPv4 mapped) and a port. */
 void ucma_addr_from_gid(union ucma_addr *to, const uint8_t gid[16], uint16_t port);
@@ -46,16 +47,16 @@ bool ucma_addr_is_loopback(const union ucma_addr *a);
 bool ucma_addr_is_multicast(const union ucma_addr *a);
 /* The loopback address of a family, with a port. */
 void ucma_addr_loopback(union ucma_addr *to, int family, uint16_t port);
-/* How many leading bits two addresses have in common. */
+/* The number of leading bits that two addresses share. */
 unsigned ucma_common_bits(const uint8_t a[16], const uint8_t b[16]);
 
-/* What a program wants of a connection. The private data stays in `from`. */
+/* A program's parameters for a connection. The private data stays in `from`. */
 void ucma_conn_param(struct urnic_conn_param *to, const struct rdma_ucm_conn_param *from,
                      uint8_t tclass);
 /* An event's parameters, those of a connection or of a datagram service. */
 void ucma_event_param(struct rdma_ucm_event_resp *to, const struct urnic_cm_event *from,
                       bool datagrams);
-/* The event of a group that was joined: where to send to it. */
+/* The event of a joined group: the address vector to send to it. */
 void ucma_group_param(struct rdma_ucm_event_resp *to, const union ucma_addr *group,
                       uint16_t sgid_index);
 /* A queue pair's attributes and their mask. */
@@ -64,7 +65,7 @@ void ucma_path_rec(struct ib_user_path_rec *to, const struct ucma_path *from);
 /* The same in the format of the subnet administrator (IBTA 15.2.5.16), 64 octets. */
 void ucma_path_sa(uint32_t to[16], const struct ucma_path *from);
 
-#define UCMA_UDP_QKEY      0x01234567u /* of rdma_cm's datagrams */
+#define UCMA_UDP_QKEY      0x01234567u /* for rdma_cm's datagrams */
 #define UCMA_MULTICAST_QPN 0xFFFFFFu
 #define UCMA_PKEY          0xFFFFu
 

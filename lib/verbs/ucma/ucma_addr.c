@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where ids stand and where they are to go. As with the kernel's rdma_cm an id belongs to a device
- * once it has one of its addresses; before, and bound to any address or to a loopback one, it
- * listens on all devices. A loopback destination is the first device's own address, and the program
- * goes on to see the loopback address.
+ * Addresses of ids: their own and their peers'. As with the kernel's rdma_cm, an id belongs to a
+ * device once it has one of the device's addresses. An id without a device, bound to any address or
+ * to a loopback one, listens on all devices. A loopback destination is the first device's own
+ * address, and the program still sees the loopback address.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 
 #include "ucma.h"
 
-/* How long other devices are asked for an address that a device of the daemon has itself: a link
- * between the two answers at once, and where there is none the device talks to itself. */
+/* The time-out for asking other devices for an address that one of the daemon's devices has itself.
+ * A link between the two answers at once; without a link the device talks to itself. */
 #define OTHERS_MS 300
 
 static bool of_all_devices(const union ucma_addr *a)
@@ -21,7 +21,7 @@ static bool of_all_devices(const union ucma_addr *a)
     return ucma_addr_is_zero(a) || ucma_addr_is_loopback(a);
 }
 
-/* Bind liburnic's half, and learn the port. An IPv4 address is told as such. */
+/* Bind liburnic's half (an IPv4 address as AF_INET), and learn the port. */
 static int bind_leg(struct ucma_leg *leg, const union ucma_addr *addr, uint16_t *port)
 {
     int err = urnic_bind_addr(leg->cm, &addr->sa);
@@ -30,7 +30,7 @@ static int bind_leg(struct ucma_leg *leg, const union ucma_addr *addr, uint16_t 
 
 /* ---- bind ---- */
 
-/* One half on each device, all at the port that the first one has. */
+/* One half on each device, all with the first one's port number. */
 static int bind_all(struct ucma_id *id, const union ucma_addr *addr)
 {
     struct ucma_dev *devs[UCMA_DEVICES];
@@ -109,9 +109,9 @@ int ucma_bind(struct ucma_id *id, const union ucma_addr *addr)
 
 /* ---- resolve ---- */
 
-/* The devices that may reach it, the likeliest first: those with the nearest addresses; the one
- * whose own address it is comes last, so that two devices of a daemon that are joined talk over
- * their link; *owned: there is such a one. Returns how many. */
+/* The devices that may reach the address, in order of their common prefix with it. The device that
+ * has the address itself is last, so that two linked devices of a daemon use their link; *owned:
+ * there is such a device. Returns the number of devices. */
 static unsigned candidates(struct ucma_dev *to[UCMA_DEVICES], const union ucma_addr *dst,
                            bool *owned)
 {
@@ -171,7 +171,7 @@ static int resolve_on(struct ucma_id *id, struct ucma_dev *d)
     return err;
 }
 
-/* The next device that may know it. -ENODEV: none left. */
+/* Ask the next device. -ENODEV: none left. */
 static int resolve_next(struct ucma_id *id)
 {
     int err = -ENODEV;
@@ -229,7 +229,7 @@ int ucma_resolve(struct ucma_id *id, const union ucma_addr *src, const union ucm
         !ucma_addr_is_zero(&id->src))
         err = -EINVAL;
     if (err == 0) {
-        ucma_legs_end(id); /* one of them is enough from now on */
+        ucma_legs_end(id); /* one half is enough from now on */
         id->dst = *dst;
         id->resolve.src = id->src;
         id->resolve.dst = *dst;
@@ -249,7 +249,8 @@ int ucma_resolve(struct ucma_id *id, const union ucma_addr *src, const union ucm
     return 0;
 }
 
-/* It has an address now, which the program sees: a loopback one if it asked for such. */
+/* The id has an address now, which the program sees: a loopback address if the program asked for
+ * one. */
 static void resolved(struct ucma_id *id)
 {
     uint8_t local[16];
@@ -280,7 +281,7 @@ bool ucma_resolve_event(struct ucma_id *id, struct urnic_cm_event *ev)
     return true;
 }
 
-/* ---- listen, and what is known of the path ---- */
+/* ---- listening, and the path ---- */
 
 int ucma_listen(struct ucma_id *id, int backlog)
 {
@@ -300,7 +301,7 @@ int ucma_listen(struct ucma_id *id, int backlog)
     for (unsigned i = 0; i < id->nlegs && err == 0; i++)
         err = urnic_listen_family(id->legs[i].cm, backlog, family);
     if (err < 0) {
-        /* Those that listen already can't stop without ending: the id is bound to nothing. */
+        /* A half that listens already can only be ended, so the id is unbound again. */
         ucma_leg_end(&id->leg);
         ucma_legs_end(id);
         memset(&id->src, 0, sizeof(id->src));

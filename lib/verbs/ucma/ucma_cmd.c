@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The commands that programs write to the descriptor: what the kernel checks is checked, in its
- * order and with its errno. Answers go where the command says, in the program's own memory.
+ * The commands that programs write to the descriptor, with the kernel's checks, in its order and
+ * with its errno. Answers go to the address in the command, in the program's own memory.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -20,12 +20,12 @@
 struct cmd {
     struct ucma_file *file;
     int fd;
-    uint64_t in; /* where its octets are, in the program's memory */
+    uint64_t in; /* address of its octets in the program's memory */
     uint16_t in_len, out_len;
-    char text[96]; /* for a trace: what it is about */
+    char text[96]; /* its text for a trace */
 };
 
-/* What a trace says of the command. */
+/* Set the command's text for a trace. */
 static void says(struct cmd *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void says(struct cmd *c, const char *format, ...)
@@ -38,7 +38,7 @@ static void says(struct cmd *c, const char *format, ...)
     va_end(args);
 }
 
-/* Take its octets into a structure, of which the first `need` must be there. */
+/* Copy the command's octets into a structure; at least `need` must be present. */
 static int take(const struct cmd *c, void *to, size_t size, size_t need)
 {
     if (c->in_len < need)
@@ -47,7 +47,7 @@ static int take(const struct cmd *c, void *to, size_t size, size_t need)
     return ucma_copy_in(to, c->in, c->in_len < size ? c->in_len : size);
 }
 
-/* Answer with the first octets of a structure, of which the program must have room for `need`. */
+/* Answer with the first octets of a structure; the program must have room for at least `need`. */
 static int answer(const struct cmd *c, uint64_t to, const void *from, size_t size, size_t need)
 {
     if (c->out_len < need)
@@ -66,8 +66,8 @@ static int cmd_create_id(struct cmd *c)
     int err = TAKE(c, in);
     if (err != 0)
         return err;
-    /* RDMA_PS_IB is for connections of the type that the program names, at addresses of IP all the
-     * same: those of AF_IB, for which librdmacm looks first, can't be bound. */
+    /* RDMA_PS_IB is for connections of the type that the program names, at IP addresses. Addresses
+     * of AF_IB, which librdmacm tries first, can't be bound. */
     if (in.ps != RDMA_PS_TCP && in.ps != RDMA_PS_UDP &&
         (in.ps != RDMA_PS_IB || in.qp_type == URNIC_QPT_UD))
         return -EINVAL;
@@ -240,7 +240,7 @@ static int cmd_listen(struct cmd *c)
                        in.backlog > 0 && in.backlog < BACKLOG_MAX ? (int)in.backlog : BACKLOG_MAX);
 }
 
-/* ---- what is known ---- */
+/* ---- queries ---- */
 
 static int cmd_query_route(struct cmd *c)
 {
@@ -298,8 +298,8 @@ static int query_path(struct cmd *c, const struct rdma_ucm_query *in, const stru
                   sizeof(head));
 }
 
-/* As sockaddr_ib, of which public headers say nothing: family, P_Key, flow label, GID, and a
- * service id with its mask. */
+/* As sockaddr_ib, which no public header declares: family, P_Key, flow label, GID, and a service id
+ * with its mask. */
 static int query_gid(struct cmd *c, const struct rdma_ucm_query *in, const struct ucma_id *id)
 {
     struct rdma_ucm_query_addr_resp resp = {0};
@@ -366,7 +366,7 @@ static int cmd_init_qp_attr(struct cmd *c)
     err = urnic_init_qp_attr(id->leg.cm, &attr, &mask);
     if (err != 0)
         return err;
-    attr.min_rnr_timer = 0; /* CM-11: the kernel's, which programs change if they want another */
+    attr.min_rnr_timer = 0; /* CM-11: the kernel's default, which programs may change */
     ucma_qp_attr(&resp, &attr, mask);
     return ANSWER(c, in.response, resp);
 }
@@ -446,7 +446,7 @@ static int cmd_disconnect(struct cmd *c)
     return id->leg.cm == NULL ? -EINVAL : urnic_disconnect(id->leg.cm);
 }
 
-/* The daemon sees a connection's first message by itself. */
+/* No action: the daemon itself notices a connection's first message. */
 static int cmd_notify(struct cmd *c)
 {
     struct rdma_ucm_notify in;
@@ -504,7 +504,7 @@ static int cmd_set_option(struct cmd *c)
 
 /* ---- groups ---- */
 
-/* The queue pair is the program's to attach: what it hears is the address to send to. */
+/* The program itself attaches its queue pair; the event carries the address to send to. */
 static int join(struct cmd *c, struct ucma_id *id, const union ucma_addr *addr, uint64_t uid,
                 uint64_t response)
 {
@@ -584,7 +584,7 @@ static int cmd_leave_mcast(struct cmd *c)
 
 /* ---- events ---- */
 
-/* The file stays readable for as long as its other readers may need to be scheduled. */
+/* Keep the file readable for as long as its other readers may need to be scheduled. */
 static void after_nudge(void)
 {
     const struct timespec ts = {.tv_nsec = NUDGE_NS};
@@ -593,7 +593,7 @@ static void after_nudge(void)
     ucma_lock();
 }
 
-/* With the lock, which it lets go while it waits. */
+/* With the lock, which is released during the wait. */
 static int cmd_get_event(struct cmd *c)
 {
     struct rdma_ucm_get_event in;
@@ -621,8 +621,8 @@ static int cmd_get_event(struct cmd *c)
     ev->id->reported++;
     if (ev->mc != NULL)
         ev->mc->reported++;
-    /* librdmacm accepts rsockets in a thread of its own, which doesn't wake those that poll the
-     * listener: they would find the connection at their next look, 5 s later. */
+    /* librdmacm accepts rsockets in a thread of its own, which doesn't wake threads that poll the
+     * listener. They would find the connection at their next poll, 5 s later. */
     if (ev->resp.event == URNIC_CM_ESTABLISHED && ev->id->asked_at != NULL) {
         ucma_file_nudge(ev->id->asked_at);
         ev->id->asked_at = NULL;

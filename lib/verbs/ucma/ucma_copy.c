@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The program's memory that its commands name: as the kernel does, a bad address is an error and
- * not a signal. The kernel checks each address in a copy from the process to itself; where a
- * sandbox forbids that call, addresses are trusted.
+ * Copies to and from the program's memory that its commands name. As in the kernel, a bad address
+ * is an error and not a signal. The kernel checks each address in a copy from the process to
+ * itself; where a sandbox forbids that call, addresses are trusted.
  */
 #include <errno.h>
 #include <string.h>

@@ -19,14 +19,15 @@
 #include "ucma.h"
 
 #define STACK_SIZE  ((size_t)256 * 1024)
-#define LOOK_ANEW_S 2 /* where our descriptors were closed, the thread finds out by itself */
+#define LOOK_ANEW_S 2 /* interval in which the thread checks whether our descriptors were closed   \
+                       */
 
 static struct ucma_dev *known[UCMA_DEVICES];
 static unsigned nknown;
 static bool thread_runs;
 static int wake_fd = -1;
 
-/* ---- which there are ---- */
+/* ---- the list of devices ---- */
 
 static struct ucma_inode inode_of(int fd)
 {
@@ -59,7 +60,7 @@ static bool same(struct ucma_dev *d, const struct urnic_device *u)
            d->dev.guid == u->guid && d->dev.index == u->index;
 }
 
-/* The device that the daemon has, as we know it; NULL: no memory, or too many. */
+/* Our entry for a device of the daemon; NULL: no memory, or too many devices. */
 static struct ucma_dev *dev_of(const struct urnic_device *u)
 {
     unsigned free_at = nknown;
@@ -75,7 +76,7 @@ static struct ucma_dev *dev_of(const struct urnic_device *u)
     if (d == NULL)
         return NULL;
     d->dev = *u;
-    /* What was known before is left to the system: descriptors may be the program's by now. */
+    /* The old context is not closed: its descriptors may be the program's by now. */
     known[free_at] = d;
     if (free_at == nknown)
         nknown++;
@@ -153,8 +154,8 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* Made and closed by system calls alone: ThreadSanitizer must not keep a number that it sees made
-   but not closed. */
+/* Made and closed by raw system calls: ThreadSanitizer would keep a descriptor whose closing it has
+ * not seen. */
 static int own_eventfd(void)
 {
     int fd = (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -257,7 +258,7 @@ int ucma_dev_address(struct ucma_dev *d, int family, uint8_t gid[16])
     return 0;
 }
 
-/* Where it is in the table, as RoCE v2; -1 = it isn't. */
+/* The address's index in the table, as RoCE v2; -1 = not there. */
 static int find(struct ucma_dev *d, const uint8_t gid[16])
 {
     struct urnic_gid gids[UCMA_GIDS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * liburnic's events become those of the program's files. Event numbers are the same.
+ * Turns liburnic's events into events of the program's files. Event numbers are the same.
  */
 #include "ucma.h"
 
@@ -21,7 +21,7 @@ struct ucma_event *ucma_event_new(struct ucma_id *id, unsigned type, int status)
     return ev;
 }
 
-/* The addresses that a request came with; of a listener on a loopback address such. */
+/* The addresses of a request; loopback addresses if its listener has one. */
 static void request_addresses(struct ucma_id *id, const struct ucma_id *listener)
 {
     uint8_t local[16], remote[16];
@@ -66,8 +66,8 @@ static void on_request(struct ucma_dev *d, struct urnic_cm_event *in, struct ucm
     ucma_file_put(id->file, ev);
 }
 
-/* The program doesn't know of an id before it has accepted: what happens until then shows when it
- * does. */
+/* The program doesn't know an id before it has accepted; its accept shows what has happened until
+ * then. */
 static bool unknown_to_program(const struct ucma_id *id)
 {
     return id->state == UCMA_REQUEST && !id->uid_is_set;
@@ -95,7 +95,7 @@ static void on_event(struct ucma_dev *d, struct urnic_cm_event *in)
     ucma_file_put(id->file, ev);
 }
 
-/* The daemon has gone, and its device with it. */
+/* The daemon is gone, and its device with it. */
 static void on_removal(struct ucma_dev *d)
 {
     d->gone = true;

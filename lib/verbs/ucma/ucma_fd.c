@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which descriptors are ours. Numbers come back after descriptors are closed behind our back
- * (closefrom and close_range are system calls, too): a number counts only while its inode is that
- * of the file. Files are never freed, so readers need no lock.
+ * The set of our descriptors. Programs may close descriptors without our notice (closefrom and
+ * close_range are system calls, too), and numbers are reused: a number counts only while its inode
+ * is the file's. Files are never freed, so readers need no lock.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -34,7 +34,7 @@ struct ucma_file *ucma_fd(int fd)
     return f != NULL && same_file(fd, f) ? f : NULL;
 }
 
-/* The number was another file's, which the program has closed behind our back. */
+/* The number was another file's, which the program has closed without our notice. */
 static void forget(int fd)
 {
     struct ucma_file *old = atomic_exchange(&owner[fd], NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Open files: a descriptor, and the queue of events behind it. The descriptor is a datagram socket
- * that is its own peer: no other socket may send to it, a blocking wait restarts after signals as
- * the kernel's does, and O_NONBLOCK is the program's to set. Its octet is in the socket
- * while the queue holds events, or after a nudge. Raw system calls, as other preloaded libraries
- * replace those of sockets.
+ * Open files: a descriptor, and its queue of events. The descriptor is a datagram socket that is
+ * its own peer: no other socket may send to it, a blocking wait restarts after signals as the
+ * kernel's does, and O_NONBLOCK is the program's to set. One octet is in the socket while the queue
+ * holds events, or after a nudge. Raw system calls, as other preloaded libraries replace libc's
+ * functions for sockets.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,9 @@
 #include "trace.h"
 #include "ucma.h"
 
-/* Those of the program are high, too. librspreload's select() looks for a socket by the number of
- * its channel, and takes a descriptor of the program's for it if the channel has the lower one. */
+/* Descriptors that the program gets have high numbers, too. librspreload's select() finds a socket
+ * by the number of its channel, and mistakes a descriptor of the program's for it if the channel
+ * has the lower number. */
 #define CHANNEL_FROM 512
 
 static LIST_HEAD(, ucma_file) files = LIST_HEAD_INITIALIZER(files);
@@ -40,7 +41,7 @@ static int self_socket(int flags)
     int fd = (int)syscall(SYS_socket, AF_UNIX, type, 0);
     if (fd < 0)
         return -errno;
-    int err = syscall(SYS_bind, fd, &sa, len) < 0 ? -errno : 0; /* the kernel finds a name */
+    int err = syscall(SYS_bind, fd, &sa, len) < 0 ? -errno : 0; /* the kernel chooses a name */
     len = sizeof(sa);
     if (err == 0 &&
         (syscall(SYS_getsockname, fd, &sa, &len) < 0 || syscall(SYS_connect, fd, &sa, len) < 0))
@@ -60,7 +61,7 @@ static int move_up(int fd, int flags)
     return high;
 }
 
-/* A closed one, or a new one; NULL: no memory. */
+/* A closed file to reuse, or a new one; NULL: no memory. */
 static struct ucma_file *file_new(void)
 {
     struct ucma_file *f;
@@ -141,7 +142,7 @@ void ucma_file_close(struct ucma_file *f)
 
 /* ---- events ---- */
 
-/* Any descriptor of the file: ours, unless the program has closed it among others. */
+/* A descriptor of the file: our own, unless the program has closed it among others. */
 static int any_number(struct ucma_file *f)
 {
     if (is_of(f->own, f))
@@ -219,7 +220,7 @@ void ucma_file_drop(struct ucma_file *f, const struct ucma_id *id, const struct 
         free(ev);
         if (request != NULL) {
             ucma_id_free(request);
-            next = TAILQ_FIRST(&f->events); /* events of the request's have gone, too */
+            next = TAILQ_FIRST(&f->events); /* the request's own events are gone, too */
         }
     }
     if (some && TAILQ_EMPTY(&f->events))
