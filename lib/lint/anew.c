@@ -6,9 +6,9 @@
  */
 #include "lint_priv.h"
 
-#define EARLY_MAX 4096 /* PSNs before the first that was seen */
+#define EARLY_MAX 4096 /* PSNs before the first captured one */
 
-/* A READ within an earlier one: is it anything but the rest of that? */
+/* A READ within an earlier one: is it more than the rest of that? */
 static bool another_read(const struct lint_ctx *c, const struct lint_read *r)
 {
     return c->headers && !r->blind && r->rkey != c->p.rkey && c->p.va - r->va > (uint64_t)r->len;
@@ -21,8 +21,8 @@ static bool was_quiet(const struct lint_ctx *c)
     return last && c->in->ns >= last->last_ns + LINT_ANEW_NS;
 }
 
-/* Is a READ at this PSN or before it open, or have not all of its responses been seen? Then it may
- * be asked for again, and what was sent behind it as well. */
+/* Is a READ at this PSN or before it open, or are responses to it missing? Then it may be requested
+ * again, and so may the requests after it. */
 static bool read_unfinished(const struct lint_flow *f, uint32_t psn)
 {
     uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
@@ -43,8 +43,8 @@ static bool uc_begins_anew(const struct lint_ctx *c, const struct lint_rec *r)
     return lint_id_tells(c->f, &c->p) ? r->ip_id != c->p.ip_id : lint_differs(c, r) != 0;
 }
 
-/* Does a NAK of this PSN, later than what is remembered of the packet, send the requester back to
- * the packet, as the beginning of its message? */
+/* Does a NAK of this PSN, later than the packet's record, send the requester back to the packet, as
+ * the start of its message? */
 static bool sends_back(const struct lint_flow *f, const struct lint_mark *nak,
                        const struct lint_rec *r)
 {
@@ -90,6 +90,6 @@ bool lint_begins_anew(const struct lint_ctx *c)
     bool before = d < 0 && (uint32_t)-d > f->span;
     const struct lint_rec *start = lint_rec_at(f, f->first);
     if (before && !f->ack_on && start && !lint_begins_message(&wire_opcodes[start->opcode]))
-        return false; /* the rest of the message has overtaken its beginning */
+        return false; /* the rest of the message has overtaken its start */
     return before ? !f->asked_back.on || f->asked_back.psn != c->p.psn : d < 0 && all;
 }

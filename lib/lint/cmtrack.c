@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections that come to be by CM messages: REQ and REP name both queue pairs, their first PSNs,
- * the MTU and the limits, so that nothing of that has to be guessed.
+ * Connections made by CM messages: REQ and REP name both queue pairs, their first PSNs, the MTU and
+ * the limits, so that none of these has to be guessed.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static bool same_addr(const struct wire_addr *a, const struct wire_addr *b)
     return !memcmp(a, b, sizeof(*a));
 }
 
-/* The exchange that a message belongs to. `id`s are those of its sender and its receiver. */
+/* The exchange of a message. The `id`s are its sender's and its receiver's. */
 static struct lint_cm *cm_find(struct lint_ctx *c)
 {
     const struct cm_msg *m = c->cm;
@@ -63,7 +63,7 @@ static void connect(struct lint_ctx *c, const struct lint_cm *e)
 {
     if (!e->a_qpn || !e->b_qpn || e->service > WIRE_UC)
         return;
-    /* Each message names the PSN from which its sender wants to be sent to (CM-08). */
+    /* Each message names the first PSN that its sender expects (CM-08). */
     struct lint_flow *ab = announce(c, &e->a, &e->b, e->b_qpn, e->b_psn);
     struct lint_flow *ba = announce(c, &e->b, &e->a, e->a_qpn, e->a_psn);
     if (!ab || !ba)
@@ -115,7 +115,7 @@ static void on_rep(struct lint_ctx *c, bool good)
     connect(c, e);
 }
 
-/* A REQ with an id of a connection that is over, or with another TID, begins another one. */
+/* A REQ with the id of a closed connection, or with another TID, starts a new connection. */
 static bool another(const struct lint_ctx *c)
 {
     const struct lint_cm *e = c->conn;

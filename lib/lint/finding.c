@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Findings: run the checks of a stage, doubt what they say where a fault of the capture or another
- * protocol explains it, and report it; or keep it until the flow's end, when more is known.
+ * Findings: run the checks of a stage, doubt a result that a fault of the capture or another
+ * protocol explains, and report it; or keep it until the flow's end, when more is known.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #define CUT_HABIT      3u  /* broken rules of packets without iCRC that may be damage */
 #define HELD_MAX       16u /* findings of a flow that wait for its end */
-#define SKEWED         2u  /* answers that were recorded before what they answer, or count */
+#define SKEWED         2u  /* answers recorded before a request that they answer or count \ */
 #define OTHER_ORDER    "the network changes the order of packets here"
 #define OTHER_PLACES   "answers are recorded before what they answer: captured in two places"
 #define OTHER_PROTOCOL "the ends use opcodes of their own: another protocol"
@@ -58,8 +58,8 @@ static void dump(const struct lint_frame *in, char *buf, size_t size)
     wire_dump_cut(buf, size, in->data, in->len, in->wire_len, 0);
 }
 
-/* Do the ends use opcodes of their own, perhaps for a protocol of their own? Where the capture has
- * the connection's beginning, both have to have shown it. */
+/* Do the ends use private opcodes, perhaps for a private protocol? If the capture has the
+ * connection's start, both must have done so. */
 static bool other_protocol(const struct lint_flow *f)
 {
     const struct lint_flow *peer = f->peer;
@@ -68,14 +68,14 @@ static bool other_protocol(const struct lint_flow *f)
     return f->info.by_cm ? f->private && peer->private : f->private || peer->private;
 }
 
-/* Is the rule judged by a packet, or by one direction, alone? */
+/* Is the rule judged by one packet or one direction alone? */
 static bool alone(const struct lint_rule *rule)
 {
     const unsigned when = LINT_ALONE | LINT_S_MALFORMED | LINT_S_FRAME | LINT_S_ICRC | LINT_S_CNP;
     return rule->when & when;
 }
 
-/* Perhaps the two directions don't belong together: does this rule need both? */
+/* The two directions may belong to different connections: does this rule need both? */
 static bool other_pair(const struct lint_flow *f, const struct lint_rule *rule)
 {
     return f->info.unsure && !alone(rule);
@@ -91,8 +91,8 @@ bool lint_skewed(const struct lint_flow *q)
     return q->skew.n >= SKEWED || q->skew.more >= SKEWED;
 }
 
-/* Why a rule that was broken may not have been, as far as is known by now; NULL = no doubt.
- * `order`: it rests on the order of answers; `skew`: on what was sent before an answer. */
+/* The reason to doubt a broken rule, by the knowledge so far; NULL = no doubt. `order`: the finding
+ * relies on the order of answers; `skew`: on the requests sent before an answer. */
 static const char *reason_to_doubt(const struct lint_flow *f, const struct lint_rule *rule,
                                    bool order, bool skew)
 {
@@ -112,8 +112,8 @@ static void deliver(struct lint *l, const struct lint_finding *f)
         l->report(l->report_ctx, f);
 }
 
-/* A capture that begins in the middle may show such opcodes only later: keep what is found in a
- * connection until its end. True if there was room. */
+/* A capture that starts in the middle may show private opcodes only later: keep a connection's
+ * findings until its end. True if there was room. */
 static bool hold(struct lint_flow *f, const struct lint_finding *finding, bool order, bool skew)
 {
     if (!f || (f->info.by_cm && !skew) || f->info.service != WIRE_RC || f->held.n == HELD_MAX)
@@ -180,8 +180,7 @@ void lint_held(struct lint *l, struct lint_flow *f)
     f->held.n = f->held.order = f->held.skew = 0;
 }
 
-/* Is what looks like a violation perhaps none, for a reason that has nothing to do with the rule?
- */
+/* Is there a reason to doubt this violation that has nothing to do with the rule? */
 static void consider_doubts(struct lint_ctx *c, const struct lint_rule *rule)
 {
     struct lint_flow *f = c->f;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Flows: one per direction of a connection, found by addresses and destination QPN, since that is
- * all that a packet of a connected queue pair names. Which two belong together is known from CM
- * messages, or inferred: both use the source port that follows from their QPNs (WIRE-20), or a
- * response carries a PSN that only one open flow can have asked with. A pair in doubt stays apart:
- * a wrong one would accuse the innocent.
+ * Flows: one per direction of a connection, found by addresses and destination QPN, the only names
+ * in a packet of a connected queue pair. The two flows of a connection are known from CM messages,
+ * or inferred: both use the source port that follows from their QPNs (WIRE-20), or a response
+ * carries a PSN that fits the requests of only one open flow. Flows in doubt stay apart: a wrong
+ * pair would accuse the innocent.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lint_priv.h"
 
-#define LOOK_BACK   4096  /* PSNs in which a response may lie behind the requests */
-#define LOOK_MOST   1024u /* flows looked at for the other direction */
-#define FITS        4u /* answers that fit one flow and are far from all others: it is that one */
-#define FITS_ALONE  16384 /* PSNs: nearer, another one might be it */
+#define LOOK_BACK   4096  /* the largest distance in PSNs of a response from the latest request */
+#define LOOK_MOST   1024u /* flows compared to find the other direction */
+#define FITS        4u    /* answers that fit only one flow, enough to choose it */
+#define FITS_ALONE  16384 /* PSNs: a flow within this distance also fits */
 #define BUCKETS_MIN 64u
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -164,7 +164,7 @@ static uint64_t hash_of_host(const struct wire_addr *a)
     return hash_of(&none, a, 0, 0);
 }
 
-/* What can't be read may have any source. */
+/* An unreadable packet may have any source. */
 void lint_flow_unread(struct lint *l, const struct wire_pkt *p, uint64_t number)
 {
     uint64_t host = hash_of_host(&p->dip);
@@ -227,12 +227,12 @@ bool lint_renew(struct lint_ctx *c)
     if (!n)
         return false;
     if (back && (back = lint_flow_renew(c->l, back)) != NULL) {
-        lint_flow_pair(n, back); /* a queue pair begins anew in both directions */
+        lint_flow_pair(n, back); /* both directions of a queue pair start anew */
         n->by_psn = back->by_psn = c->f->by_psn;
         n->info.unsure = back->info.unsure = c->f->info.unsure;
     }
     struct lint_flow_info *o = &c->f->info;
-    o->packets--; /* this packet was counted there */
+    o->packets--; /* this packet was counted in `o` */
     o->octets -= c->in->wire_len;
     c->f = n;
     c->view->flow = n->info.id;
@@ -270,7 +270,7 @@ bool lint_id_counts(const struct lint_flow *f, const struct wire_pkt *p)
     return lint_id_tells(f, p) && f->id.near >= f->id.steps - f->id.steps / 8;
 }
 
-/* Could `g` have asked what the response with this PSN answers? */
+/* Can the response with this PSN answer a request of `g`? */
 static bool asked(const struct lint_flow *g, uint32_t psn)
 {
     if (!g->started)
@@ -279,8 +279,8 @@ static bool asked(const struct lint_flow *g, uint32_t psn)
     return d < 0 && (uint32_t)-d <= g->span && -d <= LOOK_BACK;
 }
 
-/* Does it, by what is known of the request with this PSN? A READ or ATOMIC has no ACK, a SEND or
- * WRITE has nothing else; a NAK may be for any of them. */
+/* Does the response fit the recorded request with its PSN? A READ or ATOMIC gets no ACK, a SEND or
+ * WRITE only ACKs; any of them may get a NAK. */
 static bool asked_that(const struct lint_flow *g, const struct lint_ctx *c)
 {
     if (!asked(g, c->p.psn))
@@ -292,8 +292,8 @@ static bool asked_that(const struct lint_flow *g, const struct lint_ctx *c)
     return !r || !(r->flags & LINT_R_SEEN) || lint_answers(r->opcode, c->p.opcode);
 }
 
-/* Of several flows one, `g`, has asked with this answer's PSN. By chance, once; is it the other
- * direction? */
+/* Of several flows only `g` has a request with this answer's PSN. Once may be chance: is it the
+ * other direction? */
 static bool fits_again(const struct lint_ctx *c, const struct lint_flow *g)
 {
     struct lint_fits *fits = &c->f->fits;
@@ -309,8 +309,8 @@ void lint_flow_find_peer(struct lint_ctx *c)
     struct lint_flow *f = c->f, *by_port = NULL, *by_psn = NULL, *by_both = NULL;
     unsigned ports = 0, psns = 0, both = 0, open = 0, near = 0;
     bool response = c->op->flags & WIRE_F_RESPONSE;
-    /* The reverse direction may be any flow between the two: look at the newest of them. To a
-     * request they all say the same as before. */
+    /* The other direction may be any flow between the two hosts: compare the newest ones. For a
+     * request the result is the same as before. */
     uint32_t looked = 0, since = response ? 0 : f->looked_at;
     ports = response ? 0 : f->ports;
     f->looked_at = response ? f->looked_at : c->l->totals.flows;
@@ -345,8 +345,8 @@ void lint_flow_find_peer(struct lint_ctx *c)
     }
 }
 
-/* When a pair was found, perhaps the right flow had not been seen yet: several connections often
- * begin with the same PSN. Where both directions have one source port, so has the right one. */
+/* The right flow may appear only after a wrong pair was made: several connections often start with
+ * the same PSN. If both directions have one source port, the right flow has it, too. */
 void lint_flow_doubt_peer(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f, *peer = f->peer;
@@ -384,8 +384,8 @@ struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn)
     return r->psn == psn && r->flags ? r : NULL;
 }
 
-/* A larger table, when packets that aren't acknowledged yet would be overwritten; not if all flows
- * together would take too much. */
+/* Enlarge the table if unacknowledged packets would be overwritten, unless all flows together would
+ * take too much memory. */
 static void rec_grow(struct lint_flow *f)
 {
     uint32_t n = f->recs ? 2 * f->recs : LINT_RECS_MIN;
@@ -408,7 +408,8 @@ struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn)
 {
     if (!f->recs)
         rec_grow(f);
-    /* Keep twice what is open: a go-back repeats what was acknowledged behind our point. */
+    /* Keep twice the open requests: a go-back also repeats packets whose ACKs were lost after the
+     * capture point. */
     uint32_t open = f->ack_on ? (f->hi - f->acked) & WIRE_PSN_MASK : f->span;
     while (f->recs && f->recs < LINT_RECS_MAX && 2 * open > f->recs) {
         uint32_t before = f->recs;
@@ -420,7 +421,7 @@ struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn)
         return NULL;
     struct lint_rec *r = &f->rec[psn & (f->recs - 1)];
     if (r->flags && r->psn != psn && wire_psn_diff(r->psn, psn) > 0)
-        return NULL; /* older than what is remembered */
+        return NULL; /* older than all records */
     if (r->psn != psn)
         *r = (struct lint_rec){.psn = psn};
     return r;
@@ -467,7 +468,7 @@ bool lint_read_shared(const struct lint_flow *f, uint32_t psn)
     return false;
 }
 
-/* The packet that has taught the MTU is known to have been too short. */
+/* The packet that has shown the MTU was too short. */
 static void mtu_was_wrong(struct lint_ctx *c, struct lint_flow *teacher)
 {
     struct lint_flow *f = c->f;
@@ -505,7 +506,7 @@ void lint_responder_reset(struct lint_flow *f)
 {
     f->ack_on = f->base.on = f->base.lo_on = f->base.maybe_on = f->counted.on = f->msn_on = false;
     f->highest.on = f->most.on = f->most.less.on = f->place.on = false;
-    f->nak.on = f->rnr.on = f->fatal.on = f->beyond.on = f->reread.continued.on = f->ahead.on =
+    f->nak.on = f->rnr.on = f->fatal.on = f->unseen.on = f->reread.continued.on = f->ahead.on =
         false;
     f->epoch++;
     f->msgs = 0;

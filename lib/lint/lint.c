@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The intake: parse, tell damage from malformed, drop what another interface has shown already,
- * and hand the packet to the tracker of its kind.
+ * The intake: parse, distinguish damaged from malformed packets, drop packets already captured on
+ * another interface, and pass each packet to the tracker of its kind.
  *
- * Damage and malformed packets look alike to a parser; the iCRC tells them apart: over what a
- * sender has made it is right, however wrong the rest may be.
+ * Damage and malformed packets look alike to a parser; the iCRC tells them apart. It is right for a
+ * packet as its sender made it, however wrong the rest may be.
  */
 #include "lint.h"
 
@@ -17,11 +17,11 @@
 #define MAX_FLOWS 65536u
 /* Total length of the shortest RoCE packet over IPv4. */
 #define IPV4_LEAST (WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
-/* When a flow looks for its other direction: at its first packets, then every so many. */
+/* When a flow searches its other direction: at its first packets, then at every PAIR_EVERY-th. */
 #define PAIR_FIRST  32u
 #define PAIR_EVERY  64u
-#define DOUBT_EVERY 16u /* while nothing but PSNs say that it is the right one */
-#define ID_NEAR     256 /* from one packet's IP identification to the next one's, of a counter */
+#define DOUBT_EVERY 16u /* while only PSNs support the pair */
+#define ID_NEAR     256 /* largest step between two IP identifications of a counter */
 #define VID_MASK    0xFFFu
 #define VID_NONE    0x1000u /* no tag */
 #define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
@@ -37,16 +37,16 @@ const char *lint_kind_name(enum lint_kind k)
     return (unsigned)k < LINT_KINDS ? names[k] : "unknown";
 }
 
-/* Is there an iCRC that fits in the last of `len` octets from the IP header on? */
+/* Do the last of `len` octets from the IP header on contain the right iCRC? */
 static bool icrc_fits(const uint8_t *ip, size_t have, size_t len, size_t bth)
 {
     return len <= have && len >= bth + WIRE_BTH_LEN + WIRE_ICRC_LEN &&
            wire_icrc(ip, len, 0, (uint16_t)bth) == wire_get32le(ip + len - WIRE_ICRC_LEN);
 }
 
-/* Does the iCRC fit what is between the IP header and the end that it claims? For a frame whose
- * parse stopped somewhere behind the addresses. Where no packet can have its IP length, UDP may
- * claim another end, and the frame has one. */
+/* Is the iCRC right for the octets from the IP header to the end that the header gives? For a frame
+ * whose parse stopped after the addresses. If the IP length is impossible, try the ends by the UDP
+ * length and by the frame. */
 static bool made_so(const struct lint_frame *in, const struct wire_pkt *p, enum wire_verdict v)
 {
     const uint8_t *ip = in->data + p->ip_off;
@@ -74,14 +74,14 @@ static bool made_so(const struct lint_frame *in, const struct wire_pkt *p, enum 
     return icrc_fits(ip, have, udp, bth) || icrc_fits(ip, have, have, bth);
 }
 
-/* Only the first fragment of a datagram tells which port it is for. */
+/* Only the first fragment of a datagram has the destination port. */
 static bool later_fragment(const struct lint_frame *in, const struct wire_pkt *p)
 {
     return p->ip_version == 4 && p->ethertype != WIRE_ETHERTYPE_V1 &&
            (wire_get16(in->data + p->ip_off + 6) & 0x1FFFu);
 }
 
-/* Did the parse stop early at something that is RoCE all the same? */
+/* Is the packet RoCE although its parse stopped early? */
 static bool is_roce(const struct lint_frame *in, const struct wire_pkt *p)
 {
     if (p->ethertype == WIRE_ETHERTYPE_V1)
@@ -90,9 +90,10 @@ static bool is_roce(const struct lint_frame *in, const struct wire_pkt *p)
            wire_get16(in->data + p->udp_off + 2) == WIRE_UDP_PORT;
 }
 
-/* A packet seen on one interface often shows up on another one a moment later; or on the same, when
- * both ends are on the machine that captures: going out, then coming in; or when a switch mirrors
- * it twice: as it came, then as it goes out, in another VLAN or in none, or nearer to its end. */
+/* A packet captured on one interface often appears on another one a moment later. It appears twice
+ * on the same interface when both ends are on the capturing machine: going out, then coming in. It
+ * also does when a switch mirrors it twice: as received, then as sent, in another VLAN or in none,
+ * or with a lower TTL. */
 static bool seen_elsewhere(struct lint_recent *r, const struct lint_ctx *c, uint32_t id)
 {
     const struct lint_frame *in = c->in;
@@ -116,8 +117,8 @@ static bool seen_elsewhere(struct lint_recent *r, const struct lint_ctx *c, uint
     return false;
 }
 
-/* The same of a packet that can't be read, or has a wrong iCRC: by all of it behind the fields of
- * the IP header that routers change. */
+/* The same for an unreadable packet, or one with a wrong iCRC: by all its octets after the fields
+ * of the IP header that routers change. */
 static bool broken_elsewhere(struct lint_ctx *c)
 {
     const uint8_t *ip = c->in->data + c->p.ip_off;
@@ -181,7 +182,7 @@ static void count(struct lint_ctx *c)
         c->view->flags |= LINT_V_CE;
 }
 
-/* The flow that this packet belongs to. */
+/* The packet's flow. */
 static struct lint_flow *flow_of(struct lint_ctx *c)
 {
     bool ud = c->op->service == WIRE_UD;
@@ -193,8 +194,8 @@ static struct lint_flow *flow_of(struct lint_ctx *c)
     return f;
 }
 
-/* iCRC of a whole packet, in two steps: what the register is behind the headers tells the payload
- * of one transmission from that of another. */
+/* The iCRC of a whole packet, in two steps: the register after the headers serves to compare the
+ * payloads of two transmissions. */
 static bool icrc_good(struct lint_ctx *c)
 {
     const uint8_t *d = c->in->data;
@@ -205,8 +206,8 @@ static bool icrc_good(struct lint_ctx *c)
     return c->icrc == wire_get32le(d + p->icrc_off);
 }
 
-/* Several packets merged into one frame, which no device sends. True: it is one, and is handled.
- * Either its parts are judged, or its contents are unknown. */
+/* Handle a frame of several merged packets, which no device sends. True: it is such a frame. Either
+ * its parts are judged, or its contents are unknown. */
 static bool is_merged(struct lint_ctx *c)
 {
     struct lint_merge m;
@@ -237,7 +238,7 @@ static void corrupted(struct lint_ctx *c)
     if (!c->cut && broken_elsewhere(c))
         return;
     lint_flow_unread(c->l, &c->p, c->in->number);
-    /* The header may be what is damaged: attribute it only to a flow that exists. */
+    /* The header itself may be damaged: attribute the packet only to an existing flow. */
     c->f = c->op && c->op->name ? lint_flow_get(c->l, &c->p, c->p.dqpn,
                                                 c->op->service == WIRE_UD ? c->p.sqpn : 0, false)
                                 : NULL;
@@ -250,7 +251,7 @@ static void corrupted(struct lint_ctx *c)
         c->icrc_run = c->f ? c->f->icrc_run : lint_flow_stranger(c->l, &c->p);
         broken = lint_run(c, LINT_S_ICRC);
         if (broken)
-            lint_not_rewritten(c); /* a mistake that is known explains it */
+            lint_not_rewritten(c); /* a well-known mistake explains it */
     }
     c->l->icrc_run += !c->rewritten_perhaps || broken;
     if (c->f)
@@ -258,23 +259,23 @@ static void corrupted(struct lint_ctx *c)
     lint_request_unread(c, broken ? LINT_R_BROKEN : LINT_R_CORRUPT);
 }
 
-/* One packet of another service is its sender's mistake when the old service goes on after it, and
- * the number's next user otherwise. */
+/* One packet of another service is its sender's mistake if the old service continues after it;
+ * otherwise it is from the number's next user. */
 static bool same_service(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
     if (c->op->service != f->info.service) {
-        if (f->odd.on)
+        if (f->other_service.on)
             return lint_renew(c);
-        lint_remember(c, &f->odd);
+        lint_remember(c, &f->other_service);
         lint_request_unread(c, LINT_R_BROKEN);
         return false;
     }
-    if (f->odd.on) {
-        c->wait = &f->odd;
-        lint_run(c, LINT_S_ODD);
+    if (f->other_service.on) {
+        c->wait = &f->other_service;
+        lint_run(c, LINT_S_SERVICE);
         c->wait = NULL;
-        f->odd.on = false;
+        f->other_service.on = false;
     }
     return true;
 }
@@ -310,22 +311,22 @@ static void dispatch(struct lint_ctx *c)
         lint_request(c);
 }
 
-/* Two ends that both have packets of their own may have agreed on more than these, for example on
- * selective repeat (LR-02): the rules of this connection aren't known. */
+/* Two ends that both use private packets may have agreed on more, for example on selective repeat
+ * (LR-02): the rules of this connection aren't known. */
 static void private_packet(struct lint_ctx *c)
 {
     struct lint_flow *f = lint_flow_get(c->l, &c->p, c->p.dqpn, 0, true);
     if (!f)
         return;
     if (!f->info.packets)
-        f->info.service = WIRE_CNP_GROUP; /* whatever comes next decides */
+        f->info.service = WIRE_CNP_GROUP; /* the next packet decides */
     f->private = true;
     c->f = f;
     c->view->flow = f->info.id;
     count(c);
 }
 
-/* Wrong, and its maker meant it so: the iCRC is right. */
+/* A malformed packet that its sender made so: the iCRC is right. */
 static void malformed(struct lint_ctx *c)
 {
     c->view->kind = LINT_BROKEN;
@@ -345,14 +346,14 @@ static void malformed(struct lint_ctx *c)
     lint_request_unread(c, LINT_R_BROKEN);
 }
 
-/* An iCRC of 0 is no damage: the sender makes none, or it was captured before the NIC made it. That
- * is one thing to say; the rest of the packet is there. */
+/* An iCRC of 0 is no damage: the sender makes none, or the packet was captured before the NIC made
+ * it. Report that alone; the rest of the packet is valid. */
 static bool icrc_missing(const struct lint_ctx *c)
 {
     return wire_get32le(c->in->data + c->p.icrc_off) == 0 && c->icrc != 0;
 }
 
-/* A packet that parses: WIRE_OK, or cut by the capture behind the BTH. */
+/* A packet that parses: WIRE_OK, or cut by the capture after the BTH. */
 static void good(struct lint_ctx *c)
 {
     bool good = c->cut || icrc_good(c);
@@ -426,7 +427,7 @@ void lint_packet(struct lint *l, const struct lint_frame *in, struct lint_view *
         good(&c);
         return;
     }
-    /* Broken on the way, or by its maker; a truncated packet doesn't tell which. */
+    /* Damaged on the way, or malformed by its sender; a truncated packet may be either. */
     bool made = !c.cut && made_so(in, &c.p, c.verdict);
     if (!made && is_merged(&c))
         return;

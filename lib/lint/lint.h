@@ -3,10 +3,10 @@
  * The judge of captures: follows every queue pair through a stream of frames and says which rule of
  * the catalogue a packet breaks.
  *
- * A capture shows what passed one point of the network. Before that point packets may have been
- * lost, doubled, reordered and damaged, behind it again, and the capture itself may have missed
- * some. So a rule is called broken only when no such fault explains what is seen; otherwise the
- * finding says which fault would (an artefact), or that both are possible.
+ * A capture shows what passed one point of the network. Packets may have been lost, doubled,
+ * reordered and damaged before that point and after it, and the capture itself may have missed
+ * some. So a rule is called broken only when no such fault explains the packets; otherwise the
+ * finding names the fault that would (an artefact), or says that both are possible.
  *
  * No I/O, no clock; memory grows with the number of flows only, up to a limit. One tracker belongs
  * to one thread at a time.
@@ -37,7 +37,7 @@ const char *lint_verdict_name(enum lint_verdict v); /* "violation", "undecidable
 
 struct lint_rule {
     const char *id;                    /* of doc/conformance.md: "ACK-07" */
-    const char *sentence;              /* what must be */
+    const char *sentence;              /* the rule in one sentence */
     unsigned when;                     /* private: the stages at which it is checked */
     bool (*check)(struct lint_ctx *c); /* private */
 };
@@ -52,7 +52,7 @@ struct lint_frame {
     uint32_t wire_len;   /* octets it had; > len: the capture cut it */
     uint32_t interface;
     bool no_ether; /* the Ethernet header was made up */
-    bool sent;     /* by the machine that captured, so checksums may not be final */
+    bool sent;     /* sent by the capturing machine, so checksums may not be final */
     bool part;     /* one of lint_part, of a frame that has been given as a whole */
 };
 
@@ -61,7 +61,7 @@ struct lint_frame {
 /* A frame that holds several packets: see lint_merged. */
 struct lint_merge {
     uint32_t n;    /* packets */
-    uint32_t size; /* octets behind UDP of each but the last */
+    uint32_t size; /* octets after the UDP header of each packet but the last */
     struct wire_pkt p;
 };
 
@@ -72,15 +72,15 @@ struct lint_finding {
     uint32_t flow;       /* or LINT_NO_FLOW */
     char expected[LINT_TEXT_MAX];
     char seen[LINT_TEXT_MAX];
-    char why[LINT_TEXT_MAX]; /* what else explains it; "" for a violation */
+    char why[LINT_TEXT_MAX]; /* the other explanation; "" for a violation */
     char dump[LINT_DUMP_MAX];
 };
 
-/* Called with each finding, from lint_packet and lint_end. It may be about an earlier packet: some
- * can only be judged by what follows. */
+/* Called with each finding, from lint_packet and lint_end. It may concern an earlier packet, which
+ * only later ones could decide. */
 typedef void (*lint_report)(void *ctx, const struct lint_finding *f);
 
-/* What a packet is, for plots and ladders. */
+/* The kind of a packet, for plots and ladders. */
 enum lint_kind {
     LINT_OTHER,  /* not RoCE */
     LINT_BROKEN, /* RoCE, damaged or malformed: not followed */
@@ -111,17 +111,17 @@ const char *lint_kind_name(enum lint_kind k);
 #define LINT_V_AGAIN      0x200u /* seen before (interface, VLAN, hop ...): not judged twice */
 #define LINT_V_MERGED     0x400u /* several packets in one frame: give its parts instead */
 
-/* What one packet is, for writers that show packets one by one. */
+/* One packet's description, for writers that show packets one by one. */
 struct lint_view {
     uint32_t flow; /* id of its direction of a connection, or LINT_NO_FLOW */
     enum lint_kind kind;
     uint32_t flags; /* LINT_V_* */
     uint8_t opcode;
-    uint32_t psn, psns; /* first PSN, and how many it stands for (READ requests) */
+    uint32_t psn, psns; /* first PSN, and the number of its PSNs (READ requests) */
     uint32_t octets;    /* payload */
 };
 
-/* One direction of a connection: what one queue pair sends to another. */
+/* One direction of a connection: the packets of one queue pair to another. */
 struct lint_flow_info {
     uint32_t id;
     uint32_t peer;   /* the other direction, or LINT_NO_FLOW */
@@ -144,8 +144,8 @@ struct lint_flow_info {
     uint64_t retransmits, duplicates, reordered, gaps, gap_psns, timeouts;
     /* as responder, answering the other direction */
     uint64_t acks; /* packets, as the following: also where the capture has no requests */
-    uint64_t acks_placed, acked_psns; /* ACKs of requests that were seen, and how many of these they
-                                       * newly acknowledged */
+    uint64_t acks_placed, acked_psns; /* ACKs of captured requests, and the number of requests that
+                                         they newly acknowledged */
     uint32_t ack_max;                 /* most acknowledged by one */
     uint64_t read_packets, read_octets, read_again; /* READ responses; octets counted once */
     uint64_t atomic_acks, naks_seq, naks_fatal, rnrs;
@@ -159,32 +159,32 @@ struct lint_totals {
     uint64_t frames, roce, other, corrupt, cut, v1, cm;
     uint64_t findings[LINT_VERDICTS];
     uint64_t forgotten; /* packets of flows for which there was no room */
-    uint64_t merged;    /* frames in which the host that captured has merged several packets, which
-                         * count where they are given as parts */
-    uint64_t unsplit;   /* of these, frames that can't be taken apart */
+    uint64_t merged;  /* frames in which the capturing host has merged several packets, which count
+                         when they are passed as parts */
+    uint64_t unsplit; /* of these, frames that can't be taken apart */
     uint32_t flows;
     uint64_t first_ns, last_ns;
 };
 
-/* A tracker that has seen nothing. `report` may be NULL; `max_flows` 0 = 65536: packets of further
- * ones are counted as forgotten. NULL when memory is out. */
+/* A new tracker. `report` may be NULL; `max_flows` 0 = 65536. Packets of further flows are counted
+ * as forgotten. NULL: no memory. */
 struct lint *lint_new(lint_report report, void *ctx, uint32_t max_flows);
 /* NULL is fine. */
 void lint_free(struct lint *l);
 
 /* Judge one frame. `view` may be NULL. */
 void lint_packet(struct lint *l, const struct lint_frame *f, struct lint_view *view);
-/* How many packets has the host that captured merged into this frame, for example by GRO? 0: none,
- * or it can't be told. For frames with LINT_V_MERGED: such a frame isn't judged, and its parts are
- * to be given one by one. */
+/* The number of packets that the capturing host has merged into this frame, for example by GRO. 0:
+ * none, or unknown. For frames with LINT_V_MERGED: such a frame isn't judged, and the caller passes
+ * its parts one by one. */
 uint32_t lint_merged(const struct lint_frame *f, struct lint_merge *m);
 /* The i-th of them, 0 .. m->n - 1, as it was on the wire; `buf` has LINT_PART_MAX octets. */
 void lint_part(const struct lint_frame *f, const struct lint_merge *m, uint32_t i, uint8_t *buf,
                struct lint_frame *out);
-/* The capture has ended: judge what was waiting for later packets. */
+/* The capture has ended: judge the packets that waited for later ones. */
 void lint_end(struct lint *l);
 
-/* What has been counted so far. */
+/* The counts so far. */
 void lint_totals(const struct lint *l, struct lint_totals *out);
 /* Flows 0 .. totals.flows - 1, in order of their first packet. False when there is none. */
 bool lint_flow_info(const struct lint *l, uint32_t id, struct lint_flow_info *out);

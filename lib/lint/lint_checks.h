@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Private to lib/lint: the checks. Each is true when the rule is broken, or may be (lint_doubt),
- * and has then said what was expected and what was seen.
+ * Private to lib/lint: the checks. Each returns true when the rule is broken, or may be
+ * (lint_doubt), and has then set the texts for the expected and the seen value.
  */
 #ifndef URNIC_LINT_CHECKS_H
 #define URNIC_LINT_CHECKS_H
 
 #include "lint_priv.h"
 
-/* A packet that is too long and was cut off may be several packets that the host has merged: say
- * so. Returns true. */
+/* Set the doubt for a packet that is too long and was cut off: it may be several packets merged by
+ * the host. Returns true. */
 static inline bool lint_perhaps_merged(struct lint_ctx *c)
 {
     return c->cut ? lint_doubt(c, LINT_UNDECIDABLE,
@@ -17,8 +17,8 @@ static inline bool lint_perhaps_merged(struct lint_ctx *c)
                   : true;
 }
 
-/* Is a pad wrong that the rest of a WRITE tells, `rest` octets? Then HDR-05 says it, and none of
- * the rules about lengths. */
+/* Does the pad contradict the rest of a WRITE, `rest` octets? HDR-05 then reports it, and no rule
+ * about lengths. */
 bool lint_wrong_pad(const struct lint_ctx *c, uint32_t *rest);
 
 #define LINT_CHECK(name) bool lint_##name(struct lint_ctx *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Private to lib/lint: what the tracker remembers of one direction of a connection.
+ * Private to lib/lint: the tracker's state of one direction of a connection.
  */
 #ifndef URNIC_LINT_FLOW_H
 #define URNIC_LINT_FLOW_H
@@ -9,7 +9,7 @@
 
 /* ---- 24-bit arithmetic (PSN-02) ---- */
 
-/* The PSN n behind a. */
+/* The PSN n after a. */
 static inline uint32_t lint_add(uint32_t a, uint32_t n)
 {
     return (a + n) & WIRE_PSN_MASK;
@@ -38,7 +38,7 @@ struct lint_rec {
     uint32_t dma_len;  /* RETH; handed down from FIRST to LAST */
     uint32_t rkey;     /* RETH, AtomicETH or IETH */
     uint32_t operands; /* of an ATOMIC, or the immediate: hash */
-    uint32_t crc_head; /* iCRC register behind the headers, and at the end: tell payloads apart */
+    uint32_t crc_head; /* iCRC register after the headers, and at the end: distinguish payloads */
     uint32_t crc;
     uint32_t index; /* of the packet in its message; LINT_UNKNOWN */
     uint32_t msgs;  /* messages that this packet completes, it included, since the epoch began */
@@ -59,7 +59,7 @@ struct lint_rec {
 
 #define LINT_RECS_MIN    64u
 #define LINT_RECS_MAX    8192u
-#define LINT_RECS_OCTETS (1ull << 30) /* of all flows; with less each remembers fewer requests */
+#define LINT_RECS_OCTETS (1ull << 30) /* of all flows; above it flows remember fewer requests */
 #define LINT_READS       256u
 
 #define LINT_CONTINUED 64u
@@ -76,17 +76,17 @@ struct lint_read {
     uint64_t ns;     /* of the latest response */
     uint64_t reread_ns;
     bool valid, atomic, done, have_orig, again; /* again = requested more than once */
-    bool blind;                                 /* the capture has cut the RETH off */
+    bool blind;                                 /* the capture lacks the RETH */
     bool continued;    /* the latest re-read has been counted as answered in the continued form */
-    bool late;         /* requests behind it were seen before it */
-    bool parts;        /* has been asked for again from the middle */
-    bool missed;       /* a response was seen, and none with the PSN before it */
-    bool disputed;     /* its ends don't go by its length: that has been said */
-    uint32_t asked;    /* n as it was, when other requests have used its PSNs */
-    bool perhaps_part; /* what came before wasn't captured: perhaps a re-read from the middle */
+    bool late;         /* captured after later requests */
+    bool parts;        /* requested again from the middle */
+    bool missed;       /* a response was captured, but none with the PSN before it */
+    bool disputed;     /* the ends contradict its length, as reported */
+    uint32_t asked;    /* the old n, once other requests have used its PSNs */
+    bool perhaps_part; /* a gap before it: perhaps a re-read from the middle */
 };
 
-/* A finding that waits for what follows. */
+/* A packet whose judgement waits for later packets. */
 struct lint_wait {
     bool on;
     uint32_t msn;
@@ -111,34 +111,33 @@ struct lint_mark {
     uint32_t psn;
     uint16_t ip_id;
     uint8_t syndrome;
-    uint8_t again;    /* how often it came again, perhaps as the network's copy */
+    uint8_t again;    /* repetitions, perhaps the network's copies */
     uint32_t sends;   /* of the request packet at that time */
-    uint32_t answers; /* of this kind to it: one for each time that it was sent, at most */
+    uint32_t answers; /* its answers of this kind: at most one for each transmission */
     uint64_t number, ns;
 };
 
 #define LINT_JUMP_MAX 65536      /* PSNs: a larger step is no gap, but another queue pair */
 #define LINT_SPAN_MAX (1u << 23) /* half of the PSNs: further back nothing is compared */
 
-/* After so many requests what was sent before a capture's beginning is answered. */
+/* Requests after which all packets from before the capture are answered. */
 #define LINT_SETTLED   1024u
-#define LINT_ANEW_NS   1000000u /* sooner than this no queue pair begins a new life */
+#define LINT_ANEW_NS   1000000u /* the shortest silence before a queue pair's new life */
 #define LINT_RECENT    32u
 #define LINT_STRANGERS 64u
 #define LINT_REWRITTEN 1024u
-#define HOP_NS         1000000u /* sooner than this no other path is taken */
-#define LINT_SKEW_NS   20000u   /* so much later requests may be recorded, at most */
-#define COPY_NS        50000u   /* in which a copy of a packet comes, when no round trip is known */
-#define LINT_PRIVATE   0xC0u    /* opcodes from here on are manufacturers' */
+#define HOP_NS         1000000u /* the shortest time between two changes of the path */
+#define LINT_SKEW_NS   20000u   /* the longest delay in recording requests */
+#define COPY_NS        50000u /* the longest delay of a packet's copy, if no round trip is known */
+#define LINT_PRIVATE   0xC0u  /* opcodes from here on are manufacturers' */
 
-/* A flow that perhaps is the other direction: answers in a row had a PSN that it alone asked with.
- */
+/* A candidate for the other direction: successive answers had a PSN that only its requests have. */
 struct lint_fits {
     uint32_t id, n;
-    uint32_t psn; /* of the latest of them */
+    uint32_t psn; /* of the latest of these answers */
 };
 
-/* Where packets were seen of late. */
+/* Places where recent packets were captured. */
 struct lint_recent {
     struct {
         uint64_t ns;
@@ -150,82 +149,82 @@ struct lint_recent {
     uint32_t n;
 };
 
-/* Findings that wait for the flow's end: violations, unless the ends turn out to use opcodes of
- * their own. */
+/* Findings that wait for the flow's end. They are violations, unless the ends turn out to use their
+ * own opcodes. */
 struct lint_held {
     struct lint_finding *finding;
     uint32_t n;
-    uint32_t order; /* bit per finding: only if the network hasn't changed the order, */
-    uint32_t skew;  /* only if both directions were captured in one place */
+    uint32_t order; /* bit per finding: valid only without reordering */
+    uint32_t skew;  /* bit per finding: valid only if both directions were captured in one place */
 };
 
 /* The UDP source port of a flow's requests. */
 struct lint_sport {
     bool seen;
     uint16_t now;
-    struct lint_wait changed; /* the first packet with another one, */
+    struct lint_wait changed; /* the first packet with another port */
     uint16_t was, is;
-    struct lint_wait idle; /* the latest packet, if it has another one and nothing was in flight, */
-    uint16_t idle_was;     /* than this */
-    uint32_t changes;      /* while others were in flight, */
+    struct lint_wait idle; /* the latest packet, if its port is new and nothing was in flight */
+    uint16_t idle_was;     /* the port before `idle` */
+    uint32_t changes;      /* changes with packets in flight */
     bool unsure;           /* perhaps */
 };
 
-/* The one of all its packets, and an answer that came from another connection's. */
+/* The source port of all packets of a flow, and an answer from another connection's port. */
 struct lint_port {
     uint16_t own;
-    uint32_t n; /* packets with it, up to a few */
+    uint32_t n; /* packets with `own`, up to a few */
     bool varies;
-    uint32_t qpn; /* to which the answer should have gone */
+    uint32_t qpn; /* the right destination of the answer */
     struct lint_wait stray;
-    bool to_nobody; /* or so it seems, which has been said */
+    bool to_nobody; /* the answer seems to have no receiver, as reported */
 };
 
-/* Its P_Key. */
+/* The P_Key of a flow. */
 struct lint_pkey {
-    uint16_t own, other;       /* the flow's own, and what another packet had */
+    uint16_t own, other;       /* the flow's own, and another packet's */
     uint32_t seen;             /* packets with a P_Key, up to 3; */
-    struct lint_wait first[2]; /* two that differ: the third says which is the flow's own */
+    struct lint_wait first[2]; /* two that differ: the third packet decides */
     uint64_t last_ns;          /* of the last one */
-    bool paused;               /* the second came so late that it may be of another life, */
-    uint16_t before;           /* after one with this P_Key; 0 = there was none */
+    bool paused;               /* the second came after a pause, perhaps in a new life */
+    uint16_t before;           /* P_Key before the pause; 0 = none */
 };
 
-/* What has taught its path MTU. */
+/* The packets that have shown a flow's path MTU. */
 struct lint_mtu {
-    uint32_t shown;         /* packets that have shown it, up to 2, */
-    struct lint_wait first; /* and the first one in either direction */
+    uint32_t shown;         /* number of these packets, up to 2 */
+    struct lint_wait first; /* the first one in either direction */
 };
 
-/* Its IPv4 identifications. */
+/* IPv4 identifications of a flow. */
 struct lint_id {
     uint16_t last;        /* of the latest packet */
     uint32_t icrc;        /* its iCRC */
-    uint16_t most;        /* the latest one of a counter before this packet */
-    bool same;            /* and another packet has had the same: it tells nothing */
-    uint32_t steps, near; /* from one packet to the next, and how many of them were short */
+    uint16_t most;        /* highest counter value before this packet */
+    bool same;            /* two packets have had the same value: it proves nothing */
+    uint32_t steps, near; /* steps between packets, and the number of short ones */
 };
 
-/* Where the count of messages began: the MSN at the epoch's beginning lies in lo..hi. */
+/* The start of the message count: the MSN at the epoch's start is in lo..hi. */
 struct lint_base {
     bool on, lo_on; /* hi is known, lo is */
     uint32_t lo, hi;
-    uint32_t n;             /* answers that say hi; */
-    bool again;             /* the first one, perhaps to a repetition */
+    uint32_t n;             /* answers that give `hi` */
+    bool again;             /* the first of them is perhaps to a repetition */
     struct lint_wait first; /* the first one */
     bool maybe_on;
-    uint32_t maybe, maybe_low; /* it is this, says an answer after so many messages */
-    bool shift_on, shift_ack;  /* an answer has been found wrong (shift_ack: an ACK), */
-    uint32_t shift, shift_psn; /* which would say that it is this, and had that PSN */
+    uint32_t maybe, maybe_low; /* the start by one answer, and the messages until then */
+    bool shift_on, shift_ack;  /* a wrong answer was found (shift_ack: an ACK) */
+    uint32_t shift, shift_psn; /* the start by the wrong answer, and its PSN */
 };
 
-/* The highest message number that an answer has told. */
+/* The highest message number in an answer. */
 struct lint_counted {
-    bool on, goes_on; /* it is known; later requests have raised it */
+    bool on, goes_on; /* known; raised by later requests */
     uint32_t msn, epoch;
-    uint64_t number;        /* packet that said so, */
-    struct lint_head *head; /* and what it was */
-    uint32_t stands;        /* so many later requests haven't raised it */
+    uint64_t number;        /* packet with this answer */
+    struct lint_head *head; /* ... and its first octets */
+    uint32_t stands;        /* number of later requests that haven't raised it */
     enum lint_stands { LINT_MOVES, LINT_STANDS_PERHAPS, LINT_STANDS } stands_said;
     uint64_t stands_number; /* packet of the last of them */
 };
@@ -238,42 +237,42 @@ struct lint_highest {
     struct lint_head *head;
 };
 
-/* READs that were asked for again from the middle (RD-10). */
+/* READs that were requested again from the middle (RD-10). */
 struct lint_reread {
-    struct lint_wait continued; /* one that was answered in the continued form */
-    struct lint_wait *held;     /* LINT_CONTINUED of them, for the end */
-    uint32_t n, restarted;      /* answered so, and as requests of their own */
+    struct lint_wait continued; /* a re-read answered in the continued form */
+    struct lint_wait *held;     /* up to LINT_CONTINUED of them, for the end */
+    uint32_t n, restarted;      /* answered in that form; answered as requests of their own */
 };
 
-/* One READ or ATOMIC more than agreed, it seems. */
+/* One READ or ATOMIC above the agreed limit, if nothing is missing. */
 struct lint_over {
     struct lint_wait wait;
-    uint32_t psn, n; /* the oldest that was open, and how many there were with it */
+    uint32_t psn, n; /* the oldest open one, and the number of open ones */
 };
 
 /* The first request has a later PSN than the CM announced: were others before it? */
-struct lint_begun {
+struct lint_start {
     struct lint_wait wait;
     uint32_t epoch;
 };
 
 /* The time of RNR NAKs. */
 struct lint_early {
-    struct lint_wait wait; /* sent again before it was over, */
-    uint64_t after, must;  /* ns: and after which time, not that */
-    unsigned kept, broken; /* how often it has waited, and how often not */
+    struct lint_wait wait; /* a packet sent again too early */
+    uint64_t after, must;  /* ns: the actual time, and the required one */
+    unsigned kept, broken; /* retries with and without the wait */
 };
 
-/* The ACK that acknowledges most. */
+/* The ACK with the highest PSN. */
 struct lint_most {
     bool on;
     uint32_t psn, msn;
     uint16_t ip_id;
     uint64_t number, ns;
-    struct lint_wait less; /* one that was sent after it, and acknowledges less */
+    struct lint_wait less; /* an ACK sent after it with a lower PSN */
 };
 
-/* What the latest ACK or NAK has told of the responder: the PSN that it waits for, and the MSN. */
+/* The responder's state by its latest ACK or NAK: the expected PSN and the MSN. */
 struct lint_place {
     bool on;
     uint32_t psn, msn;
@@ -284,38 +283,37 @@ struct lint_place {
 struct lint_no_icrc {
     struct lint_wait first;
     uint32_t should;
-    bool outbound;      /* as the capture says */
-    bool accepted;      /* a request of this flow was answered, by no NAK */
-    uint64_t n, rights; /* how many there are, and how many with a right one */
+    bool outbound;      /* direction by the capture */
+    bool accepted;      /* a request of this flow was answered without a NAK */
+    uint64_t n, rights; /* packets with iCRC 0, and with a right one */
 };
 
-/* Answers that were recorded before what they answer, as where each direction is captured in a
- * place of its own: the latest one, and how many. */
+/* Answers recorded before their requests, as when each direction is captured in a different place:
+ * the latest one, and their number. */
 struct lint_skew {
     bool on;
     uint32_t psn, n;
     uint64_t ns;
-    bool counts,
-        ack;       /* or before one more that they count, which for an ACK is no SEND or WRITE; */
-    uint32_t more; /* so many, without one behind which none came soon */
+    bool counts, ack; /* an uncaptured message is counted; by an ACK: no SEND or WRITE */
+    uint32_t more;    /* answers that count a message more, which came soon after */
 };
 
-/* A direction of a connection: the requests that were sent on it, and what answers to them, which
- * come on its peer, have told. */
+/* One direction of a connection: its requests, and facts from the answers to them, which arrive on
+ * its peer. */
 struct lint_flow {
     struct lint_flow *chain; /* hash table */
-    struct lint_flow *older; /* the same of flows by their hosts, the newest first */
+    struct lint_flow *older; /* hash table by hosts, the newest first */
     struct lint_flow *peer;
     struct lint_flow_info info;
     uint64_t hash;
-    bool private;       /* packets with opcodes of the ends' own have been seen */
-    bool by_psn;        /* `peer` was found by the PSN of a response and nothing better */
-    unsigned misfits;   /* answers with data that it didn't ask for */
-    uint32_t looked_at; /* flows with lower ids have been compared with its requests, */
-    unsigned ports;     /* and so many fitted */
+    bool private;       /* packets with private opcodes have been seen */
+    bool by_psn;        /* `peer` was found only by the PSN of a response */
+    unsigned misfits;   /* unrequested answers with data */
+    uint32_t looked_at; /* flows with lower ids are compared with its requests */
+    unsigned ports;     /* number of flows that fitted */
     struct lint_fits fits;
     bool detached;   /* no longer in the table: its queue pair's number was used again */
-    bool used_again; /* it has taken the place of such a one */
+    bool used_again; /* it has replaced a detached flow */
     struct lint_held held;
     struct lint_recent recent; /* by iCRC */
 
@@ -329,7 +327,7 @@ struct lint_flow {
     struct lint_no_icrc no_icrc;
     bool dmac_seen, migreq_seen, migreq_noted;
     uint8_t dmac[6];
-    struct lint_wait odd; /* a packet of another service */
+    struct lint_wait other_service; /* one packet of another service */
 
     /* requests on this flow */
     bool started;       /* one has been seen */
@@ -351,41 +349,40 @@ struct lint_flow {
     uint32_t read_limit, retry; /* from the CM; UINT32_MAX = not known */
     struct lint_sport sport;
     struct lint_over over;
-    struct lint_begun begun;
+    struct lint_start start;
     struct lint_early early;
 
-    /* what the peer's responses have said about these requests */
+    /* facts from the peer's responses about these requests */
     bool ack_on;
     uint32_t acked;           /* highest PSN acknowledged */
-    uint64_t progress_number; /* when that last moved, */
-    uint64_t answer_number;   /* and when any answer came */
+    uint64_t progress_number; /* packet that last raised `acked` */
+    uint64_t answer_number;   /* packet of the latest answer */
     struct lint_base base;
     struct lint_counted counted;
     struct lint_highest highest;
     struct lint_most most;
     struct lint_place place;
     struct lint_mark nak, rnr, fatal;
-    struct lint_wait beyond;  /* an answer to what was never seen */
-    bool beyond_unread;       /* perhaps it was, in a packet that can't be read */
-    uint64_t requests_beyond; /* so many had been seen when `beyond` was */
+    struct lint_wait unseen;  /* an answer whose request was not captured */
+    bool unseen_unread;       /* its request may be a packet that can't be read */
+    uint64_t unseen_requests; /* requests captured before that answer */
     struct lint_skew skew;
-    bool behind_on;  /* what was sent only then has been answered, */
-    uint32_t behind; /* with this PSN, before that of `beyond` */
+    bool unseen_next_on;  /* a request sent after it has been answered */
+    uint32_t unseen_next; /* ... with this PSN, lower than that of the answer */
     struct {
-        bool on; /* a NAK has asked for what was sent before the capture: */
+        bool on; /* a NAK has named a PSN from before the capture */
         uint32_t psn;
     } asked_back;
     struct lint_reread reread;
-    struct lint_wait ahead;     /* an MSN larger than the messages seen explain, */
-    uint64_t ahead_retransmits; /* info.retransmits then, */
-    uint32_t ahead_hi;          /* `hi`, but for READs and ATOMICs since, */
-    uint32_t ahead_base;        /* and where the count would have begun; */
-    bool ahead_all;             /* it is an ACK, and no READ or ATOMIC came behind */
-    uint32_t ahead_msgs;        /* these messages */
-    bool rnr_02;                /* has been found to break it */
+    struct lint_wait ahead;     /* an MSN too large for the captured messages */
+    uint64_t ahead_retransmits; /* info.retransmits at that time */
+    uint32_t ahead_hi;          /* `hi` at that time, and after READs and ATOMICs since */
+    uint32_t ahead_base;        /* the start of the count by that MSN */
+    bool ahead_all;             /* it is an ACK, and a SEND or WRITE came next */
+    uint32_t ahead_msgs;        /* messages at that time */
+    bool rnr_02;                /* has broken RNR-02 */
     unsigned rnr_02_doubts;
-    /* answers that others have overtaken: a NAK asks for what has been acknowledged, or the message
-     * number is less than it has been */
+    /* overtaken answers: a NAK of an acknowledged PSN, or a lower message number than before */
     unsigned back;
     bool msn_on;
     uint32_t msn_most;
@@ -393,11 +390,11 @@ struct lint_flow {
 
 /* ---- flow.c, of one flow alone ---- */
 
-/* The two are the directions of one connection. */
+/* Make the two flows the directions of one connection. */
 void lint_flow_pair(struct lint_flow *a, struct lint_flow *b);
 /* Forget the requests; the flow itself stays, for reports. */
 void lint_flow_free(struct lint_flow *f);
-/* What is remembered of the request with this PSN; NULL = nothing. */
+/* The record of the request with this PSN; NULL = none. */
 struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn);
 /* The same, made if need be; NULL = no memory, or too long ago. */
 struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn);
@@ -405,14 +402,13 @@ struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn);
 struct lint_read *lint_read_at(const struct lint_flow *f, uint32_t psn);
 /* Is this a PSN of a READ that shares PSNs with other requests? */
 bool lint_read_shared(const struct lint_flow *f, uint32_t psn);
-/* The MTU of both directions is known now: so is how far open READs reach. */
+/* The MTU of both directions is known now; set the last PSNs of open READs. */
 void lint_mtu_learned(struct lint_flow *f, uint32_t mtu);
-/* Does the IP identification of this flow's packets tell a packet sent twice from one that the
- * network has doubled? */
+/* Does the IP identification in this flow distinguish a retransmission from the network's copy? */
 bool lint_id_tells(const struct lint_flow *f, const struct wire_pkt *p);
-/* Does it also tell which of two was sent first, since it is a counter? */
+/* Is it also a counter, which shows the order of sending? */
 bool lint_id_counts(const struct lint_flow *f, const struct wire_pkt *p);
-/* Forget what responses have said. */
+/* Forget the facts from responses. */
 void lint_responder_reset(struct lint_flow *f);
 
 #endif

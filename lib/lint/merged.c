@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames in which the host that captured has merged packets: with UDP GRO (or LRO) the kernel joins
- * the payloads of datagrams of one flow behind the first one's headers before tcpdump sees them,
- * with GSO it hands several to the NIC as one. All but the last are of one size. Each brings its
- * own BTH and iCRC, and the iCRC proves the guess: it covers the lengths and the IP identification
- * that the packet had on the wire.
+ * Frames in which the capturing host has merged packets. With UDP GRO (or LRO) the kernel joins the
+ * payloads of a flow's datagrams after the first one's headers before tcpdump sees them; with GSO
+ * it passes several packets to the NIC as one. All but the last have one size. Each has its own BTH
+ * and iCRC, and the iCRC proves a guess: it covers the packet's lengths and IP identification on
+ * the wire.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@
 #define EXT_MAX     64u /* octets of extension headers, more than any opcode has */
 #define SEGMENT_MAX (WIRE_BTH_LEN + EXT_MAX + WIRE_MTU_MAX + WIRE_ICRC_LEN)
 
-/* Octets behind the UDP header, as the IP header says; 0: this isn't RoCEv2. */
+/* Octets after the UDP header, by the IP header; 0: this isn't RoCEv2. */
 static uint32_t udp_payload(const struct lint_frame *f, const struct wire_pkt *p)
 {
     if (!p->ip_version || p->ethertype == WIRE_ETHERTYPE_V1 || !p->bth_off ||
@@ -31,9 +31,8 @@ static uint32_t udp_payload(const struct lint_frame *f, const struct wire_pkt *p
     return len > header && p->ip_off + len <= f->wire_len ? len - header : 0;
 }
 
-/* The `i`-th packet, of `size` octets behind UDP but for the last one, with the headers that it
- * had, as far as the first one's say; `id` = what is added to the IP identification. Returns its
- * length. */
+/* Rebuild the `i`-th packet, which has `size` octets after UDP unless it is the last one, with
+ * headers made from the first one's; `id` is added to the IP identification. Returns its length. */
 static uint32_t rebuild(const struct lint_frame *f, const struct wire_pkt *p, uint32_t size,
                         uint32_t i, uint32_t id, uint8_t *out)
 {
@@ -53,7 +52,7 @@ static uint32_t rebuild(const struct lint_frame *f, const struct wire_pkt *p, ui
         wire_put16(ip + 4, (uint16_t)(WIRE_UDP_LEN + n));
     }
     wire_put16(udp + 4, (uint16_t)(WIRE_UDP_LEN + n));
-    wire_put16(udp + 6, 0); /* the sum was over all of them, or the hardware's to make */
+    wire_put16(udp + 6, 0); /* the checksum covered all packets, or was left to the hardware */
     return p->bth_off + n;
 }
 
@@ -63,14 +62,14 @@ static bool right(const uint8_t *frame, uint32_t len, const struct wire_pkt *p)
            wire_get32le(frame + len - WIRE_ICRC_LEN);
 }
 
-/* Does another BTH of the same queue pair stand here? */
+/* Is there another BTH of the same queue pair at `b`? */
 static bool another_bth(const uint8_t *first, const uint8_t *b)
 {
     return b[0] >> 5 == first[0] >> 5 && (b[1] & 15u) == (first[1] & 15u) &&
            !memcmp(b + 5, first + 5, 3);
 }
 
-/* Is this a packet, with the identification that it has if all count or all are the same? */
+/* Is the `i`-th part a packet, with identifications that count up or that are all the same? */
 static bool is_packet(const struct lint_frame *f, const struct wire_pkt *p, uint32_t size,
                       uint32_t i)
 {
@@ -117,12 +116,12 @@ void lint_part(const struct lint_frame *f, const struct lint_merge *m, uint32_t 
     out->len = out->wire_len = rebuild(f, &m->p, m->size, i, i, buf);
     if (!right(buf, out->len, &m->p))
         rebuild(f, &m->p, m->size, i, 0, buf); /* perhaps all had the same identification */
-    uint32_t end = out->len + i * m->size;     /* in the whole; the capture may have cut it */
+    uint32_t end = out->len + i * m->size;     /* within the whole frame, which may be cut */
     uint32_t missing = end > f->len ? end - f->len : 0;
     out->len -= missing < out->len - m->p.bth_off ? missing : out->len - m->p.bth_off;
 }
 
-/* Octets behind the UDP header that a packet with this opcode can have at most; `mtu` 0: any. */
+/* The maximum of octets after the UDP header in a packet with this opcode; `mtu` 0: any. */
 static uint32_t most(const struct lint_ctx *c, uint32_t mtu)
 {
     const struct wire_pkt *p = &c->p;
@@ -140,7 +139,7 @@ bool lint_looks_merged(const struct lint_ctx *c)
 {
     const struct wire_pkt *p = &c->p;
     uint32_t all = udp_payload(c->in, p);
-    if (all > SEGMENT_MAX) /* or its sender has made a packet too long */
+    if (all > SEGMENT_MAX) /* otherwise its sender has made a packet too long */
         return c->cut || !right(c->in->data, p->bth_off + all, p);
     if (!c->cut || !all)
         return false; /* its iCRC tells */

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks of the message number of a response (ACK-11). A capture seldom has the connection's
- * beginning, so the start of the count is unknown: every response narrows it down.
+ * Checks of the message number of a response (ACK-11). A capture seldom has the connection's start,
+ * so the start of the count is unknown: every response narrows it down.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lint_priv.h"
 
-/* Answers with one and the same count, behind the first. */
+/* Answers with an unchanged count, after the first. */
 #define STANDS_SURE    4u
 #define STANDS_PERHAPS 16u
-/* READs and ATOMICs under way at once: the CM's messages have 8 bits for their number. */
+/* READs and ATOMICs in flight: the CM's messages have 8 bits for their number. */
 #define READS_MOST 255u
 
-/* Messages that are complete when `psn` is answered, since the epoch began. */
+/* Messages since the epoch's start that are complete when a request is answered. */
 struct count {
-    uint32_t low; /* so many at least */
-    bool exact;   /* and no other */
-    bool all; /* nor have others been seen; but a responder may have accepted READs that the capture
-               * doesn't have */
+    uint32_t low; /* the minimum */
+    bool exact;   /* the minimum is exact */
+    bool all; /* no further messages were captured; the responder may still have accepted uncaptured
+                 READs */
 };
 
-/* May READs or ATOMICs that follow this packet at once be counted in an answer to it? */
-static bool reads_behind(const struct lint_flow *q, const struct lint_rec *r)
+/* May an answer to this packet count READs or ATOMICs directly after it? */
+static bool reads_after(const struct lint_flow *q, const struct lint_rec *r)
 {
     const struct lint_rec *next = lint_rec_at(q, lint_add(r->psn, 1));
     return !(next && (next->flags & LINT_R_SEEN) &&
              (wire_opcodes[next->opcode].flags & (WIRE_F_SEND | WIRE_F_WRITE)));
 }
 
-/* False when gaps make that unknown. */
+/* Count the messages. False: unknown because of gaps. */
 static bool messages(const struct lint_ctx *c, struct count *n)
 {
     const struct lint_flow *q = c->req;
@@ -45,7 +45,7 @@ static bool messages(const struct lint_ctx *c, struct count *n)
         return false;
     /* An answer to the network's copy of an old request carries the current count. */
     *n = (struct count){.low = r->msgs,
-                        .exact = first && r->sends == 1 && !reads_behind(q, r),
+                        .exact = first && r->sends == 1 && !reads_after(q, r),
                         .all = first && r->msgs == q->msgs};
     if (ack && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
         n->low -= lint_ends_message(&wire_opcodes[r->opcode]); /* refused: not executed */
@@ -55,9 +55,9 @@ static bool messages(const struct lint_ctx *c, struct count *n)
     return true;
 }
 
-/* Does this answer show where the count began? Twice it must show the same, and something must have
- * been executed in between: then it is no repetition from before the capture, and the capture has
- * missed nothing. */
+/* Does this answer show the start of the count? Two answers must agree, with an executed message
+ * between them: then neither is a repetition from before the capture, and the capture has missed
+ * nothing. */
 static void settle_base(struct lint_flow *q, const struct count *n, uint32_t base)
 {
     if (q->base.lo_on || !(n->exact || n->all))
@@ -68,7 +68,7 @@ static void settle_base(struct lint_flow *q, const struct count *n, uint32_t bas
     q->base.maybe_on = true;
 }
 
-/* Keep what names this answer. */
+/* Keep this answer's identity. */
 static void keep_head(struct lint_ctx *c, struct lint_head **kept)
 {
     if (!*kept)
@@ -86,7 +86,7 @@ static void keep_head(struct lint_ctx *c, struct lint_head **kept)
     memcpy(h->octet, c->in->data, h->len);
 }
 
-/* That answer was wrong. */
+/* Report that answer as wrong. */
 static void accuse_head(struct lint_ctx *c, const struct lint_head *h)
 {
     struct lint_wait w = {.on = true,
@@ -101,8 +101,8 @@ static void accuse_head(struct lint_ctx *c, const struct lint_head *h)
     c->wait = NULL;
 }
 
-/* An earlier answer counts more than this one, to a later request. Where it is known where the
- * count began, and this answer fits, the earlier one was wrong. */
+/* An earlier answer counts more than this one, which is to a later request. If the start of the
+ * count is known, and this answer fits, the earlier one was wrong. */
 static bool earlier_was_wrong(struct lint_ctx *c, uint32_t low)
 {
     const struct lint_flow *q = c->req;
@@ -114,8 +114,8 @@ static bool earlier_was_wrong(struct lint_ctx *c, uint32_t low)
     return true;
 }
 
-/* One new request after another is answered with the same count. They may be repetitions from
- * before the capture, but not more than have been executed, nor without end. */
+/* Successive new requests are answered with the same count. They may be repetitions from before the
+ * capture, but not more than were executed, and not without end. */
 static bool count_stands(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
@@ -138,15 +138,16 @@ static bool count_stands(struct lint_ctx *c)
     return c->msn_known = true;
 }
 
-/* Does it say that the message of its request is complete? */
+/* Does this answer confirm that its request's message is complete? */
 static bool executes(const struct lint_ctx *c)
 {
     bool nak = (c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK;
     return !nak && lint_ends_message(&wire_opcodes[c->rec->opcode]);
 }
 
-/* An answer to what was sent after an earlier answer counts no less than that did, and more once it
- * has been seen to: until then requests may be repetitions from before the capture. */
+/* An answer to a request sent after an earlier answer counts no fewer messages than that one, and
+ * more once the count has been seen to rise: until then requests may be repetitions from before the
+ * capture. */
 static bool count_went_back(struct lint_ctx *c, const struct count *n)
 {
     struct lint_flow *q = c->req;
@@ -157,7 +158,7 @@ static bool count_went_back(struct lint_ctx *c, const struct count *n)
     bool ends = executes(c);
     uint32_t least = lint_add(q->counted.msn, ends && q->counted.goes_on);
     if (on && later && wire_psn_diff(c->p.msn, least) < 0) {
-        q->counted.on = q->highest.on = false; /* one of the two was wrong: say it once */
+        q->counted.on = q->highest.on = false; /* one of the two was wrong: report it once */
         if (earlier_was_wrong(c, n->low))
             return false;
         c->msn_lo = c->msn_hi = least;
@@ -170,7 +171,7 @@ static bool count_went_back(struct lint_ctx *c, const struct count *n)
     return false;
 }
 
-/* Is it the highest count so far? Not if it is wrong: that has been said. */
+/* Keep the highest count so far, except a wrong one, which was reported. */
 static void count_on(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
@@ -189,21 +190,22 @@ static void count_on(struct lint_ctx *c)
     keep_head(c, &q->counted.head);
 }
 
-/* Does an answer say that the count began at 0? It does so in RTR: then nothing was sent before. */
+/* Does an answer put the start of the count at 0? It starts at 0 in RTR: then nothing was sent
+ * before. */
 static bool begins_at_0(const struct lint_flow *q, uint32_t base)
 {
     return base == 0 && q->first_epoch == q->epoch;
 }
 
-/* This response puts the beginning of the count later than one response, and only one, before it
- * did. Was that one wrong? Not if it puts the beginning at 0, as in RTR. Yes, if this one does so,
- * or others agree with this one. Else it is unknown which is wrong, and one finding is enough. */
+/* This response puts the start of the count later than exactly one response before it. Was that one
+ * wrong? Not if it puts the start at 0, as in RTR. Yes, if this one does so, or others agree with
+ * this one. Otherwise it is unknown which is wrong, and one finding is enough. */
 static void began_later(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;
     q->counted.on = q->base.on = q->base.maybe_on = false;
     if (!q->base.lo_on && !begins_at_0(q, base)) {
-        c->msn_known = !q->base.again; /* what answers a new request is the likelier one */
+        c->msn_known = !q->base.again; /* the answer to a new request is more credible */
         return;
     }
     q->highest.on = false;
@@ -218,9 +220,9 @@ static void began_later(struct lint_ctx *c, uint32_t base)
     c->msn_known = false;
 }
 
-/* The request that this one answers comes behind an answer that counts just as many messages. Does
- * that count it, too? It may be a repetition, and its first transmission not have been captured:
- * the requester has gone back since, or had time for a time-out. */
+/* This answer's request came after an answer with the same count. Did that one count the request,
+ * too? The request may be a retransmission of an uncaptured packet: the requester has gone back
+ * since, or had time for a time-out. */
 static bool perhaps_repeated(const struct lint_ctx *c)
 {
     const struct lint_flow *q = c->req;
@@ -228,24 +230,24 @@ static bool perhaps_repeated(const struct lint_ctx *c)
                                         c->rec->ns - q->ahead.ns >= LINT_ANEW_NS);
 }
 
-/* The first request has a later PSN than announced, and this answer counts none but the messages
- * from it on: nothing was sent before it. */
+/* The first request has a later PSN than announced, and this answer counts only the messages from
+ * it on: nothing was sent before it. */
 static void judge_begin(struct lint_ctx *c, const struct count *n)
 {
     struct lint_flow *q = c->req, *f = c->f;
-    if (!q->begun.wait.on)
+    if (!q->start.wait.on)
         return;
-    if (q->begun.epoch == q->epoch && c->p.msn == n->low) {
+    if (q->start.epoch == q->epoch && c->p.msn == n->low) {
         c->f = q;
-        c->wait = &q->begun.wait;
-        lint_run(c, LINT_S_BEGUN);
+        c->wait = &q->start.wait;
+        lint_run(c, LINT_S_START);
         c->wait = NULL;
         c->f = f;
     }
-    q->begun.wait.on = false;
+    q->start.wait.on = false;
 }
 
-/* Does this answer count just what it must, where it is known when the count began? */
+/* Does this answer have the minimal count, with a known start of the count? */
 static bool counts_least(const struct lint_ctx *c, const struct count *n)
 {
     const struct lint_flow *q = c->req;
@@ -253,18 +255,17 @@ static bool counts_least(const struct lint_ctx *c, const struct count *n)
     return q->base.on && (q->base.lo_on ? base == q->base.lo : q->base.n > 1 && base == q->base.hi);
 }
 
-/* Do the two come from one place? The answer to a READ or ATOMIC may have today's count or that of
- * its execution, an ACK has today's. */
+/* Do both answers take their count from the same place? The answer to a READ or ATOMIC may carry
+ * the current count or that of its execution; an ACK carries the current one. */
 static bool comparable(const struct lint_ctx *c, const struct lint_head *earlier)
 {
     unsigned kinds = WIRE_F_READ | WIRE_F_ATOMIC, was = wire_opcodes[earlier->opcode].flags;
     return c->op->flags & WIRE_F_ACK || (was & kinds) == (c->op->flags & kinds);
 }
 
-/* An answer to what hadn't been answered before counts fewer messages than one that was sent before
- * it, though a responder's count never goes back. The IP identification tells which was sent first.
- * Else the network would have to have changed their order, and the other one have answered a
- * packet's copy. */
+/* A first answer to a request counts fewer messages than an answer sent before it, but a
+ * responder's count never goes back. The IP identification tells which was sent first. Without it,
+ * reordering would explain the two only if the other one had answered a packet's copy. */
 static void watch_highest(struct lint_ctx *c, const struct count *n)
 {
     struct lint_flow *q = c->req;
@@ -273,7 +274,8 @@ static void watch_highest(struct lint_ctx *c, const struct count *n)
     bool ordered = lint_id_counts(c->f, &c->p);
     if (!less || !first || !counts_least(c, n) || !comparable(c, q->highest.head))
         return;
-    /* Another queue pair's, perhaps? That begins at 0 behind a gap; the CM announces one. */
+    /* Perhaps another queue pair's: its count starts at 0 after a gap, unless the CM announces it.
+     */
     bool paused = !q->info.by_cm && c->in->ns - q->highest.head->ns >= LINT_ANEW_NS;
     if (q->highest.epoch != q->epoch && (paused || c->p.msn == n->low)) {
         q->highest.on = false;
@@ -291,7 +293,7 @@ static void watch_highest(struct lint_ctx *c, const struct count *n)
     q->highest.on = false;
 }
 
-/* Is it the highest count so far, whatever it answers? */
+/* Keep the highest count so far, of an answer to any request. */
 static void highest_on(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
@@ -303,7 +305,7 @@ static void highest_on(struct lint_ctx *c)
     q->highest.ip_id = c->p.ip_id;
 }
 
-/* A wrong answer says that the count began there. */
+/* A wrong answer puts the start of the count at `base`. */
 static void shift_to(struct lint_flow *q, uint32_t base, uint32_t psn, bool ack)
 {
     q->base.shift_ack = ack || (q->base.shift_on && q->base.shift == base && q->base.shift_ack);
@@ -312,8 +314,9 @@ static void shift_to(struct lint_flow *q, uint32_t base, uint32_t psn, bool ack)
     q->base.shift_psn = psn;
 }
 
-/* Does a second one say the same, ACKs among them? Then the count was wrong once, and goes on from
- * there: one finding is enough. Not if it may count more than what it answers. */
+/* Does a second answer agree with the wrong one, and is one of them an ACK? Then the count was
+ * wrong once, and continues from there: one finding is enough. Not if it may count more than its
+ * own request. */
 static void count_shifted(struct lint_ctx *c, const struct count *n, uint32_t base)
 {
     struct lint_flow *q = c->req;
@@ -321,7 +324,7 @@ static void count_shifted(struct lint_ctx *c, const struct count *n, uint32_t ba
     if (!q->base.shift_on || !q->base.on || q->base.shift != base ||
         wire_psn_diff(c->p.psn, q->base.shift_psn) <= 0 || !(q->base.shift_ack || ack))
         return;
-    if (wire_psn_diff(base, q->base.hi) > 0 && !n->all && (!ack || reads_behind(q, c->rec)))
+    if (wire_psn_diff(base, q->base.hi) > 0 && !n->all && (!ack || reads_after(q, c->rec)))
         return;
     q->base.lo = q->base.hi = base;
     q->base.n = 2;
@@ -329,10 +332,10 @@ static void count_shifted(struct lint_ctx *c, const struct count *n, uint32_t ba
     q->counted.on = q->highest.on = q->ahead.on = false;
 }
 
-/* An answer counts more messages than had been seen. A READ or ATOMIC behind them may have been
- * executed that the capture missed; but a SEND or WRITE comes there now. Not for the first time,
- * perhaps, if a READ's or ATOMIC's answer counts it, which may be sent after it. Where a single
- * answer has told where the count began it may be that one which is wrong: the next one shows. */
+/* An answer counted more messages than were captured. It may have counted an uncaptured READ or
+ * ATOMIC after them; but now a SEND or WRITE has that PSN. If the answer is a READ's or ATOMIC's,
+ * which may be sent later, this SEND or WRITE may be a retransmission. If only a single answer gave
+ * the start of the count, that one may be wrong: the next answer decides. */
 void lint_msn_sent(struct lint_ctx *c)
 {
     struct lint_flow *q = c->f;
@@ -366,14 +369,14 @@ void lint_msn_sent(struct lint_ctx *c)
     shift_to(q, q->ahead_base, q->ahead.psn, ack);
 }
 
-/* An answer counted more messages than had been seen. This one answers what was sent after it: does
- * it say that there are fewer? Or that the count began where answers before that one have said? */
+/* An answer counted more messages than were captured. This one is to a later request: does it count
+ * fewer? Or does it agree with the answers before that one about the start of the count? */
 static void judge_ahead(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;
     if (!q->ahead.on || !c->rec || c->rec->number <= q->ahead.number || c->rec->sends != 1)
         return;
-    bool more = q->counted.goes_on && executes(c); /* it counts what hadn't been sent then */
+    bool more = q->counted.goes_on && executes(c); /* it counts a later request */
     bool fewer = wire_psn_diff(c->p.msn, lint_add(q->ahead.msn, more)) < 0;
     uint32_t most = lint_add(base, q->ahead_msgs);
     bool as_before = q->ahead_all && executes(c) && q->base.on && base == q->base.hi &&
@@ -390,7 +393,8 @@ static void judge_ahead(struct lint_ctx *c, uint32_t base)
     q->ahead.on = false;
 }
 
-/* Does it count more messages than have been seen? They weren't captured, or it is wrong. */
+/* Does it count more messages than were captured? The capture has missed them, or the answer is
+ * wrong. */
 static void watch_ahead(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;
@@ -403,7 +407,7 @@ static void watch_ahead(struct lint_ctx *c, uint32_t base)
     q->ahead_all = false;
 }
 
-/* Does it count just one message more than have been seen? The next one may be recorded late. */
+/* Does it count exactly one message more than captured? The next request may be recorded late. */
 static void watch_skew(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
@@ -414,7 +418,7 @@ static void watch_skew(struct lint_ctx *c)
     q->skew.ns = c->in->ns;
 }
 
-/* The count began at `base` at the latest, says this answer. */
+/* By this answer, the count started at `base` at the latest. */
 static void lower_base(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;
@@ -428,8 +432,8 @@ static void lower_base(struct lint_ctx *c, uint32_t base)
     q->base.on = true;
 }
 
-/* Where does this ACK or NAK say that the responder stands? An ACK may be followed by READs and
- * ATOMICs that have been executed, and counted, when it was sent. */
+/* The responder's expected PSN by this ACK or NAK. An ACK may also count READs and ATOMICs after it
+ * that were executed when it was sent. */
 static bool place_of(const struct lint_ctx *c, uint32_t *psn)
 {
     bool ack = wire_aeth_kind(c->p.syndrome) == WIRE_AETH_ACK;
@@ -444,8 +448,8 @@ static bool known_plain(const struct lint_rec *r)
            wire_opcodes[r->opcode].flags & (WIRE_F_SEND | WIRE_F_WRITE);
 }
 
-/* Two answers of one place have one count. Where it isn't known what is there, an ACK may count
- * READs behind it; but of a NAK there are none. */
+/* Two answers with the same expected PSN have the same count. If the request at that PSN is
+ * unknown, an ACK may also count READs there, but a NAK counts none. */
 static void other_count(struct lint_ctx *c)
 {
     const struct lint_flow *q = c->req;
@@ -473,8 +477,8 @@ void lint_msn_place(struct lint_ctx *c)
         (struct lint_place){.on = true, .psn = psn, .msn = c->p.msn, .number = c->in->number};
 }
 
-/* Two answers agree on too high a count, behind one that says that it began at 0: those are wrong.
- */
+/* Two answers agree on a count that is too high, after one whose count started at 0: the two are
+ * wrong. */
 static void counts_on(struct lint_ctx *c, const struct count *n, uint32_t base)
 {
     struct lint_flow *q = c->req;
@@ -490,7 +494,7 @@ void lint_msn_range(struct lint_ctx *c)
     if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN)
         return;
     if (q->fatal.on && c->rec && c->rec->number > q->fatal.number)
-        return; /* RSP-22 says it; did what was refused count? */
+        return; /* RSP-22 reports it; the refused request may have counted */
     other_count(c);
     if (c->msn_known || !messages(c, &n))
         return;
@@ -507,10 +511,10 @@ void lint_msn_range(struct lint_ctx *c)
     }
     q->from_start = q->from_start || begins_at_0(q, base);
     c->msn_lo = q->base.lo_on ? lint_add(q->base.lo, n.low) : c->p.msn;
-    /* An ACK of the latest request may count READs behind it, as many as may be under way. */
+    /* An ACK of the latest request may also count the READs in flight after it. */
     bool latest = ack && n.all && c->rec->sends == 1;
-    uint32_t behind = n.exact || !q->read_limit ? 0 : READS_MOST;
-    c->msn_hi = q->base.on && (n.exact || latest) ? lint_add(q->base.hi, n.low + behind) : c->p.msn;
+    uint32_t reads = n.exact || !q->read_limit ? 0 : READS_MOST;
+    c->msn_hi = q->base.on && (n.exact || latest) ? lint_add(q->base.hi, n.low + reads) : c->p.msn;
     c->msn_known = wire_psn_diff(c->p.msn, c->msn_lo) < 0 || wire_psn_diff(c->p.msn, c->msn_hi) > 0;
     bool from_0 = q->base.on && begins_at_0(q, q->base.hi);
     if (c->msn_known && wire_psn_diff(base, q->base.hi) > 0 && q->base.n == 1 && !from_0 &&
@@ -528,7 +532,7 @@ void lint_msn_range(struct lint_ctx *c)
     lower_base(c, base);
     settle_base(q, &n, base);
     if (q->base.lo_on && q->base.n == 1 && wire_psn_diff(q->base.lo, q->base.hi) > 0) {
-        c->msn_known = true; /* two agree that it was later than a single one had said */
+        c->msn_known = true; /* two answers agree on a later start than a single one */
         if (from_0)
             counts_on(c, &n, base);
         else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The requests of one flow: which PSNs have been seen, what they carried, where messages begin and
- * end, which READs are open.
+ * The requests of one flow: the captured PSNs and their contents, the starts and ends of messages,
+ * the open READs.
  *
  * Everything is kept by PSN and judged against the neighbours by PSN, never by order of arrival:
  * then neither loss nor reordering nor retransmission can look like a broken rule.
@@ -12,8 +12,8 @@
 
 #define MTU_MIN 256u
 
-/* The same payload as `r` had? The iCRC covers headers that may differ (IP id, AckReq), so compare
- * what the payload alone contributes: the CRC is linear. */
+/* Is the payload equal to that of `r`? The iCRC covers headers that may differ (IP id, AckReq), so
+ * compare the payload's own contribution: the CRC is linear. */
 static bool same_payload(const struct lint_ctx *c, const struct lint_rec *r)
 {
     static const uint8_t zeros[WIRE_MTU_MAX];
@@ -27,7 +27,7 @@ static bool same_payload(const struct lint_ctx *c, const struct lint_rec *r)
     return (r->crc ^ c->icrc) == ~diff;
 }
 
-/* Immediate data, and what an ATOMIC works with. */
+/* Immediate data, and the operands of an ATOMIC. */
 static uint32_t operands(const struct lint_ctx *c)
 {
     unsigned h = c->op->headers;
@@ -72,7 +72,7 @@ static void begin(struct lint_ctx *c)
     f->first = f->hi = c->p.psn;
 }
 
-/* PSNs that this packet stands for (PSN-06); 0 = not known. */
+/* The number of this packet's PSNs (PSN-06); 0 = not known. */
 static uint32_t psns_of(const struct lint_ctx *c, uint32_t mtu)
 {
     if (!(c->op->flags & WIRE_F_READ))
@@ -95,7 +95,7 @@ static const struct lint_rec *neighbour(const struct lint_flow *f, uint32_t psn,
     return r && (r->flags & LINT_R_SEEN) && !(r->flags & LINT_R_BAD) ? r : NULL;
 }
 
-/* Where the packet stands in its message, handed on from its predecessor. */
+/* The packet's place in its message, inherited from its predecessor. */
 static void place(struct lint_ctx *c)
 {
     c->index = LINT_UNKNOWN;
@@ -143,11 +143,11 @@ static void remember_read(struct lint_ctx *c, uint32_t n)
         .number = c->in->number,
         .blind = !c->headers || c->p.dma_len > WIRE_MSG_MAX,
         .late = late,
-        .again = late, /* perhaps: the first one may not have been captured */
+        .again = late, /* perhaps: the first transmission may not have been captured */
         .perhaps_part =
             late || c->gap || f->hi_uncertain || (f->info.requests == 1 && !f->start_known),
         .msgs = f->msgs,
-        .epoch = late ? 0 : f->epoch, /* as of every packet that fills a hole */
+        .epoch = late ? 0 : f->epoch, /* as for every packet that fills a gap */
     };
     f->outstanding += !late;
 }
@@ -170,7 +170,7 @@ static void count_new(struct lint_ctx *c)
     i->goodput += c->p.payload_len;
 }
 
-/* From here on messages are counted anew. */
+/* Restart the count of messages. */
 static void forget_messages(struct lint_flow *f)
 {
     f->epoch++;
@@ -178,14 +178,14 @@ static void forget_messages(struct lint_flow *f)
     f->base.on = f->base.lo_on = f->base.maybe_on = f->base.shift_on = f->ahead.on = false;
 }
 
-/* A PSN at or beyond the highest one. */
+/* A PSN at or after the next new one. */
 static void advance(struct lint_ctx *c, uint32_t n)
 {
     struct lint_flow *f = c->f;
     if (wire_psn_diff(c->p.psn, f->hi) > 0) {
         f->info.gaps += c->gap != 0;
         f->info.gap_psns += c->gap;
-        forget_messages(f); /* the number of messages in there is unknown */
+        forget_messages(f); /* the number of messages in the gap is unknown */
         c->view->flags |= c->gap ? LINT_V_GAP : 0;
     }
     f->msgs += lint_ends_message(c->op);
@@ -199,7 +199,7 @@ static void advance(struct lint_ctx *c, uint32_t n)
     count_new(c);
 }
 
-/* Have answers asked for this PSN since it was last sent? */
+/* Have answers requested this PSN since it was last sent? */
 static bool was_asked_for(const struct lint_ctx *c)
 {
     const struct lint_flow *f = c->f;
@@ -209,8 +209,8 @@ static bool was_asked_for(const struct lint_ctx *c)
            (c->read && !c->read->atomic && c->p.psn != c->read->psn);
 }
 
-/* Is it the network's copy of an earlier packet? The IP identification tells. Without one only the
- * time can: no requester retransmits, unasked, before an answer is possible. */
+/* Is it the network's copy of an earlier packet? The IP identification decides, or without one the
+ * time: no requester retransmits unasked before an answer is possible. */
 static bool is_copy(const struct lint_ctx *c)
 {
     const struct lint_rec *r = c->old;
@@ -234,13 +234,13 @@ static void classify_again(struct lint_ctx *c)
     }
     f->info.retransmits++;
     c->view->flags |= LINT_V_RETRANSMIT;
-    if (wire_psn_diff(c->p.psn, f->last) <= 0 && !was_asked_for(c)) { /* else a round goes on */
+    if (wire_psn_diff(c->p.psn, f->last) <= 0 && !was_asked_for(c)) { /* else a round continues */
         f->info.timeouts++;
         c->view->flags |= LINT_V_TIMEOUT;
     }
 }
 
-/* A PSN below the highest that has not been seen. */
+/* An uncaptured PSN below the highest one. */
 static void classify_late(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
@@ -282,7 +282,7 @@ static void remember(struct lint_ctx *c, bool bad)
         r->ns = c->in->ns;
         r->index = c->index;
         r->msgs = c->f->msgs;
-        /* What fills a hole belongs to no count of messages. */
+        /* A packet that fills a gap belongs to no count of messages. */
         r->epoch = c->view->flags & (LINT_V_RETRANSMIT | LINT_V_REORDERED) ? 0 : c->f->epoch;
     }
     r->va = p->va;
@@ -315,44 +315,44 @@ void lint_request_unread(struct lint_ctx *c, unsigned flag)
     }
 }
 
-/* A READ response or ATOMIC acknowledge waits for the request that it answers, and what comes with
- * its PSN is another one. */
+/* A READ response or ATOMIC acknowledge waits for its request, and the request with its PSN is of
+ * another kind. */
 static void judge_early(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
-    struct lint_wait *w = &f->beyond;
+    struct lint_wait *w = &f->unseen;
     bool ack = wire_opcodes[w->opcode].flags & WIRE_F_ACK;
     if (ack || c->p.psn != w->psn || c->p.psn != f->hi || lint_answers(c->p.opcode, w->opcode))
         return;
     c->wait = w;
     c->outcome = LINT_CONFIRMED;
     c->f = f->peer;
-    lint_run(c, LINT_S_BEYOND);
+    lint_run(c, LINT_S_UNSEEN);
     c->f = f;
     c->wait = NULL;
     w->on = false;
 }
 
-/* An answer to a PSN never seen waits: what does the requester do now? */
-static void judge_beyond(struct lint_ctx *c)
+/* An answer to an uncaptured PSN waits: does this request decide about it? */
+static void judge_unseen(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
-    struct lint_wait *w = &f->beyond;
+    struct lint_wait *w = &f->unseen;
     if (!w->on || wire_psn_diff(c->p.psn, f->hi) < 0)
         return;
     if (wire_psn_diff(c->p.psn, w->psn) > 0 && wire_psn_diff(w->psn, f->hi) >= 0) {
         c->wait = w;
         c->outcome = LINT_NOT_CAPTURED;
-        lint_run(c, LINT_S_BEYOND);
+        lint_run(c, LINT_S_UNSEEN);
         c->wait = NULL;
         w->on = false;
     } else if (wire_psn_diff(c->p.psn, w->psn) <= 0) {
         judge_early(c);
-        forget_messages(f); /* it may be sent, and counted, for the second time */
+        forget_messages(f); /* it may be a retransmission, counted already */
     }
 }
 
-/* A new request: was it answered, or counted, before it was recorded? An ACK that counts a SEND or
+/* A new request: was it answered, or counted, before it was recorded? An ACK that counted a SEND or
  * WRITE would have its PSN. */
 static void watch_skew(struct lint_ctx *c)
 {
@@ -364,14 +364,14 @@ static void watch_skew(struct lint_ctx *c)
     if (s->on)
         s->n += soon && wire_psn_diff(c->p.psn, s->psn) <= 0;
     else if (!soon)
-        s->more = 0; /* it is a wrong count */
+        s->more = 0; /* the count was wrong */
     else
         s->more += !c->gap && !(plain && s->ack) && lint_ends_message(c->op);
     s->on = s->counts = false;
 }
 
-/* One READ or ATOMIC too many? Only if the oldest is still open: wait for its last response, since
- * the capture may have missed it (REQ-12). */
+/* One READ or ATOMIC too many? Only if the oldest is still open: wait for its last response, which
+ * the capture may have missed (REQ-12). */
 static void watch_limit(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
@@ -380,7 +380,7 @@ static void watch_limit(struct lint_ctx *c)
         return;
     uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
     const struct lint_read *oldest = NULL;
-    uint32_t open = 0, since = 0; /* those before the oldest may have been answered */
+    uint32_t open = 0, since = 0; /* READs before the oldest may have been answered */
     for (uint32_t i = 1; i <= n; i++) {
         const struct lint_read *r = &f->read[(f->reads - i) % LINT_READS];
         open += r->valid && !r->done && !r->late;
@@ -396,8 +396,8 @@ static void watch_limit(struct lint_ctx *c)
     f->over.n = since + 1;
 }
 
-/* A request has a PSN of a READ's responses (REQ-06). Either the READ's length is wrong or all that
- * comes now is: from here on PSNs are taken to be what the requester uses. */
+/* A request has a PSN of a READ's responses (REQ-06). Either the READ's length is wrong, or all
+ * later PSNs are: from here on trust the requester's PSNs. */
 static void cut_read(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
@@ -416,20 +416,20 @@ static void cut_read(struct lint_ctx *c)
         f->acked = lint_add(f->hi, WIRE_PSN_MASK);
 }
 
-/* Does the first request come later than the CM announced (PSN-01)? If the capture has missed what
- * was before it then the message numbers tell: that was at least one message, where this packet
- * begins one. But a READ may be the rest of one. */
+/* Is the first request's PSN later than the CM announced (PSN-01)? If the capture has missed
+ * requests before it, the message numbers show it: they were at least one message if this packet
+ * starts one. But a READ may be the rest of a READ. */
 static void watch_begin(struct lint_ctx *c, unsigned broken)
 {
     struct lint_flow *f = c->f;
     if (f->info.requests == 1 && f->info.by_cm && !broken && lint_begins_message(c->op) &&
         !(c->op->flags & WIRE_F_READ) && wire_psn_diff(c->p.psn, f->announced) > 0) {
-        lint_remember(c, &f->begun.wait);
-        f->begun.epoch = f->epoch;
+        lint_remember(c, &f->start.wait);
+        f->start.epoch = f->epoch;
     }
 }
 
-/* What is known of this PSN and of those beside it. */
+/* The records of this PSN and of its neighbours. */
 static void look_around(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
@@ -448,7 +448,7 @@ static void look_around(struct lint_ctx *c)
     place(c);
 }
 
-/* Is its PSN a new one, sent again, or late? */
+/* Is the PSN new, a retransmission, or late? */
 static void classify(struct lint_ctx *c, unsigned broken)
 {
     struct lint_flow *f = c->f;
@@ -466,8 +466,8 @@ static void classify(struct lint_ctx *c, unsigned broken)
     }
 }
 
-/* A READ is asked for again, from its beginning or from the middle: from now on answers may begin
- * here, too (REQ-30). */
+/* A READ is requested again, from its start or from the middle: from now on answers may start here,
+ * too (REQ-30). */
 static void watch_reread(struct lint_ctx *c)
 {
     if (!c->read || c->read->atomic || !(c->op->flags & WIRE_F_READ))
@@ -491,10 +491,10 @@ void lint_request(struct lint_ctx *c)
         begin(c);
     look_around(c);
     watch_skew(c);
-    judge_beyond(c);
+    judge_unseen(c);
     lint_msn_sent(c);
     if (c->p.psn == f->first && c->old && f->ack_on && lint_add(f->acked, 1) == f->hi)
-        lint_responder_reset(f); /* perhaps a new life that begins as the old one did */
+        lint_responder_reset(f); /* perhaps a new life that starts like the old one */
     unsigned broken = lint_run(c, LINT_S_REQUEST);
     if (c->read && !c->old && c->p.psn != c->read->psn && !(c->op->flags & WIRE_F_READ))
         cut_read(c);

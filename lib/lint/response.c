@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The responses on one flow, which answer the requests of its peer flow: what they acknowledge, and
- * which READ they belong to.
+ * The responses on one flow, which answer the requests of its peer flow: the PSNs that they
+ * acknowledge, and their READs.
  *
  * A responder sends in the order in which it executes, but the network may reorder. Two responses
- * contradict each other only when the later one answers a request that was first seen after the
+ * contradict each other only when the later one answers a request that was first captured after the
  * earlier one: no reordering explains that.
  */
 #include <stdlib.h>
 
 #include "lint_priv.h"
 
-#define BACK_NS 1000000000u /* in which no counter of IP identifications comes round */
+#define BACK_NS 1000000000u /* the time in which no counter of IP identifications wraps */
 
 bool lint_answers(uint8_t asked, uint8_t given)
 {
     unsigned from = wire_opcodes[asked].flags, to = wire_opcodes[given].flags;
     uint8_t op = asked & 0x1F;
     if (op == WIRE_FLUSH || op == WIRE_ATOMIC_WRITE)
-        return to & WIRE_F_READ; /* an empty one */
+        return to & WIRE_F_READ; /* an empty READ response */
     return to & WIRE_F_ATOMIC ? from & WIRE_F_ATOMIC : from & WIRE_F_READ;
 }
 
-/* Where does the PSN lie among the requests that were seen? */
+/* Find the PSN's position among the captured requests. */
 static void locate(struct lint_ctx *c)
 {
     const struct lint_flow *q = c->req;
@@ -34,7 +34,7 @@ static void locate(struct lint_ctx *c)
         return;
     }
     if (d >= 0) {
-        c->where = q->hi_uncertain ? LINT_W_NONE : LINT_W_BEYOND;
+        c->where = q->hi_uncertain ? LINT_W_NONE : LINT_W_AFTER;
         return;
     }
     c->where = (uint32_t)-d > q->span ? LINT_W_BEFORE : LINT_W_KNOWN;
@@ -58,7 +58,8 @@ static void rtt(struct lint_ctx *c, uint64_t since)
     i->rtt_max = ns > i->rtt_max ? ns : i->rtt_max;
 }
 
-/* Everything up to `psn` is acknowledged. Returns the request packets that newly are. */
+/* All PSNs up to `psn` are acknowledged. Returns the number of newly acknowledged request packets.
+ */
 static uint32_t acknowledge(struct lint_ctx *c, uint32_t psn)
 {
     struct lint_flow *q = c->req;
@@ -83,7 +84,7 @@ static void read_progress(struct lint_ctx *c)
     r->ns = c->in->ns;
     if (!r->n && (c->op->flags & WIRE_F_ONLY) && (r->blind || c->p.payload_len == r->len)) {
         r->len = c->p.payload_len;
-        r->n = 1; /* shorter than the MTU, whatever that is */
+        r->n = 1; /* shorter than any MTU */
         if (q->hi == lint_add(r->psn, 1))
             q->hi_uncertain = false;
     }
@@ -111,7 +112,7 @@ static void read_progress(struct lint_ctx *c)
             }
             q->over.wait.on = false;
         }
-        /* In-order execution: what came before is done, or lost and asked for again. */
+        /* In-order execution: earlier READs are complete, or lost and requested again. */
         uint32_t n = q->reads < LINT_READS ? q->reads : LINT_READS;
         for (uint32_t i = 1; i <= n; i++) {
             struct lint_read *e = &q->read[(q->reads - i) % LINT_READS];
@@ -124,7 +125,7 @@ static void read_progress(struct lint_ctx *c)
     }
 }
 
-/* What comes a round trip after the one before is no copy of it, and may have one itself. */
+/* A packet a round trip after the one before is no copy of it, and may have a copy itself. */
 static void mark(struct lint_ctx *c, struct lint_mark *m)
 {
     const struct lint_rec *r = c->rec;
@@ -204,19 +205,19 @@ static void remember(struct lint_ctx *c)
         read_progress(c);
 }
 
-/* The shortest time in which anything was answered; 0 = not known. */
+/* The shortest time from a request to its answer; 0 = not known. */
 static uint64_t rtt_least(const struct lint_ctx *c)
 {
     return c->f->info.rtt_samples ? c->f->info.rtt_min : 0;
 }
 
-/* Was it sent before an answer that was seen before it? */
+/* Was it sent before an answer that was captured before it? */
 static bool overtaken(const struct lint_ctx *c)
 {
     return lint_id_counts(c->f, &c->p) && (int16_t)(c->p.ip_id - c->f->id.most) < 0;
 }
 
-/* A re-read that begins in the middle: is it answered as a request of its own (RD-10)? */
+/* A re-read that starts in the middle: is it answered as a request of its own (RD-10)? */
 static void watch_reread(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
@@ -226,14 +227,14 @@ static void watch_reread(struct lint_ctx *c)
         r->starts++;
     if (!r || r->atomic || c->p.psn == r->psn)
         return;
-    if (c->op->flags & WIRE_F_START) { /* that to the latest re-read, or to an earlier one */
+    if (c->op->flags & WIRE_F_START) { /* the answer to the latest re-read, or to an earlier one */
         q->reread.restarted++;
         q->reread.continued.on = q->reread.continued.on && c->p.psn != q->reread.continued.psn;
     } else if (c->p.psn == r->reread && !r->continued && rtt_least(c) && !overtaken(c) &&
                c->in->ns - r->reread_ns >= rtt_least(c) / 8 &&
                ((whole && r->starts >= whole->sends) ||
                 (q->reread.n > 1 && !q->reread.restarted))) {
-        lint_remember(c, &q->reread.continued); /* else it was under way already */
+        lint_remember(c, &q->reread.continued); /* else it was in flight already */
     }
 }
 
@@ -246,10 +247,10 @@ static void report_continued(struct lint *l, struct lint_flow *req, enum lint_ou
     }
 }
 
-/* Called when the re-read is repeated, or at the capture's end. Once may be chance (the answer to
- * the first request, late, and the answer to the re-read lost); twice and never otherwise is a
- * habit. An answer of its own may come after the next re-read, so that is known at the end, or
- * after many. */
+/* Called when the re-read is repeated, or at the capture's end. Once may be chance: a late answer
+ * to the first request, and a lost answer to the re-read. Twice and never otherwise is a habit. The
+ * re-read's own answer may come after the next re-read, so the habit is proven only at the end, or
+ * after many re-reads. */
 void lint_continued(struct lint *l, struct lint_flow *req, bool end)
 {
     struct lint_wait *w = &req->reread.continued;
@@ -274,25 +275,26 @@ void lint_continued(struct lint *l, struct lint_flow *req, bool end)
         report_continued(l, req, req->reread.n == 1 ? LINT_OPEN : LINT_CONFIRMED);
 }
 
-/* Does this response show that one before it answered what had never arrived? Had it, this would
- * answer a repetition, with the PSN executed last: no READ's or ATOMIC's, but one and the same. */
-static void judge_beyond(struct lint_ctx *c)
+/* Does this response show that an earlier one answered a request that had never arrived? If the
+ * request had arrived, this response would be to a retransmission and carry the PSN executed last:
+ * always the same PSN, and not a READ's or ATOMIC's. */
+static void judge_unseen(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
-    struct lint_wait *w = &q->beyond;
+    struct lint_wait *w = &q->unseen;
     if (!w->on || !(c->op->flags & WIRE_F_ACK) || c->where != LINT_W_KNOWN || !c->rec ||
         wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK || wire_psn_diff(c->p.psn, w->psn) >= 0 ||
         c->rec->number <= w->number)
         return;
-    bool ack = wire_opcodes[w->opcode].flags & WIRE_F_ACK, on = q->behind_on;
-    uint32_t behind = q->behind;
-    q->behind_on = true;
-    q->behind = c->p.psn;
-    if (!ack && (!on || wire_psn_diff(c->p.psn, behind) <= 0))
+    bool ack = wire_opcodes[w->opcode].flags & WIRE_F_ACK, on = q->unseen_next_on;
+    uint32_t next = q->unseen_next;
+    q->unseen_next_on = true;
+    q->unseen_next = c->p.psn;
+    if (!ack && (!on || wire_psn_diff(c->p.psn, next) <= 0))
         return;
     c->wait = w;
     c->outcome = LINT_NEVER_SENT;
-    lint_run(c, LINT_S_BEYOND);
+    lint_run(c, LINT_S_UNSEEN);
     c->wait = NULL;
     w->on = false;
 }
@@ -311,7 +313,7 @@ static void watch_order(struct lint_ctx *c)
     q->msn_on = true;
 }
 
-/* The ACK that waits acknowledges less than one that was sent before it, and so it was wrong. */
+/* The waiting ACK acknowledges less than one sent before it, so it was wrong. */
 static void judge_back(struct lint_ctx *c)
 {
     c->wait = &c->req->most.less;
@@ -320,9 +322,9 @@ static void judge_back(struct lint_ctx *c)
     c->req->most.less.on = false;
 }
 
-/* What has been executed stays so: an ACK never has an earlier PSN than one that was sent before
- * it, as the IP identification tells. If it counts no fewer messages then its PSN is wrong; else
- * the next ACK shows which of the two is. */
+/* Execution is never undone: an ACK never has an earlier PSN than one sent before it, by the IP
+ * identification. If it counts no fewer messages, its PSN is wrong; otherwise the next ACK shows
+ * which of the two is wrong. */
 static void watch_back(struct lint_ctx *c)
 {
     struct lint_most *m = &c->req->most;
@@ -350,19 +352,19 @@ static void watch_back(struct lint_ctx *c)
     m->ns = c->in->ns;
 }
 
-/* Part of the request stream was not captured: take the answers as the truth. */
-static void beyond(struct lint_ctx *c)
+/* Part of the request stream was not captured: trust the answers. */
+static void note_unseen(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
     q->skew.on = true;
     q->skew.counts = false;
     q->skew.psn = c->p.psn;
     q->skew.ns = c->in->ns;
-    if (!q->beyond.on) {
-        lint_remember(c, &q->beyond);
-        q->beyond_unread = lint_flow_any_unread(c->l, q, q->answer_number);
-        q->requests_beyond = q->info.requests;
-        q->behind_on = false;
+    if (!q->unseen.on) {
+        lint_remember(c, &q->unseen);
+        q->unseen_unread = lint_flow_any_unread(c->l, q, q->answer_number);
+        q->unseen_requests = q->info.requests;
+        q->unseen_next_on = false;
     }
 }
 
@@ -410,7 +412,7 @@ void lint_response(struct lint_ctx *c)
     if (broken && ends_elsewhere(c))
         c->read->disputed = true; /* one finding is enough */
     if (broken && (c->op->flags & WIRE_F_ACK) && c->p.syndrome > WIRE_SYN_NAK_SEQ)
-        return; /* what shouldn't have been sent has no consequences */
+        return; /* a response that shouldn't have been sent has no consequences */
     if (c->where == LINT_W_BEFORE && c->headers && (c->op->flags & WIRE_F_ACK) &&
         wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
         c->req->asked_back.on = true;
@@ -421,10 +423,10 @@ void lint_response(struct lint_ctx *c)
         watch_back(c);
     if (!broken && c->where == LINT_W_KNOWN)
         lint_msn_place(c);
-    if (c->where == LINT_W_BEYOND) {
-        beyond(c);
+    if (c->where == LINT_W_AFTER) {
+        note_unseen(c);
     } else if (c->where == LINT_W_KNOWN && (c->headers || !(c->op->flags & WIRE_F_ACK))) {
-        judge_beyond(c);
+        judge_unseen(c);
         watch_order(c);
         watch_reread(c);
         remember(c);
@@ -433,11 +435,11 @@ void lint_response(struct lint_ctx *c)
 
 void lint_flow_end(struct lint *l, struct lint_flow *f)
 {
-    if (f->beyond.on && f->peer) {
-        struct lint_ctx c = {.l = l, .f = f->peer, .req = f, .wait = &f->beyond};
+    if (f->unseen.on && f->peer) {
+        struct lint_ctx c = {.l = l, .f = f->peer, .req = f, .wait = &f->unseen};
         c.outcome = LINT_OPEN;
-        lint_run(&c, LINT_S_BEYOND);
-        f->beyond.on = false;
+        lint_run(&c, LINT_S_UNSEEN);
+        f->unseen.on = false;
     }
     if (f->ahead.on && f->peer && f->base.on && f->ahead_hi == f->hi) {
         struct lint_ctx c = {.l = l, .f = f->peer, .req = f, .wait = &f->ahead};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Addresses or ports that were changed after the iCRC had been made, as tools that hide them do.
- * The CRC is linear: what is always the same change at the same place makes the same difference,
- * but for the octets behind it. Where packets of different lengths agree on it, the rest of them is
- * as it was made.
+ * Addresses or ports that were changed after the iCRC had been made, as tools for anonymizing do.
+ * The CRC is linear: the same change at the same place always makes the same difference, apart from
+ * the octets after it. If packets of different lengths agree on the difference, the rest of them is
+ * unchanged.
  */
 #include <string.h>
 
@@ -11,11 +11,11 @@
 #include "wire_bytes.h"
 
 #define POLYNOMIAL 0xEDB88320u
-#define SURE       3u /* packets that agree, not all of one length */
-#define ONE_LENGTH 6u /* if all are of one length */
-#define FEW_BITS   8  /* an iCRC that differs by no more is a wrong one */
+#define SURE       3u /* agreeing packets, not all of one length */
+#define ONE_LENGTH 6u /* agreeing packets, all of one length */
+#define FEW_BITS   8  /* an iCRC that differs by no more bits is just wrong */
 
-/* The register before `n` octets of 0 that have made `crc` of it. */
+/* The register before `n` octets of 0 that result in `crc`. */
 static uint32_t before_zeros(uint32_t crc, uint32_t n)
 {
     for (uint32_t bit = 0; bit < 8 * n; bit++)
@@ -47,7 +47,7 @@ static bool is_for(const struct lint_rewritten *r, const struct wire_addr *src,
     return r->n && !memcmp(&r->src, src, sizeof(*src)) && !memcmp(&r->dst, dst, sizeof(*dst));
 }
 
-/* Has the other direction been found to be changed? */
+/* Is the other direction known to be rewritten? */
 static bool other_sure(const struct lint_ctx *c)
 {
     const struct lint_rewritten *back = entry(c->l, &c->p.dip, &c->p.sip);

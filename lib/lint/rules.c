@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of rules that are checked: id, sentence, when, by which function. Everything that lint
- * can find stands here, in the order of the catalogue (doc/conformance.md).
+ * The table of the checked rules: id, sentence, stages, function. All rules that lint checks are
+ * here, in the order of the catalogue (doc/conformance.md).
  */
 #include "lint_checks.h"
 
@@ -41,7 +41,7 @@ static const struct lint_rule rules[] = {
     {"HDR-07", "The destination QP is not 0, and 0xffffff only in multicast datagrams.", MALFORMED,
      lint_hdr_07},
     {"OPC-01", "The opcode is not a reserved one.", MALFORMED, lint_opc_01},
-    {"OPC-02", "The opcode's service is the queue pair's.", LINT_S_ODD, lint_opc_02},
+    {"OPC-02", "The opcode's service is the queue pair's.", LINT_S_SERVICE, lint_opc_02},
     {"OPC-03", "The packet holds the headers that its opcode has.", MALFORMED, lint_opc_03},
     {"OPC-04", "Opcodes without payload have neither payload nor pad.", MALFORMED, lint_opc_04},
     {"OPC-05", "A CNP has SE, MigReq, PadCnt, AckReq, FECN and PSN 0, BECN 1 and 16 zero octets.",
@@ -61,7 +61,7 @@ static const struct lint_rule rules[] = {
      REQUEST | RESPONSE | DATAGRAM | LINT_S_PKEY | ALONE, lint_key_01},
     {"KEY-02", "The low 15 bits of the P_Key are not all 0.", FRAME, lint_key_02},
     {"KEY-07", "The Q_Key of QP1 is 0x80010000.", DATAGRAM, lint_key_07},
-    {"PSN-01", "The first PSN is the one that the CM messages announced.", REQUEST | LINT_S_BEGUN,
+    {"PSN-01", "The first PSN is the one that the CM messages announced.", REQUEST | LINT_S_START,
      lint_psn_01},
     {"REQ-02",
      "A message longer than the MTU is FIRST, MIDDLE ..., LAST, a shorter one ONLY; LAST "
@@ -72,7 +72,7 @@ static const struct lint_rule rules[] = {
     {"REQ-10", "AckReq is 0 on responses.", RESPONSE | ALONE, lint_req_10},
     {"REQ-12", "No more READs and ATOMICs are outstanding than the responder has agreed to.",
      LINT_S_OVER, lint_req_12},
-    {"REQ-28", "The response's opcode fits the request with its PSN.", RESPONSE | LINT_S_BEYOND,
+    {"REQ-28", "The response's opcode fits the request with its PSN.", RESPONSE | LINT_S_UNSEEN,
      lint_req_28},
     {"REQ-30", "READ responses are FIRST, MIDDLE ..., LAST or ONLY by their place in the READ.",
      RESPONSE, lint_req_30},
@@ -82,10 +82,10 @@ static const struct lint_rule rules[] = {
     {"ACK-05",
      "An ACK carries the PSN of the last SEND or WRITE packet executed, never one that "
      "has not arrived or that belongs to a READ or ATOMIC.",
-     RESPONSE | LINT_S_BEYOND | LINT_S_BACK, lint_ack_05},
+     RESPONSE | LINT_S_UNSEEN | LINT_S_BACK, lint_ack_05},
     {"ACK-06", "The NAK code is one that the request can have caused.", RESPONSE, lint_ack_06},
     {"ACK-07", "A sequence NAK is sent when a later packet has arrived, and names the missing one.",
-     RESPONSE | LINT_S_BEYOND, lint_ack_07},
+     RESPONSE | LINT_S_UNSEEN, lint_ack_07},
     {"ACK-08", "A sequence NAK is sent once per gap.", RESPONSE, lint_ack_08},
     {"ACK-10", "An answer goes to the queue pair that has asked.", LINT_S_STRAY, lint_ack_10},
     {"ACK-11", "The MSN counts the messages that are complete.", RESPONSE | LINT_S_AHEAD,

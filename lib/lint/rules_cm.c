@@ -33,9 +33,8 @@ bool lint_gsi_04(struct lint_ctx *c)
     return lint_seen(c, "class version %u, method 0x%02x", c->mad[2], c->mad[3]);
 }
 
-/* What the IP header leaves out: half of the second octet, and most of the room for an IPv4
- * address.
- */
+/* The octets that the IP header leaves unused: half of the second octet, and most of the space for
+ * an IPv4 address. */
 static bool spare_is_zero(const uint8_t *hdr)
 {
     unsigned sum = hdr[1] & 15u;
@@ -72,7 +71,7 @@ bool lint_cm_07(struct lint_ctx *c)
     return lint_seen(c, "%u", c->cm->init_depth);
 }
 
-/* Does it belong to the exchange that the REQ has begun? */
+/* Does it belong to the exchange that the REQ has started? */
 static bool of_req(const struct cm_msg *m)
 {
     bool about_it = m->msg_id == CM_ABOUT_REQ || m->msg_id == CM_ABOUT_REP;
@@ -86,7 +85,7 @@ bool lint_cm_14(struct lint_ctx *c)
         return false;
     uint64_t want = c->conn->tid;
     if (c->cm->attr == CM_DREP)
-        want = c->conn->dreq_tid[c->from_active]; /* of the other side */
+        want = c->conn->dreq_tid[c->from_active]; /* the other side's TID */
     else if (!of_req(c->cm))
         return false;
     if (c->cm->tid == want || !want)
@@ -119,7 +118,7 @@ bool lint_cm_18(struct lint_ctx *c)
     uint32_t qpn = rep ? e->b_qpn : e->a_qpn, psn = rep ? e->b_psn : e->a_psn;
     uint64_t first = rep ? e->rep_number : e->req_number;
     if (!first || c->mad_crc == (rep ? e->rep_crc : e->req_crc))
-        return false; /* or the first one was wrong, and that has been said */
+        return false; /* or the first one was wrong, as reported */
     if (rep && c->cm->tid != e->tid)
         return false; /* CM-14 reports that */
     if (c->cm->tid == e->tid && its == qpn && c->cm->psn == psn) {

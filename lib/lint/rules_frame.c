@@ -9,7 +9,7 @@
 #include "wire_bytes.h"
 #include "wire_csum.h"
 
-#define CSUM_HABIT 3u /* wrong header checksums in a row that are no damage any more */
+#define CSUM_HABIT 3u /* wrong header checksums in a row that prove a habit */
 
 /* ---- link and IP ---- */
 
@@ -18,7 +18,7 @@ static bool multicast_mac(const uint8_t *mac)
     return mac[0] & 1;
 }
 
-/* The iCRC doesn't cover MACs: is this one the flow's usual one but for a bit or two? */
+/* The iCRC doesn't cover MACs: does this one differ from the flow's usual one by a bit or two? */
 static bool damaged_mac(struct lint_ctx *c)
 {
     int bits = 0;
@@ -93,7 +93,7 @@ bool lint_wire_12(struct lint_ctx *c)
     lint_seen(c, "0x%04x", wire_get16(ip + 10));
     if (c->in->sent || wire_get16(ip + 10) == 0)
         return lint_doubt(c, LINT_ARTEFACT, "captured before the NIC filled it in");
-    /* Damage to the few octets that the iCRC doesn't cover looks the same, but not so often. */
+    /* Damage to the few octets that the iCRC doesn't cover looks the same, but is rarer. */
     if (c->f && ++c->f->csum_bad < CSUM_HABIT)
         return lint_doubt(c, LINT_UNDECIDABLE, "damage to TOS, TTL or the checksum itself");
     return true;
@@ -116,7 +116,7 @@ static bool loopback(const struct wire_addr *a)
                               : wire_get64(a->b) == 0 && wire_get64(a->b + 8) == 1;
 }
 
-/* Is the source a loopback address, and the destination isn't? */
+/* Is the source a loopback address, and the destination none? */
 static bool loops_back(const struct lint_ctx *c)
 {
     return c->verdict == WIRE_OK && loopback(&c->p.sip) && !loopback(&c->p.dip);
@@ -159,7 +159,7 @@ bool lint_hdr_01(struct lint_ctx *c)
     lint_seen(c, "octet 4 0x%02x%s, octet 8 0x%02x", congestion ? c->bth[4] : high,
               congestion ? " (FECN, BECN)" : "", low);
     if (!low && c->f && c->f->octet_4 == c->bth[4])
-        return false; /* has been said */
+        return false; /* reported already */
     if (!low && c->f)
         c->f->octet_4 = c->bth[4];
     if (!low) /* octet 4 isn't covered by the iCRC */
@@ -188,7 +188,8 @@ bool lint_hdr_03(struct lint_ctx *c)
     return lint_seen(c, "SE 1");
 }
 
-/* Migration can't be seen on the wire; but a queue pair that has said 1 and now says 0 has none. */
+/* Migration can't be seen on the wire; but a queue pair that changes from 1 to 0 is not migrated.
+ */
 bool lint_hdr_04(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
@@ -206,7 +207,7 @@ bool lint_hdr_04(struct lint_ctx *c)
     return lint_doubt(c, LINT_UNDECIDABLE, "right if path migration is armed; said once per flow");
 }
 
-/* A WRITE's RETH tells how long its last or only packet is. */
+/* The length in a WRITE's RETH gives the length of its last or only packet. */
 bool lint_wrong_pad(const struct lint_ctx *c, uint32_t *rest)
 {
     uint64_t before = (uint64_t)c->index * c->f->info.mtu;
@@ -217,7 +218,7 @@ bool lint_wrong_pad(const struct lint_ctx *c, uint32_t *rest)
     return c->p.payload_len != *rest && c->p.payload_len + c->p.pad == ((*rest + 3ull) & ~3ull);
 }
 
-/* Is it too long or too short? What stands behind the BTH of a CNP is OPC-05's. */
+/* Is it too long or too short? OPC-05 checks the octets after a CNP's BTH. */
 static bool bad_length(const struct lint_ctx *c)
 {
     return c->verdict == WIRE_BAD_LENGTH && !(c->op->flags & WIRE_F_CNP);
@@ -294,7 +295,7 @@ bool lint_opc_04(struct lint_ctx *c)
     return lint_seen(c, "%d octets", (int)rest - c->op->ext_len);
 }
 
-/* A CNP of another length than all have. */
+/* A CNP of an unusual length. */
 static bool cnp_length(struct lint_ctx *c)
 {
     uint32_t rest = c->p.icrc_off - c->p.bth_off - WIRE_BTH_LEN;

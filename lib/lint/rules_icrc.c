@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks of the iCRC: well-known ways to get it wrong are known by what comes of them. Anything
- * else may be damage. The CRC is linear: a change in front makes the same difference whatever the
- * rest is.
+ * Checks of the iCRC: well-known mistakes are recognized by their results. Any other wrong iCRC may
+ * be damage. The CRC is linear: a change at the front makes the same difference whatever the rest
+ * is.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 #include "lint_checks.h"
 #include "wire_bytes.h"
 
-#define ONES       0xDEBB20E3u /* the register behind the 8 octets of ones (ICRC-05) */
+#define ONES       0xDEBB20E3u /* the register after the 8 octets of ones (ICRC-05) */
 #define MASKED     5u          /* fields */
 #define TEXT       96u
 #define HEADERS    (WIRE_IPV6_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN)
-#define CRC_32C    0x82F63B78u /* the polynomial that CPUs have instructions for */
+#define CRC_32C    0x82F63B78u /* the polynomial with instructions in CPUs */
 #define ICRC_HABIT 7u          /* wrong iCRCs in a row, after which the next one is the sender's */
-#define GOES_ON    16u         /* requests, none of them repeated: their answers are taken */
+#define GOES_ON    16u         /* requests without retransmission: their answers are accepted */
 #define LOOK_MOST  1024u       /* flows between two hosts */
 #define SHORT      256u        /* octets: longer ones aren't tried bit by bit */
 
@@ -25,19 +25,19 @@ static uint32_t stored(const struct lint_ctx *c)
     return wire_get32le(c->in->data + c->p.icrc_off);
 }
 
-/* Octets that the iCRC covers, from there on. */
+/* The number of octets that the iCRC covers from `from` on. */
 static uint32_t covered(const struct lint_ctx *c, size_t from)
 {
     return (uint32_t)(c->p.icrc_off - from);
 }
 
-/* A register, behind these octets. */
-static uint32_t behind(uint32_t reg, const uint8_t *octets, size_t n)
+/* The register after these octets. */
+static uint32_t reg_after(uint32_t reg, const uint8_t *octets, size_t n)
 {
     return ~wire_icrc_update(~reg, octets, n);
 }
 
-/* Had the register this in it, instead of what it should have, so many octets before the end? */
+/* Was `wrong` in the register instead of the right value, this many octets before the end? */
 static bool had(const struct lint_ctx *c, uint32_t reg, uint32_t should, uint32_t before)
 {
     return stored(c) == (c->icrc ^ lint_crc_zeros(reg ^ should, before));
@@ -45,8 +45,8 @@ static bool had(const struct lint_ctx *c, uint32_t reg, uint32_t should, uint32_
 
 /* ---- fields that are masked ---- */
 
-/* Which fields are masked in the iCRC, by what carries the BTH: offset from the IP header, or
- * (UDP's and the BTH's) from the BTH. */
+/* The fields masked in the iCRC, by the protocol below the BTH: offset from the IP header, or from
+ * the BTH (for fields of UDP and the BTH). */
 static const struct masked {
     const char *name;
     enum { OF_IP, OF_UDP, OF_BTH } of;
@@ -68,7 +68,7 @@ static const struct masked *masked_fields(const struct lint_ctx *c)
     return v4 ? masked_v4 : masked_v6;
 }
 
-/* Where a field is, from the IP header. */
+/* A field's offset from the IP header. */
 static size_t masked_at(const struct lint_ctx *c, const struct masked *m)
 {
     size_t from = m->of == OF_IP ? 0 : (size_t)(c->p.bth_off - c->p.ip_off);
@@ -80,8 +80,8 @@ static bool masked_here(const struct lint_ctx *c, const struct masked *m)
     return m->name && (m->of != OF_UDP || c->p.ethertype != WIRE_ETHERTYPE_V1);
 }
 
-/* The packet's first octets from the IP header on, as the iCRC takes them: to the BTH's end at
- * least. */
+/* The packet's first octets from the IP header on, masked as for the iCRC: at least up to the BTH's
+ * end. */
 static void mask(const struct lint_ctx *c, uint8_t *octets, size_t n)
 {
     const struct masked *m = masked_fields(c);
@@ -92,7 +92,8 @@ static void mask(const struct lint_ctx *c, uint8_t *octets, size_t n)
     }
 }
 
-/* What the iCRC differs by where this field is taken as it is, or as zeroes, instead of ones. */
+/* The difference in the iCRC if this field is left unmasked, or is masked with zeroes instead of
+ * ones. */
 static uint32_t unmasked(const struct lint_ctx *c, const struct masked *m, bool zeroes)
 {
     uint8_t octets[HEADERS] = {0};
@@ -100,10 +101,10 @@ static uint32_t unmasked(const struct lint_ctx *c, const struct masked *m, bool 
     size_t at = masked_at(c, m), span = (size_t)(c->p.bth_off - c->p.ip_off) + WIRE_BTH_LEN;
     for (size_t i = 0; i < sizeof(m->ones); i++)
         octets[at + i] = m->ones[i] & (zeroes ? 0xFF : (uint8_t)~ip[at + i]);
-    return lint_crc_zeros(behind(0, octets, span), covered(c, c->p.ip_off + span));
+    return lint_crc_zeros(reg_after(0, octets, span), covered(c, c->p.ip_off + span));
 }
 
-/* Is it right but for the masks of some fields? Says of which. */
+/* Is it right but for the masks of some fields? Names them. */
 static bool by_masks(const struct lint_ctx *c, bool zeroes, char text[TEXT])
 {
     const struct masked *m = masked_fields(c);
@@ -129,7 +130,7 @@ static bool by_masks(const struct lint_ctx *c, bool zeroes, char text[TEXT])
     return false;
 }
 
-/* ---- what is covered, and how ---- */
+/* ---- the covered octets, and the polynomial ---- */
 
 static const struct start {
     uint32_t reg; /* the CRC just before the IP header */
@@ -154,24 +155,24 @@ static const char *by_gap(const struct lint_ctx *c)
     size_t bth = (size_t)(c->p.bth_off - c->p.ip_off);
     size_t ip = c->p.ethertype == WIRE_ETHERTYPE_V1 ? bth : bth - WIRE_UDP_LEN;
     mask(c, octets, bth + WIRE_BTH_LEN);
-    uint32_t should = behind(ONES, octets, bth);
+    uint32_t should = reg_after(ONES, octets, bth);
     for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
-        uint32_t reg = gaps[i].ip ? ONES : behind(ONES, octets, ip);
+        uint32_t reg = gaps[i].ip ? ONES : reg_after(ONES, octets, ip);
         if (!gaps[i].udp)
-            reg = behind(reg, octets + ip, bth - ip);
+            reg = reg_after(reg, octets + ip, bth - ip);
         if (reg != should && had(c, reg, should, covered(c, c->p.bth_off)))
             return gaps[i].text;
     }
     return NULL;
 }
 
-/* CRC-32 of what the iCRC covers, from this register on, without the masks. */
+/* CRC-32 of the covered octets, starting from this register, without the masks. */
 static uint32_t plain(const struct lint_ctx *c, uint32_t reg)
 {
-    return ~behind(reg, c->in->data + c->p.ip_off, covered(c, c->p.ip_off));
+    return ~reg_after(reg, c->in->data + c->p.ip_off, covered(c, c->p.ip_off));
 }
 
-/* Is it the CRC-32C of the same? */
+/* Is it the CRC-32C of the covered octets? */
 static bool is_crc32c(const struct lint_ctx *c)
 {
     size_t n = covered(c, c->p.ip_off);
@@ -189,7 +190,7 @@ static bool is_crc32c(const struct lint_ctx *c)
     return stored(c) == ~reg;
 }
 
-/* The number of the ICRC rule that is broken in one of the well-known ways, and how; 0 = none. */
+/* The number of the ICRC rule that a well-known mistake breaks, and its description; 0 = none. */
 static unsigned mistake(const struct lint_ctx *c, char text[TEXT])
 {
     if (c->verdict != WIRE_OK || c->cut)
@@ -251,14 +252,14 @@ bool lint_icrc_06(struct lint_ctx *c)
     return mistaken(c, 6);
 }
 
-/* ---- none of them ---- */
+/* ---- other wrong iCRCs ---- */
 
-/* Have so many wrong ones come in a row of one queue pair, or of all? */
+/* Were there enough wrong iCRCs in a row, of one queue pair or of all? */
 static bool icrc_habit(struct lint_ctx *c)
 {
     const struct lint_flow_info *i = c->f ? &c->f->info : NULL;
     bool own = c->icrc_run == ICRC_HABIT, all = c->l->icrc_run == ICRC_HABIT;
-    /* Not where right ones were among those before: that is what a link that damages many makes. */
+    /* Not if right ones were among those before: then a link damages many packets. */
     bool own_mixed = i && i->packets && i->corrupt > ICRC_HABIT + 1;
     bool all_mixed = c->l->totals.roce && c->l->totals.corrupt > ICRC_HABIT + 1;
     if ((own && !own_mixed) || (all && !all_mixed))
@@ -267,7 +268,7 @@ static bool icrc_habit(struct lint_ctx *c)
            lint_doubt(c, LINT_UNDECIDABLE, "others, between right ones, were damaged before");
 }
 
-/* An iCRC of 0: what comes of it is known at the end. */
+/* An iCRC of 0: judged at the end. */
 static void watch_none(struct lint_ctx *c)
 {
     struct lint_no_icrc *none = &c->f->no_icrc;
@@ -278,11 +279,11 @@ static void watch_none(struct lint_ctx *c)
     none->outbound = c->in->sent;
 }
 
-/* What the flows from one host to another show. */
+/* Facts from the flows of one host to another. */
 struct shown {
-    bool none, right; /* there are packets with an iCRC of 0, with a right one */
-    bool accepted;    /* requests are acknowledged, */
-    bool goes_on;     /* answers, as it seems: many requests for them, and none was repeated */
+    bool none, right; /* there are packets with an iCRC of 0; with a right one */
+    bool accepted;    /* requests are acknowledged */
+    bool goes_on;     /* answers seem to be accepted: many requests, none repeated */
 };
 
 static struct shown shown_between(const struct lint *l, const struct wire_addr *src,
@@ -303,10 +304,10 @@ static struct shown shown_between(const struct lint *l, const struct wire_addr *
     return s;
 }
 
-/* All packets from one host to another lack it, those that come back have it. A peer that
- * acknowledges some of them may well not look at iCRCs; but a host that makes none, and a peer that
- * makes right ones and takes all, are rare, and captures before the NIC are not. That it refuses
- * some says less: those may have been damaged. */
+/* All packets from one host to another lack the iCRC, those in the other direction have it. A peer
+ * that acknowledges some of them may ignore iCRCs. But a host that makes none, with a peer that
+ * makes right ones and accepts all, is rare, and captures before the NIC are not. A refusal of some
+ * packets proves less: those may have been damaged. */
 static bool none_yet(struct lint_ctx *c)
 {
     const struct lint_flow *f = c->f;
@@ -326,8 +327,8 @@ static bool none_yet(struct lint_ctx *c)
     return true;
 }
 
-/* A sender whose iCRC is never right, or always 0: judged at the end. And a responder that
- * acknowledges what came damaged: but the damage may be between the network and the capture. */
+/* A sender whose iCRC is never right, or always 0, is judged at the end. So is a responder that
+ * acknowledges a damaged packet: but the damage may be between the network and the capture. */
 bool lint_icrc_08(struct lint_ctx *c)
 {
     char text[TEXT];

@@ -21,13 +21,13 @@ static void settle_pkey(struct lint_ctx *c)
     c->wait = &f->pkey.first[!first];
     lint_run(c, LINT_S_PKEY);
     c->wait = NULL;
-    c->judged = LINT_VIOLATION; /* what this packet itself is judged by */
+    c->judged = LINT_VIOLATION; /* the judgement of this packet itself */
     c->why[0] = '\0';
     f->pkey.first[1].on = false;
 }
 
-/* Of two that differ, one is wrong: unless the queue pair's number was used anew between them, and
- * the flow isn't back at what it had before. */
+/* Of two that differ, one is wrong, unless the queue pair's number was reused between them, and the
+ * flow has not returned to the P_Key before. */
 static bool pkey_wrong(struct lint_ctx *c)
 {
     const struct lint_pkey *k = &c->f->pkey;
@@ -38,9 +38,9 @@ static bool pkey_wrong(struct lint_ctx *c)
     return true;
 }
 
-/* The flow has, for what is known, another P_Key than this packet. After a pause it may be another
- * queue pair's, with the same number, of which the capture has missed the beginning: what is the
- * flow's own is learnt again. */
+/* The flow's P_Key so far differs from this packet's. After a pause the packet may be another queue
+ * pair's, with the same number, whose start the capture has missed: learn the flow's own P_Key
+ * again. */
 static void another_pkey(struct lint_ctx *c, bool paused)
 {
     struct lint_pkey *k = &c->f->pkey;

@@ -5,9 +5,9 @@
  */
 #include "lint_checks.h"
 
-#define CROSSING_NS 50000u /* RNR-05: how early a packet may be that was on its way */
-#define SHORTEST_NS 1000u  /* TMR-05: sooner than this it is a doubled packet */
-/* WIRE-19: more changes of the source port than one change of the path makes, and back */
+#define CROSSING_NS 50000u /* RNR-05: a packet this early may have been in flight */
+#define SHORTEST_NS 1000u  /* TMR-05: a packet sooner than this is the network's copy */
+/* WIRE-19: more changes of the source port than one change of the path and back */
 #define SEVERAL_PATHS 4u
 
 static bool reliable(const struct lint_ctx *c)
@@ -15,7 +15,7 @@ static bool reliable(const struct lint_ctx *c)
     return c->op->service == WIRE_RC || c->op->service == WIRE_XRC;
 }
 
-/* Is it the network's copy of what was sent before, as far as the IP identification tells? */
+/* By the IP identification, is it the network's copy of an earlier packet? */
 static bool twin(const struct lint_ctx *c)
 {
     return c->old && lint_id_tells(c->f, &c->p) && c->old->ip_id == c->p.ip_id;
@@ -40,7 +40,7 @@ bool lint_wire_19(struct lint_ctx *c)
         return true;
     }
     if (c->old && (twin(c) || !lint_id_tells(f, &c->p)))
-        return false; /* a late copy, perhaps, from before a change */
+        return false; /* perhaps a late copy, from before a change */
     uint16_t before = f->sport.now;
     bool changed = f->sport.seen && before != c->p.sport;
     f->sport.now = c->p.sport;
@@ -107,13 +107,13 @@ bool lint_req_06(struct lint_ctx *c)
     return lint_seen(c, "PSN 0x%x", c->p.psn);
 }
 
-/* Where the two directions are captured in two places, or queues, a READ may be seen before the
- * response that made room for it: by less than a round trip. */
+/* If the two directions are captured in two places, or queues, a READ may appear before the
+ * response that made room for it, by less than a round trip. */
 bool lint_req_12(struct lint_ctx *c)
 {
     uint64_t trip = c->f->info.rtt_samples ? c->f->info.rtt_min : 0;
     if (c->in->ns <= c->wait->ns)
-        return false; /* the times say so */
+        return false; /* the times prove it */
     lint_expected(c, "at most %u outstanding, as agreed by the CM", c->req->read_limit);
     lint_seen(c, "%u: the oldest, PSN 0x%x, was answered later", c->req->over.n, c->req->over.psn);
     if (c->in->ns - c->wait->ns < trip / 2)
@@ -215,12 +215,12 @@ bool lint_rsp_16(struct lint_ctx *c)
         return false;
     if (((c->op->flags & WIRE_F_FIRST) && mtu && c->dma_len <= mtu) ||
         ((c->op->flags & WIRE_F_LAST) && !c->p.payload_len))
-        return false; /* REQ-02 says it */
+        return false; /* REQ-02 reports it */
     if (c->dma_len > WIRE_MSG_MAX)
-        return false; /* RSP-15 says it */
+        return false; /* RSP-15 reports it */
     uint32_t rest;
     if (lint_wrong_pad(c, &rest))
-        return false; /* HDR-05 says it */
+        return false; /* HDR-05 reports it */
     lint_expected(c, "%s%u octets in all", c->op->flags & WIRE_F_END ? "" : "fewer than ",
                   c->dma_len);
     lint_seen(c, "%llu", (unsigned long long)after);
@@ -256,7 +256,7 @@ bool lint_atm_13(struct lint_ctx *c)
            select > WIRE_FETH_REGION;
 }
 
-/* ---- again ---- */
+/* ---- retransmissions ---- */
 
 bool lint_rtx_05(struct lint_ctx *c)
 {
@@ -271,7 +271,7 @@ bool lint_rtx_05(struct lint_ctx *c)
     }
     uint32_t rest;
     if ((c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && c->p.pad) || lint_wrong_pad(c, &rest))
-        return false; /* HDR-05 or HDR-06 says it */
+        return false; /* HDR-05 or HDR-06 reports it */
     if (r->len != c->p.payload_len) {
         lint_expected(c, "%u octets, as in packet %llu", r->len, (unsigned long long)r->number);
         lint_seen(c, "%u octets", c->p.payload_len);
@@ -311,9 +311,9 @@ bool lint_rd_12(struct lint_ctx *c)
                      c->p.rkey == r->rkey ? "" : ", another R_Key");
 }
 
-/* Too early is what comes before the coded time is over, and too late to have been on its way. Or
- * the RNR NAK was lost behind the capture and this is a time-out: in the end it shows whether this
- * network loses packets, and whether the requester waits at other times. */
+/* A packet is too early before the coded time is over, if it can't have been in flight already. Or
+ * the RNR NAK was lost after the capture point, and this is a time-out: the end of the capture
+ * shows whether this network loses packets, and whether the requester waits at other times. */
 bool lint_rnr_05(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
@@ -331,7 +331,7 @@ bool lint_rnr_05(struct lint_ctx *c)
     uint64_t crossing = f->peer && f->peer->info.rtt_samples ? f->peer->info.rtt_max : 0;
     f->rnr.on = false;
     if (c->prev && c->prev->last_number > f->rnr.number)
-        return false; /* in a round that goes on from before: the RNR NAK crosses with it */
+        return false; /* in a continued round of retransmissions: the RNR NAK crosses with it */
     bool kept = waited >= must - must / 20;
     f->early.kept += kept;
     if (kept || waited <= crossing + CROSSING_NS || f->early.broken++)
@@ -354,8 +354,7 @@ bool lint_tmr_05(struct lint_ctx *c)
         return false;
     lint_expected(c, "at most %u transmissions", f->retry + 1);
     lint_seen(c, "%u without progress", r->sends + 1);
-    if (f->answer_number >
-        r->number) /* the first of its kind may have been lost behind the capture */
+    if (f->answer_number > r->number) /* the first one may have been lost after the capture point */
         return lint_doubt(c, LINT_UNDECIDABLE, "an answer in between may have been new to it");
     return true;
 }

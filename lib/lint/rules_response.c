@@ -4,7 +4,7 @@
  */
 #include "lint_checks.h"
 
-#define RNR_02_HABIT 4u /* doubtful ones */
+#define RNR_02_HABIT 4u /* doubtful breaks of RNR-02 */
 
 static bool is_ack(const struct lint_ctx *c)
 {
@@ -21,13 +21,13 @@ static bool is_nak(const struct lint_ctx *c, uint8_t syndrome)
     return is_ack(c) && c->headers && c->p.syndrome == syndrome;
 }
 
-/* Do most requests come several times, unasked? Then a mirror shows all packets so. */
+/* Do most requests appear several times, unasked? Then a mirror shows all packets repeatedly. */
 static bool all_doubled(const struct lint_flow_info *requests)
 {
     return requests->duplicates && requests->duplicates * 3 >= requests->requests;
 }
 
-/* The same packet again: has the network doubled it? Once it may have, where nothing tells. */
+/* The same packet again: has the network doubled it? Without other evidence it may have once. */
 static bool twin(struct lint_ctx *c, const struct lint_mark *m)
 {
     if (lint_id_tells(c->f, &c->p))
@@ -39,8 +39,8 @@ static bool twin(struct lint_ctx *c, const struct lint_mark *m)
     return false;
 }
 
-/* What has been answered long ago isn't answered otherwise now: perhaps it is the answer to a
- * request of a new life of the queue pair that wasn't captured. */
+/* A request answered long ago gets no different answer now: perhaps it is the answer to an
+ * uncaptured request in a new life of the queue pair. */
 static bool perhaps_anew(struct lint_ctx *c)
 {
     uint64_t asked = c->rec ? c->rec->last_ns : c->read ? c->read->ns : UINT64_MAX - LINT_ANEW_NS;
@@ -58,8 +58,8 @@ bool lint_req_10(struct lint_ctx *c)
     return lint_seen(c, "AckReq 1");
 }
 
-/* Did it come just before a request with its PSN, which it can't answer? Perhaps it was for a life
- * of the queue pair that wasn't captured, unless that was a moment ago. */
+/* Did it come just before a request with its PSN, which it can't answer? Perhaps it was for an
+ * uncaptured life of the queue pair, unless that was a moment ago. */
 static bool came_too_early(struct lint_ctx *c)
 {
     if (c->outcome != LINT_CONFIRMED || wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK)
@@ -82,7 +82,7 @@ bool lint_req_28(struct lint_ctx *c)
     if (!c->rec && (c->read->atomic || c->read->disputed))
         return false;
     if (!(c->op->flags & WIRE_F_ATOMIC) && lint_read_shared(c->req, c->p.psn))
-        return false; /* REQ-06 has said it */
+        return false; /* REQ-06 has reported it */
     if (lint_answers(asked, c->p.opcode))
         return false;
     lint_expected(c, "an answer to %s", wire_opcodes[asked].name);
@@ -90,7 +90,7 @@ bool lint_req_28(struct lint_ctx *c)
     return perhaps_anew(c);
 }
 
-/* What a READ response with this PSN must be. */
+/* The opcode that a READ response with this PSN must have. */
 bool lint_req_30(struct lint_ctx *c)
 {
     const struct lint_read *r = c->read;
@@ -108,7 +108,7 @@ bool lint_req_30(struct lint_ctx *c)
     lint_seen(c, "%s", c->op->name);
     if (r->perhaps_part && !off)
         return lint_doubt(c, LINT_UNDECIDABLE, "the READ itself may begin in the middle");
-    /* It may answer a re-read that wasn't captured; but one takes a round trip. */
+    /* It may answer an uncaptured re-read; but that takes a round trip. */
     const struct lint_flow_info *i = &c->f->info;
     if (kind && off && !(c->p.psn == r->next && i->rtt_samples && c->in->ns - r->ns < i->rtt_min))
         return lint_doubt(c, LINT_UNDECIDABLE, "a READ from here may not have been captured");
@@ -131,24 +131,24 @@ bool lint_ack_02(struct lint_ctx *c)
     return lint_seen(c, "syndrome 0x%02x", c->p.syndrome);
 }
 
-/* Has a request with the PSN of this answer been seen since? Then it may have been sent before it,
- * where the order of packets changes. */
+/* Was a request with this answer's PSN captured since? With reordering it may have been sent before
+ * the answer. */
 static bool came_since(const struct lint_flow *q, const struct lint_wait *w)
 {
     const struct lint_rec *r = lint_rec_at(q, w->psn);
     return r && (r->flags & LINT_R_SEEN) && r->number > w->number;
 }
 
-/* An answer to a PSN that was never seen: what followed decides. */
-static bool judge_beyond(struct lint_ctx *c)
+/* An answer to an uncaptured PSN: later packets decide. */
+static bool judge_unseen(struct lint_ctx *c)
 {
     const struct lint_flow *q = c->req ? c->req : c->f;
     lint_expected(c, "a PSN that has been sent");
     lint_seen(c, "PSN 0x%x", c->wait->psn);
     if (c->outcome == LINT_CONFIRMED)
-        return false; /* REQ-28 says it */
-    if (c->outcome != LINT_NEVER_SENT && q->beyond_unread)
-        return false; /* what is wrong with that has been said */
+        return false; /* REQ-28 reports it */
+    if (c->outcome != LINT_NEVER_SENT && q->unseen_unread)
+        return false; /* its mistake was reported */
     if (c->outcome == LINT_NOT_CAPTURED)
         return lint_doubt(c, LINT_ARTEFACT,
                           "the requester goes on behind it: not all was captured");
@@ -159,13 +159,13 @@ static bool judge_beyond(struct lint_ctx *c)
     lint_seen(c, "PSN 0x%x; later packets are answered with earlier PSNs", c->wait->psn);
     c->order_matters =
         !(wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK) || came_since(q, c->wait);
-    if (!q->start_known && !q->from_start && q->requests_beyond < LINT_SETTLED)
+    if (!q->start_known && !q->from_start && q->unseen_requests < LINT_SETTLED)
         return lint_doubt(c, LINT_UNDECIDABLE, "it may have been sent before the capture began");
     return true;
 }
 
-/* Does it answer a PSN before the one that the CM has announced as the first? An ACK may name the
- * one before it, when nothing has been executed. */
+/* Does it answer a PSN before the first one, which the CM has announced? An ACK may name the PSN
+ * directly before the first one, when nothing has been executed. */
 static bool before_begin(struct lint_ctx *c)
 {
     const struct lint_flow *q = c->req;
@@ -185,7 +185,7 @@ static bool waiting_nak(const struct lint_ctx *c)
     return c->wait && (wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK) && c->wait->nak;
 }
 
-/* LINT_S_BACK: an ACK was sent that acknowledges more. */
+/* LINT_S_BACK: an earlier ACK acknowledges more. */
 static bool less_than_before(struct lint_ctx *c)
 {
     const struct lint_most *m = &c->req->most;
@@ -199,7 +199,7 @@ bool lint_ack_05(struct lint_ctx *c)
     if (c->req && c->wait == &c->req->most.less)
         return less_than_before(c);
     if (c->wait)
-        return !waiting_nak(c) && judge_beyond(c);
+        return !waiting_nak(c) && judge_unseen(c);
     if (c->psn_stands) {
         lint_expected(c, "PSN 0x%x or later, since it has been counted", lint_add(c->p.psn, 1));
         return lint_seen(c, "PSN 0x%x", c->p.psn);
@@ -220,7 +220,7 @@ bool lint_ack_07(struct lint_ctx *c)
 {
     if (!c->wait)
         return is_ack(c) && kind(c) != WIRE_AETH_ACK && before_begin(c);
-    return waiting_nak(c) && judge_beyond(c);
+    return waiting_nak(c) && judge_unseen(c);
 }
 
 bool lint_ack_06(struct lint_ctx *c)
@@ -244,9 +244,9 @@ bool lint_ack_08(struct lint_ctx *c)
     if (!m || !is_nak(c, WIRE_SYN_NAK_SEQ) || !m->on || m->psn != c->p.psn || twin(c, m))
         return false;
     if (c->rec && c->rec->last_number > m->number)
-        return false; /* it has been sent again: perhaps lost again */
+        return false; /* sent again: perhaps lost again */
     if (c->req->rnr.psn == m->psn && c->req->rnr.number > m->number)
-        return false; /* it has come, for an RNR NAK refuses it: RNR-02 says the rest */
+        return false; /* it has arrived, since an RNR NAK refuses it: RNR-02 reports the rest */
     uint64_t rtt = c->f->info.rtt_samples ? c->f->info.rtt_min : 0;
     lint_expected(c, "no second NAK before PSN 0x%x has come", c->p.psn);
     lint_seen(c, "one %.3f ms after the first", (double)(c->in->ns - m->ns) / 1e6);
@@ -269,9 +269,9 @@ bool lint_ack_10(struct lint_ctx *c)
 
 bool lint_ack_11(struct lint_ctx *c)
 {
-    /* What is recorded late explains a count that is too high, or that stands still; but answers
-     * are all recorded in one place: none counts less than one before it, or otherwise than one of
-     * the same place. */
+    /* Requests recorded late explain a count that is too high, or that does not rise. But all
+     * answers are recorded in one place: none counts less than one before it, or differs from one
+     * with the same expected PSN. */
     bool less = c->msn_after && wire_psn_diff(c->p.msn, c->msn_before) < 0;
     c->skew_matters = c->wait || !(c->msn_differs || less);
     if (c->wait && c->outcome == LINT_OPEN) {
@@ -332,8 +332,8 @@ bool lint_rnr_01(struct lint_ctx *c)
     return lint_seen(c, "RNR NAK");
 }
 
-/* What this NAK asks for has been sent again since it was refused. Was that once, and so short ago
- * that the NAK can't be for what came behind it? */
+/* This NAK's PSN was sent again after its refusal. Was that once, and too recent for a NAK of the
+ * packet after it? */
 static bool too_soon(const struct lint_ctx *c, const struct lint_mark *m)
 {
     if (c->rec->sends != m->sends + 1 ||
@@ -360,9 +360,9 @@ bool lint_rnr_02(struct lint_ctx *c)
         return lint_doubt(c, LINT_UNDECIDABLE,
                           "unless it came again and was answered in half "
                           "the shortest time");
-    /* Of a packet sent twice the first may have been lost, and this NAK be a late one for it; not
-     * if each was answered with an RNR NAK. Where the IP identification says each time that it was
-     * sent behind the RNR NAK, it is a habit. */
+    /* If a packet was sent twice, the first transmission may have been lost, and this may be a late
+     * NAK for it; but not if each was answered with an RNR NAK. If the IP identification shows each
+     * time that the NAK was sent after the RNR NAK, it is a habit. */
     bool habit = ordered && ++c->req->rnr_02_doubts > RNR_02_HABIT;
     if (!repeated && m->sends > m->answers && !c->req->rnr_02 && !habit)
         return lint_doubt(c, LINT_UNDECIDABLE, "it may answer the first transmission, late");
@@ -396,7 +396,7 @@ bool lint_rsp_22(struct lint_ctx *c)
 
 bool lint_rd_05(struct lint_ctx *c)
 {
-    if (c->wait) { /* it showed the MTU, wrongly */
+    if (c->wait) { /* it showed the MTU wrongly */
         lint_expected(c, "%u octets, the MTU", c->p.payload_len);
         lint_seen(c, "%u octets", c->f->info.mtu);
         return !(wire_opcodes[c->wait->opcode].flags & WIRE_F_REQUEST);
@@ -419,13 +419,13 @@ bool lint_rd_05(struct lint_ctx *c)
         return false;
     uint32_t off = (c->p.psn - r->psn) & WIRE_PSN_MASK;
     if ((off == r->n - 1) != ((c->op->flags & (WIRE_F_LAST | WIRE_F_ONLY)) != 0))
-        return false; /* REQ-30 says it */
+        return false; /* REQ-30 reports it */
     uint64_t rest = r->len - (uint64_t)off * mtu;
     uint32_t want = rest > mtu ? mtu : (uint32_t)rest;
     if (c->p.payload_len == want)
         return false;
     if (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && c->p.payload_len + c->p.pad == want)
-        return false; /* HDR-06 says it */
+        return false; /* HDR-06 reports it */
     lint_expected(c, "%u octets: response %u of %u", want, off + 1, r->n);
     lint_seen(c, "%u octets", c->p.payload_len);
     return (c->cut && c->p.payload_len > want && lint_perhaps_merged(c)) || perhaps_anew(c);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Answers with the number of a wrong queue pair. Their PSN may well fit there, but the source port
- * tells: it is that of another connection between the same hosts, which waits for just this answer.
+ * Answers with the number of a wrong queue pair. Their PSN may fit there by chance, but their
+ * source port is that of another connection between the same hosts, which waits for this answer.
  */
 #include <string.h>
 
 #include "lint_priv.h"
 
-#define PORT_SURE 3u    /* packets from one port, and from no other */
-#define LOOK_MOST 1024u /* flows looked at */
+#define PORT_SURE 3u    /* packets from one single port */
+#define LOOK_MOST 1024u /* flows compared */
 
 /* Does the flow wait for this answer? */
 static bool waits_for(const struct lint_flow *q, const struct lint_ctx *c)
@@ -24,8 +24,8 @@ static bool waits_for(const struct lint_flow *q, const struct lint_ctx *c)
     return r && !r->done && r->atomic == ((c->op->flags & WIRE_F_ATOMIC) != 0);
 }
 
-/* A flow between the same hosts as the packet's own that waits for it; `port`: and sends from its
- * source port. */
+/* A flow between the packet's hosts that waits for it; with `port` it must also send from the
+ * packet's source port. */
 static struct lint_flow *other_flow(const struct lint_ctx *c, bool port)
 {
     const struct lint_flow *f = c->f;
@@ -42,8 +42,8 @@ static struct lint_flow *other_flow(const struct lint_ctx *c, bool port)
     return NULL;
 }
 
-/* The only flow between the hosts of `f`, which has asked for nothing, with the packet's source
- * port; if it waits for the packet. */
+/* The only flow between the hosts of `f` with the packet's source port, if it waits for the packet;
+ * `f` has no requests. */
 static struct lint_flow *only_flow(const struct lint_ctx *c)
 {
     const struct lint_flow *f = c->f;
@@ -60,9 +60,9 @@ static struct lint_flow *only_flow(const struct lint_ctx *c)
     return sure && only->info.service == f->info.service && waits_for(only->peer, c) ? only : NULL;
 }
 
-/* An answer to a queue pair that has never been seen to ask, from the source port of another one
- * that waits for it. Where that port follows from that one's number (WIRE-20), and not from this
- * one's, it isn't this one's. */
+/* An answer to a queue pair without captured requests, from the source port of another queue pair
+ * that waits for it. If that port follows from the other one's number (WIRE-20), and not from this
+ * one's, the answer isn't this one's. */
 static bool to_nobody(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
@@ -92,7 +92,7 @@ bool lint_perhaps_stray(const struct lint_ctx *c)
     return other_flow(c, false) != NULL;
 }
 
-/* The packet behind one that has strayed, it seems: from which port is it? */
+/* The packet after a suspected stray: its source port decides. */
 static void judge_stray(struct lint_ctx *c)
 {
     struct lint_port *port = &c->f->port;

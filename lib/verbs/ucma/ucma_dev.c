@@ -18,9 +18,10 @@
 #include "own_fd.h"
 #include "ucma.h"
 
-#define STACK_SIZE  ((size_t)256 * 1024)
-#define LOOK_ANEW_S 2 /* interval in which the thread checks whether our descriptors were closed   \
-                       */
+#define STACK_SIZE ((size_t)256 * 1024)
+#define LOOK_ANEW_S                                                                                \
+    2 /* interval in which the thread checks whether our descriptors were closed                   \
+       */
 
 static struct ucma_dev *known[UCMA_DEVICES];
 static unsigned nknown;
