@@ -257,9 +257,12 @@ int io_open(const char *spec, const struct io_open_params *params, struct io_por
     const char *args;
     int rc;
     const struct driver *d = find_driver(spec, &args, &rc, err, err_size);
-    params = params ? params : &defaults;
+    struct io_open_params below = params ? *params : defaults;
+    params = &below;
     if (d)
         rc = tap_spec_split(spec, rest, tap, err, err_size);
+    if (d && rc == 0 && tap[0])
+        below.queues = 1; /* that interface has one */
     if (d && rc == 0)
         rc = d->open(rest + (args - spec), params, out, err, err_size);
     if (d && rc == 0)

@@ -187,8 +187,9 @@ struct io_ops {
 
     /* A port of its own for member k (1 to n - 1) of the n workers that use this one from now on:
      * frames come to the member whose number stands in the first bits of a queue pair's number
-     * (lib/core/qpn.h), as far as the driver can tell, and to this port otherwise. It is closed
-     * before this one. 0 and *out, or -errno. NULL: the port has one queue. */
+     * (lib/core/qpn.h), as far as the driver can tell, and to this port or any member otherwise. It
+     * is closed before this one. 0 and *out, NULL if there is none for this member; or -errno.
+     * NULL: the port has one queue. */
     int (*queue)(struct io_port *io, unsigned k, unsigned n, struct io_port **out);
 
     /* On a kernel_ip port of one worker: make a socket of its own for a program, at the i-th of the
@@ -230,6 +231,7 @@ struct io_open_params {
     uint8_t mac[6];     /* wanted MAC; zero = driver's choice */
     uint64_t seed;      /* for drivers that draw random numbers (mem) */
     uint16_t vlan;      /* the owner's frames have this VLAN's tag; 0 = none */
+    unsigned queues;    /* workers that will use the port (io_ops.queue); 0 or 1 = one */
     bool promiscuous;   /* frames for any address, where the driver filters by it */
     const struct io_addr *only; /* of a kernel_ip port: use no other addresses; copied */
     unsigned nonly;             /* 0 = no such limit */

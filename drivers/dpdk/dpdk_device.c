@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A port's device in DPDK: probes it, gives it one receive and one send queue and a buffer pool
- * made for its driver, and finds out what DPDK's drivers don't say (a descriptor to sleep on, the
+ * A port's device in DPDK: probes it, gives it receive and send queues and a buffer pool made
+ * for its driver, and finds out what DPDK's drivers don't say (a descriptor to sleep on, the
  * true frame size, the link of a kernel interface).
  */
 /* For events and the unplugging of devices: so since DPDK 18.05. */
@@ -20,6 +20,7 @@
 #include <rte_errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -168,13 +169,74 @@ static bool filters_vlan(const struct dpdk_port *port, const struct rte_eth_dev_
            (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER);
 }
 
+/* What a NIC can spread RoCEv2 by. */
+#define RSS_UDP (RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP)
+#define RSS_IP  (RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER | RTE_ETH_RSS_IPV6)
+
+/* How to spread received frames; 0 = the device doesn't. */
+static uint64_t rss_types(const struct rte_eth_dev_info *info)
+{
+    uint64_t can = info->flow_type_rss_offloads;
+    return can & RSS_UDP ? can & RSS_UDP : can & RSS_IP;
+}
+
+/* The queues of kernel interfaces spread frames themselves: as many as the user says, or as many as
+ * wanted. Of other devices several queues are used if they have RSS. */
+static unsigned usable_queues(const struct dpdk_port *port, const struct rte_eth_dev_info *info)
+{
+    unsigned have = RTE_MIN(info->max_rx_queues, info->max_tx_queues);
+    if (!kernel_iface(port->spec.kind) && rss_types(info) == 0)
+        have = 1;
+    return RTE_MAX(RTE_MIN(have, port->workers), 1u);
+}
+
+/* Queues for the device, as many as it had before. 0, or -errno with a sentence in err. */
+static int make_queues(struct dpdk_port *port, const struct rte_eth_dev_info *info, char *err,
+                       size_t size)
+{
+    unsigned n = usable_queues(port, info);
+    if (port->sized && n < port->queues)
+        return dpdk_fail(err, size, -ENODEV, "%s: it has %u queues now, and had %u",
+                         port->spec.name, n, port->queues);
+    for (unsigned k = port->queues; !port->sized && k < n; k++) {
+        port->queue[k] = calloc(1, sizeof(*port->queue[k]));
+        if (!port->queue[k])
+            return dpdk_fail(err, size, -ENOMEM, "%s: no memory for a queue", port->spec.name);
+        dpdk_queue_init(port->queue[k], port, (uint16_t)k);
+        port->queues = k + 1;
+    }
+    if (port->workers > 1 && !port->sized)
+        dpdk_log(IO_LOG_INFO, "%s: %u of %u workers have a queue%s", port->spec.name, port->queues,
+                 port->workers,
+                 port->queues == port->workers ? "" : ", the others get their frames from them");
+    port->sized = true;
+    return 0;
+}
+
+static int set_up_queues(struct dpdk_port *port, const struct rte_eth_dev_info *info,
+                         const struct rte_eth_conf *conf, uint16_t rxd, uint16_t txd, char *err,
+                         size_t size)
+{
+    struct rte_eth_rxconf rxconf = info->default_rxconf;
+    struct rte_eth_txconf txconf = info->default_txconf;
+    int rc = 0;
+    /* Remove features that only a whole port may request, not a queue. */
+    rxconf.offloads = conf->rxmode.offloads & info->rx_queue_offload_capa;
+    txconf.offloads = conf->txmode.offloads & info->tx_queue_offload_capa;
+    for (uint16_t k = 0; rc == 0 && k < port->queues; k++)
+        rc = rte_eth_rx_queue_setup(port->id, k, rxd, SOCKET_ID_ANY, &rxconf, port->pool);
+    if (rc)
+        return explain(port, "receive queue", rc, err, size);
+    for (uint16_t k = 0; rc == 0 && k < port->queues; k++)
+        rc = rte_eth_tx_queue_setup(port->id, k, txd, SOCKET_ID_ANY, &txconf);
+    return rc ? explain(port, "send queue", rc, err, size) : 0;
+}
+
 static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *info, uint32_t mtu,
                         bool interrupt, char *err, size_t size)
 {
     const struct dpdk_spec *spec = &port->spec;
     struct rte_eth_conf conf = {.rxmode = {.mtu = mtu}};
-    struct rte_eth_rxconf rxconf = info->default_rxconf;
-    struct rte_eth_txconf txconf = info->default_txconf;
     /* af_xdp fills rings of its own besides; the tap driver fills every descriptor of a chain that
      * one frame rarely needs. */
     uint16_t rxd = spec->kind == DPDK_AF_XDP ? 2048
@@ -182,8 +244,9 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
                                              : 1024,
              txd = 1024;
     uint32_t n;
-    int rc;
-
+    int rc = make_queues(port, info, err, size);
+    if (rc)
+        return rc;
     if (spec->rxd)
         rxd = (uint16_t)spec->rxd;
     if (spec->txd)
@@ -191,10 +254,14 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
     conf.rxmode.offloads = info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
     if (filters_vlan(port, info))
         conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+    if (port->queues > 1 && rss_types(info)) {
+        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        conf.rx_adv_conf.rss_conf.rss_hf = rss_types(info);
+    }
     conf.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     conf.intr_conf.rxq = interrupt;
     conf.intr_conf.rmv = interrupt && (*info->dev_flags & RTE_ETH_DEV_INTR_RMV);
-    rc = rte_eth_dev_configure(port->id, 1, 1, &conf);
+    rc = rte_eth_dev_configure(port->id, (uint16_t)port->queues, (uint16_t)port->queues, &conf);
     if (rc)
         return explain(port, "configure", rc, err, size);
     rc = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rxd, &txd);
@@ -204,64 +271,72 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
     n = dpdk_spec_buffers(rxd, txd);
     if (spec->kind == DPDK_AF_XDP)
         n += 2 * 4096; /* fill and completion rings, both of double length */
-    rc = make_pool(port, port->frame_max, n, err, size);
+    rc = make_pool(port, port->frame_max, n * port->queues, err, size);
+    if (rc == 0)
+        rc = set_up_queues(port, info, &conf, rxd, txd, err, size);
     if (rc)
         return rc;
-    /* Remove features that only a whole port may request, not a queue. */
-    rxconf.offloads = conf.rxmode.offloads & info->rx_queue_offload_capa;
-    txconf.offloads = conf.txmode.offloads & info->tx_queue_offload_capa;
-    rc = rte_eth_rx_queue_setup(port->id, 0, rxd, SOCKET_ID_ANY, &rxconf, port->pool);
-    if (rc)
-        return explain(port, "receive queue", rc, err, size);
-    rc = rte_eth_tx_queue_setup(port->id, 0, txd, SOCKET_ID_ANY, &txconf);
-    if (rc)
-        return explain(port, "send queue", rc, err, size);
     rc = rte_eth_dev_start(port->id);
     return rc ? explain(port, "start", rc, err, size) : 0;
 }
 
-static void find_rx_fd(struct dpdk_port *port, const struct netdev_fdset *before, bool interrupt)
+/* The descriptor of a NIC's interrupt for this queue, if its driver has one. */
+static int interrupt_fd(struct dpdk_queue *q)
 {
-    int *fd = &port->next.rx_fd;
-    *fd = port->packet_fd = -1;
-    port->rx_piece = 0;
-    port->rx_interrupt = false;
-    port->rx_signal = 0;
-    port->drop_own = false;
+    uint16_t id = q->port->id;
+    /* DPDK logs an error if a driver has no interrupts. */
+    rte_log_set_level_pattern("lib.ethdev", RTE_LOG_CRIT);
+    int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(id, q->index);
+    rte_log_set_level_pattern("lib.ethdev", RTE_LOG_INFO);
+    if (fd < 0 || rte_eth_dev_rx_intr_enable(id, q->index))
+        return -1;
+    rte_eth_dev_rx_intr_disable(id, q->index);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    q->rx_interrupt = true;
+    return fd;
+}
+
+/* What a worker of this queue can sleep on. Drivers open the descriptors of queues in order. */
+static void find_rx_fd(struct dpdk_queue *q, const struct netdev_fdset *before, bool interrupt)
+{
+    struct dpdk_port *port = q->port;
+    q->rx_fd = q->packet_fd = -1;
+    q->rx_piece = 0;
+    q->rx_interrupt = false;
     switch (port->spec.kind) {
     case DPDK_AF_PACKET:
-        port->packet_fd = netdev_find_socket(before, AF_PACKET, port->nd.ifindex);
-        if (port->packet_fd >= 0)
-            *fd = epoll_create1(EPOLL_CLOEXEC); /* see rx_arm */
+        q->packet_fd = netdev_find_socket(before, AF_PACKET, port->nd.ifindex, q->index);
+        if (q->packet_fd >= 0)
+            q->rx_fd = epoll_create1(EPOLL_CLOEXEC); /* see dpdk_queue_rx_arm */
         /* Otherwise frames from this machine are recognized by their source address. */
-        port->drop_own = port->packet_fd < 0 || netdev_ignore_outgoing(port->packet_fd) < 0;
+        port->drop_own |= q->packet_fd < 0 || netdev_ignore_outgoing(q->packet_fd) < 0;
         break;
     case DPDK_AF_XDP:
-        *fd = netdev_find_socket(before, AF_XDP, 0);
+        q->rx_fd = netdev_find_socket(before, AF_XDP, 0, q->index);
         break;
     case DPDK_TAP:
-        *fd = netdev_find_tap(before, port->spec.iface);
-        if (*fd >= 0)
-            port->rx_signal = fcntl(*fd, F_GETSIG);
+        q->rx_fd = netdev_find_tap(before, port->spec.iface);
+        if (q->rx_fd >= 0)
+            port->rx_signal = fcntl(q->rx_fd, F_GETSIG);
+        /* The driver looks only after that signal. With several queues another worker may get it,
+         * and for as long as that one does not run, this one's descriptor is readable in vain. */
+        if (port->queues > 1)
+            q->rx_fd = -1;
         break;
     case DPDK_PCI:
     case DPDK_VDEV:
-        /* DPDK logs an error if a driver has no interrupts. */
-        rte_log_set_level_pattern("lib.ethdev", RTE_LOG_CRIT);
         if (interrupt)
-            *fd = rte_eth_dev_rx_intr_ctl_q_get_fd(port->id, 0);
-        rte_log_set_level_pattern("lib.ethdev", RTE_LOG_INFO);
-        if (*fd >= 0 && rte_eth_dev_rx_intr_enable(port->id, 0)) {
-            *fd = -1;
-            break;
-        }
-        if (*fd >= 0) {
-            rte_eth_dev_rx_intr_disable(port->id, 0);
-            fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) | O_NONBLOCK);
-            port->rx_interrupt = true;
-        }
+            q->rx_fd = interrupt_fd(q);
         break;
     }
+}
+
+static void find_rx_fds(struct dpdk_port *port, const struct netdev_fdset *before, bool interrupt)
+{
+    port->rx_signal = 0;
+    port->drop_own = false;
+    for (unsigned k = 0; k < port->queues; k++)
+        find_rx_fd(port->queue[k], before, interrupt);
 }
 
 /* Set the port's MAC address. False: the NIC refuses the requested one. */
@@ -405,7 +480,7 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
     if (!kernel_iface(port->spec.kind))
         dpdk_frame_tell(port->spec.name, port->wanted, port->frame_max);
     port->next.frame_max = port->frame_max;
-    find_rx_fd(port, before, interrupt);
+    find_rx_fds(port, before, interrupt);
     set_filters(port, filters_vlan(port, &info));
     /* Echoes are dropped here by their source address. That does not help an owner that sends with
      * any source address. */
@@ -427,9 +502,12 @@ void dpdk_device_remove(struct dpdk_port *port)
     if (port->spec.kind == DPDK_AF_XDP)
         netdev_close_xdp(&port->xdp_fds);
     port->device = NULL;
-    if (port->packet_fd >= 0 && port->next.rx_fd >= 0)
-        close(port->next.rx_fd);
-    port->next.rx_fd = port->packet_fd = -1;
+    for (unsigned k = 0; k < port->queues; k++) {
+        struct dpdk_queue *q = port->queue[k];
+        if (q->packet_fd >= 0 && q->rx_fd >= 0)
+            close(q->rx_fd);
+        q->rx_fd = q->packet_fd = -1;
+    }
 }
 
 static int plug_in(struct dpdk_port *port, uint32_t frame_max, bool interrupt, bool *late,

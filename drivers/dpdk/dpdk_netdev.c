@@ -374,7 +374,7 @@ void netdev_close_xdp(const struct netdev_fdset *mine)
             close(fd);
 }
 
-int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifindex)
+int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifindex, unsigned k)
 {
     struct netdev_fdset now;
     netdev_fds(&now);
@@ -386,10 +386,9 @@ int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifinde
         if (!fd_is_new(before, &now, fd) ||
             getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &have, &dlen) < 0 || have != domain)
             continue;
-        if (domain != AF_PACKET)
-            return fd;
-        if (getsockname(fd, (struct sockaddr *)&sll, &len) == 0 && sll.sll_ifindex == ifindex &&
-            sll.sll_protocol != 0)
+        bool is = domain != AF_PACKET || (getsockname(fd, (struct sockaddr *)&sll, &len) == 0 &&
+                                          sll.sll_ifindex == ifindex && sll.sll_protocol != 0);
+        if (is && k-- == 0)
             return fd;
     }
     return -1;

@@ -64,9 +64,9 @@ struct netdev_fdset {
 };
 void netdev_fds(struct netdev_fdset *set);
 
-/* The descriptor that was opened since `before` and is an AF_PACKET socket bound to `ifindex`, or
- * (domain AF_XDP) an XDP socket; -1 = none. */
-int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifindex);
+/* The k-th descriptor that was opened since `before` and is an AF_PACKET socket bound to `ifindex`,
+ * or (domain AF_XDP) an XDP socket, counted from 0; -1 = none. */
+int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifindex, unsigned k);
 
 /* Which descriptors opened since `before` are XDP sockets, BPF maps or programs; and close those of
  * them that are still that. (DPDK's af_xdp driver forgets some when its device is closed, and then
@@ -74,7 +74,7 @@ int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifinde
 void netdev_find_xdp(const struct netdev_fdset *before, struct netdev_fdset *mine);
 void netdev_close_xdp(const struct netdev_fdset *mine);
 
-/* The descriptor opened since `before` that is an attached queue of the tap interface `name`. */
+/* A descriptor opened since `before` that is an attached queue of the tap interface `name`. */
 int netdev_find_tap(const struct netdev_fdset *before, const char *name);
 
 #endif

@@ -121,7 +121,7 @@ static void begin_use(struct dpdk_port *port)
     port->next.rate_bps = port->io.caps.rate_bps; /* until the link reports another rate */
     port->next.ifindex = (uint32_t)port->nd.ifindex;
     port->io.caps = port->next;
-    port->attached = true;
+    dpdk_port_set_attached(port, true);
     memcpy(port->seen_mac, port->nd.mac, 6);
     memcpy(port->told_name, port->nd.name, sizeof(port->told_name));
     int ns = enter_ns(port);
@@ -164,8 +164,7 @@ void dpdk_port_detach(struct dpdk_port *port)
 {
     dpdk_port_keep_losses(port);
     dpdk_port_drop_queued(port);
-    port->attached = false;
-    port->io.caps.rx_fd = -1; /* the removal closes it */
+    dpdk_port_set_attached(port, false);
     int ns = enter_ns(port);
     renew_claim(port);
     if (!lock_for_a_while()) {
@@ -218,9 +217,8 @@ static void *remove_gone(void *arg)
 static void let_go(struct dpdk_port *port)
 {
     dpdk_port_drop_queued(port);
-    port->attached = false;
+    dpdk_port_set_attached(port, false);
     port->gone = true;
-    port->io.caps.rx_fd = -1; /* the removal closes it */
     if (port->lock_fd >= 0)
         close(port->lock_fd);
     port->lock_fd = -1;
@@ -342,6 +340,8 @@ void dpdk_port_close(struct io_port *io)
     if (port->lock_fd >= 0)
         close(port->lock_fd);
     rte_mempool_free(port->pool); /* with all its mbufs, lent or not */
+    for (unsigned k = 1; k < port->queues; k++)
+        free(port->queue[k]);
     free(port);
 }
 
@@ -390,6 +390,13 @@ static int open_port(struct dpdk_port *port, const char *args, const struct io_o
     int rc = dpdk_spec_parse(args, spec, err, err_size);
     if (rc)
         return rc;
+    if (spec->queues > port->workers)
+        return dpdk_fail(err, err_size, -EINVAL,
+                         "dpdk:%s: %u queues take a device of as many workers (workers=%u): frames "
+                         "in queues without one would be lost",
+                         spec->name, spec->queues, dpdk_spec_workers(spec->queues));
+    if (spec->kind == DPDK_PCI)
+        spec->queues = port->workers; /* at most */
     spec->promisc |= params && params->promiscuous;
     if (spec->mtu)
         frame_max = spec->mtu + ETH_HDR;
@@ -443,14 +450,18 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
     if (!port)
         return dpdk_fail(err, err_size, -ENOMEM, "dpdk: no memory for a port");
     port->io.ops = &dpdk_port_ops;
-    port->io.caps.rx_fd = port->next.rx_fd = -1;
-    port->claim_fd = port->packet_fd = port->lock_fd = -1;
+    dpdk_queue_init(&port->first, port, 0);
+    port->queue[0] = &port->first;
+    port->queues = port->workers = 1;
+    port->claim_fd = port->lock_fd = -1;
     port->ns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (params && params->log)
         dpdk_log_to(params->log);
     if (params) {
         memcpy(port->wanted_mac, params->mac, 6);
         port->vlan = params->vlan;
+        if (params->queues > 1)
+            port->workers = RTE_MIN(params->queues, DPDK_QUEUES);
     }
     int rc = open_port(port, args, params, err, err_size);
     if (rc) {

@@ -1,45 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A DPDK port while it runs. dpdk_open.c opens and closes it, dpdk_device.c sets its device up and
- * takes it down, dpdk_port.c moves frames.
+ * takes it down, dpdk_queue.c moves frames, dpdk_port.c follows what changes.
  */
 #ifndef URNIC_DPDK_PORT_H
 #define URNIC_DPDK_PORT_H
 
 #include "dpdk_claim.h"
 #include "dpdk_netdev.h"
+#include "dpdk_queue.h"
 #include "dpdk_spec.h"
 #include "io.h"
 
-#include <pthread.h>
 #include <rte_ethdev.h>
-#include <rte_mbuf.h>
 #include <stdatomic.h>
 
 /* Ethernet header without VLAN tag: an untagged frame of frame_max octets must get through, so the
  * MTU has to be at least frame_max less this. */
 #define ETH_HDR 14u
 
+#define DPDK_QUEUES 8u /* of a port at most: as many as a device has workers */
+
+/* One worker has the port, and queue 0 with it; its functions change what is in here, but where it
+ * says otherwise. The workers of other queues read it, under the locks of their queues. */
 struct dpdk_port {
-    struct io_port io; /* first: the vtable's functions cast */
+    union {
+        struct io_port io;       /* first: the vtable's functions cast */
+        struct dpdk_queue first; /* queue 0, whose port it is */
+    };
+    struct dpdk_queue *queue[DPDK_QUEUES]; /* [0] is `first` */
+    unsigned queues;                       /* how many there are */
+    bool sized;                            /* that is so, each time that the device is attached */
+    unsigned workers;                      /* of the owner's device: that many can be used */
 
-    uint16_t id;       /* DPDK's port number */
-    bool attached;     /* the device exists and is started */
-    bool thread_known; /* `thread` has been made known to DPDK */
-    bool drop_own;     /* frames with our source MAC are our own echo */
-    pthread_t thread;  /* the port's last user */
+    uint16_t id;         /* DPDK's port number */
+    bool attached;       /* the device exists and is started */
+    bool drop_own;       /* frames with our source MAC are our own echo */
+    atomic_bool link_up; /* link.up, for all workers */
     struct rte_mempool *pool;
-
-    /* Lent frames, oldest first: lent[first % MAX] ... lent[last % MAX). */
-    uint32_t lent_first, lent_last;
-    uint32_t n_reserved, n_spare, n_queued;
-    uint64_t last_now;
-    struct io_stats st; /* without what the device counts itself */
-
-    struct rte_mbuf *lent[PORT_LENT_MAX];
-    struct rte_mbuf *reserved[IO_BURST_MAX]; /* slots handed out by the last tx_reserve */
-    struct rte_mbuf *spare[IO_BURST_MAX];    /* came back unsent: the next slots */
-    struct rte_mbuf *queued[PORT_QUEUE_MAX]; /* committed, in order */
 
     /* slow path */
     struct dpdk_spec spec;
@@ -75,9 +73,6 @@ struct dpdk_port {
     int claim_fd;       /* -1 = none */
     bool claim_refused; /* and told so */
     int rx_signal;      /* a signal the driver needs in the thread that receives; 0 = none */
-    int packet_fd;      /* af_packet's socket, in rx_fd (an epoll) only while armed; -1 = none */
-    size_t rx_piece;    /* octets of each read of rx_fd then; 0 = not known yet */
-    bool rx_interrupt;  /* rx_fd is an interrupt that has to be armed */
     struct netdev_fdset xdp_fds; /* what af_xdp's driver opened, and may forget to close */
     uint64_t lost_rx;            /* drops of earlier incarnations of the device, and the kernel's */
     uint64_t lost_tx;
@@ -88,12 +83,11 @@ extern const struct io_ops dpdk_port_ops;
 /* The frames that the interface under an af_packet or af_xdp port has room for now, as far as the
  * port is wanted to have them. In dpdk_open.c. */
 uint32_t dpdk_port_iface_frame(const struct dpdk_port *port);
-/* Does the owner hold no buffer of the device's? Then it may go, with its buffers (af_xdp keeps
+/* Do the workers hold no buffer of the device's? Then it may go, with its buffers (af_xdp keeps
  * some for good). */
-static inline bool dpdk_port_may_let_go(const struct dpdk_port *port)
-{
-    return port->lent_first == port->lent_last && port->n_reserved == 0;
-}
+bool dpdk_port_may_let_go(struct dpdk_port *port);
+/* Let the workers use the device, or end that: when it returns, none is in a call of the driver. */
+void dpdk_port_set_attached(struct dpdk_port *port, bool attached);
 
 /* Make the specification anew: for frames of this size, on the interface as it is called now. 0, or
  * -errno with a sentence in err. In dpdk_open.c. */

@@ -258,21 +258,29 @@ static int interface_name(struct dpdk_spec *spec, const char *args, const char *
     return only_once(args, "iface", err, err_size);
 }
 
-/* The kernel and AF_XDP spread frames over all queues, and the port polls the first one alone. */
-static int one_queue(const char *word, char *err, size_t err_size)
+/* Over how many queues the kernel or AF_XDP is to spread received frames. */
+static int queue_option(struct dpdk_spec *spec, const char *word, char *err, size_t err_size)
 {
     static const char *const keys[] = {"qpairs=", "queue_count="};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         size_t len = strlen(keys[i]);
-        if (strncmp(word, keys[i], len) == 0 && strcmp(word + len, "1") != 0) {
-            snprintf(err, err_size,
-                     "%s: a port has one queue, and frames in others would be lost: leave it out "
-                     "(several workers share the queue)",
-                     word);
+        if (strncmp(word, keys[i], len) != 0)
+            continue;
+        if (word[len] < '1' || word[len] > '8' || word[len + 1]) {
+            snprintf(err, err_size, "%s: 1 to 8 queues, one for each worker of the device", word);
             return -EINVAL;
         }
+        spec->queues = (unsigned)(word[len] - '0');
     }
     return 0;
+}
+
+unsigned dpdk_spec_workers(unsigned queues)
+{
+    unsigned n = 1;
+    while (n < queues)
+        n *= 2;
+    return n;
 }
 
 /* An option for the driver, as it stands. `driver` NULL: one that we don't know. */
@@ -281,7 +289,7 @@ static int driver_option(struct dpdk_spec *spec, const struct known_driver *driv
 {
     int rc = driver ? check_option(driver, word, err, err_size) : 0;
     if (!rc && driver)
-        rc = one_queue(word, err, err_size);
+        rc = queue_option(spec, word, err, err_size);
     if (!rc)
         rc = append(spec, word, err, err_size);
     /* What other drivers call so need not be an interface: net_vhost means a socket by it. */
@@ -376,6 +384,7 @@ static int ring_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lo
                          size_t err_size)
 {
     uint32_t framesz = given(spec, "framesz"), framecnt = given(spec, "framecnt"), odd;
+    uint32_t rings = spec->queues ? spec->queues : 1; /* pairs of them */
     char text[40];
     int rc = 0;
     if (!framesz) {
@@ -388,7 +397,7 @@ static int ring_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lo
     }
     if (!rc && !framecnt) {
         framecnt = RING_FRAMES_MAX;
-        while (framecnt > RING_FRAMES_MIN && 2ull * framesz * framecnt > lockable)
+        while (framecnt > RING_FRAMES_MIN && 2ull * framesz * framecnt * rings > lockable)
             framecnt /= 2;
         snprintf(text, sizeof(text), "framecnt=%u", framecnt);
         rc = append(spec, text, err, err_size);
@@ -437,6 +446,7 @@ uint64_t dpdk_spec_memory(const struct dpdk_spec *spec, uint32_t frame_max)
 {
     uint64_t n = dpdk_spec_buffers(spec->rxd ? spec->rxd : PCI_DESCRIPTORS,
                                    spec->txd ? spec->txd : PCI_DESCRIPTORS);
+    n *= spec->queues ? spec->queues : 1;
     /* The frame in steps of 1 KiB, and before it head room, mbuf and the pool's header. */
     uint64_t each = (frame_max + 8 + 1023) / 1024 * 1024 + 128 + 128 + 64;
 

@@ -38,6 +38,8 @@ struct dpdk_spec {
     char devargs[256]; /* for DPDK: name and the driver's own options */
     char iface[16];    /* the kernel interface that the driver uses; "" = none */
 
+    unsigned queues; /* qpairs= or queue_count=; 0 = not given, the driver has 1 then */
+
     uint32_t ring_frame; /* octets of a frame in af_packet's rings; by dpdk_spec_defaults */
 
     /* urnic_* options; 0 = not given */
@@ -53,6 +55,9 @@ struct dpdk_spec {
 /* Parse what follows "dpdk:". Returns 0, or -EINVAL with a sentence in `err` that names the key and
  * the value at fault. Defaults that depend on the frame size are added by dpdk_spec_defaults. */
 int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t err_size);
+
+/* The smallest number of a device's workers that serve so many queues: a power of two. */
+unsigned dpdk_spec_workers(unsigned queues);
 
 /* Add the driver options that must be there for frames of `frame_max` octets and that the user did
  * not give: af_packet's ring geometry, af_xdp's busy polling. af_packet's two rings are locked

@@ -121,7 +121,7 @@ static void rig_clean(struct rig *r)
 
 void rig_stop(struct rig *r)
 {
-    uint64_t until = rig_now_ms() + 5000;
+    uint64_t until = rig_now_ms() + 30000; /* TSan on a busy machine is slow */
     int status = 0;
     kill(r->pid, SIGTERM);
     while (rig_alive(r) && rig_now_ms() < until)

@@ -241,13 +241,16 @@ START_TEST(a_socket_is_found_by_its_interface)
     struct netdev_fdset before;
     int early = packet_socket("v0", ETH_P_ALL), fd;
     netdev_fds(&before);
-    ck_assert_int_eq(netdev_find_socket(&before, AF_PACKET, nd.ifindex), -1);
+    ck_assert_int_eq(netdev_find_socket(&before, AF_PACKET, nd.ifindex, 0), -1);
     packet_socket("v1", ETH_P_ALL); /* another interface's */
     packet_socket("v0", 0);         /* one that receives nothing */
-    ck_assert_int_eq(netdev_find_socket(&before, AF_PACKET, nd.ifindex), -1);
+    ck_assert_int_eq(netdev_find_socket(&before, AF_PACKET, nd.ifindex, 0), -1);
     fd = packet_socket("v0", ETH_P_ALL);
-    ck_assert_int_eq(netdev_find_socket(&before, AF_PACKET, nd.ifindex), fd);
+    ck_assert_int_eq(netdev_find_socket(&before, AF_PACKET, nd.ifindex, 0), fd);
     ck_assert_int_ne(fd, early);
+    ck_assert_int_eq(netdev_find_socket(&before, AF_PACKET, nd.ifindex, 1), -1);
+    int second = packet_socket("v0", ETH_P_ALL);
+    ck_assert_int_eq(netdev_find_socket(&before, AF_PACKET, nd.ifindex, 1), second);
 }
 END_TEST
 
@@ -260,7 +263,7 @@ START_TEST(xdp_sockets_and_nothing_else_are_closed)
     fd = dup(0);
     xdp = socket(AF_XDP, SOCK_RAW, 0);
     ck_assert_int_ge(xdp, 0);
-    ck_assert_int_eq(netdev_find_socket(&before, AF_XDP, 0), xdp);
+    ck_assert_int_eq(netdev_find_socket(&before, AF_XDP, 0, 0), xdp);
     netdev_find_xdp(&before, &mine);
     netdev_close_xdp(&mine);
     ck_assert_int_eq(close(xdp), -1);

@@ -300,7 +300,8 @@ static void device_driver_log(enum io_log_level level, const char *subsystem, co
 static int device_open_port(struct device *d, uint64_t seed, char *err)
 {
     const struct config_device *conf = d->conf;
-    struct io_open_params params = {.seed = seed, .vlan = conf->vlan, .log = device_driver_log};
+    struct io_open_params params = {
+        .seed = seed, .vlan = conf->vlan, .log = device_driver_log, .queues = d->team->n};
     struct io_addr only[CONFIG_ADDRS];
     char why[CONFIG_ERR] = "";
     memcpy(params.mac, conf->mac, 6);
