@@ -157,6 +157,7 @@ struct urnic_context {
     struct urnic_cm_id *fresh;         /* requests that weren't accepted yet */
     struct urnic_context *next_engine; /* client_engine_join */
     bool no_engine;                    /* the daemon's, whatever the user wants */
+    int no_engine_why;                 /* -errno, where the user wants it here if possible */
     uint32_t objects; /* PDs, channels ...: objects for which urnic_close returns -EBUSY */
 };
 

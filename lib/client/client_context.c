@@ -225,8 +225,8 @@ int client_context_open(struct urnic_context *ctx, const char *device, int worke
     return err;
 }
 
-static int open_at(const char *socket_path, const char *device, int worker, bool no_engine,
-                   struct urnic_context **out)
+static int open_once(const char *socket_path, const char *device, int worker, bool no_engine,
+                     struct urnic_context **out)
 {
     struct urnic_context *ctx = calloc(1, sizeof(*ctx));
     if (ctx == NULL)
@@ -246,17 +246,29 @@ static int open_at(const char *socket_path, const char *device, int worker, bool
 int urnic_open_at(const char *socket_path, const char *device, int worker,
                   struct urnic_context **out)
 {
-    return open_at(socket_path, device, worker, false, out);
+    int err = open_once(socket_path, device, worker, false, out);
+    if (err == 0 || err == -EINVAL || err == -ENODEV || !client_engine_else_daemon())
+        return err;
+    int why = err;
+    err = open_once(socket_path, device, worker, true, out);
+    if (err == 0)
+        (*out)->no_engine_why = why;
+    return err;
 }
 
 int urnic_open(const char *device, struct urnic_context **ctx)
 {
-    return open_at(NULL, device, -1, false, ctx);
+    return urnic_open_at(NULL, device, -1, ctx);
 }
 
 int urnic_open_daemon(const char *device, struct urnic_context **out)
 {
-    return open_at(NULL, device, -1, true, out);
+    return open_once(NULL, device, -1, true, out);
+}
+
+int urnic_engine_place(const struct urnic_context *ctx)
+{
+    return ctx->conn.engine != NULL ? 1 : ctx->no_engine_why;
 }
 
 int urnic_close(struct urnic_context *ctx)

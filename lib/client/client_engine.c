@@ -14,18 +14,33 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The options behind the word, "" = none; NULL = it is another word. */
+static const char *options_of(const char *env, const char *word)
+{
+    const size_t len = strlen(word);
+    if (strncmp(env, word, len) != 0 || (env[len] != '\0' && env[len] != ','))
+        return NULL;
+    return env + len + (env[len] == ',');
+}
+
 const char *client_engine_wanted(int *err)
 {
-    static const char word[] = "application";
     const char *env = secure_getenv("URNIC_ENGINE");
-    const size_t len = sizeof(word) - 1;
     *err = 0;
     if (env == NULL || *env == '\0' || strcmp(env, "daemon") == 0)
         return NULL;
-    if (strncmp(env, word, len) == 0 && (env[len] == '\0' || env[len] == ','))
-        return env + len + (env[len] == ',');
-    *err = -EINVAL;
-    return NULL;
+    const char *options = options_of(env, "application");
+    if (options == NULL)
+        options = options_of(env, "auto");
+    if (options == NULL)
+        *err = -EINVAL;
+    return options;
+}
+
+bool client_engine_else_daemon(void)
+{
+    const char *env = secure_getenv("URNIC_ENGINE");
+    return env != NULL && options_of(env, "auto") != NULL;
 }
 
 /* ---- opening ---- */

@@ -17,10 +17,12 @@ int client_engine_load(const struct ipc_engine **out, char *why, size_t size);
  * urnic_sigaction_next. */
 void client_signal_engine(const struct ipc_engine *e);
 
-/* Does the user want the engine in the program (URNIC_ENGINE=application[,progress=...])? Its
- * options, "" = none; NULL = it doesn't. *err: -EINVAL for a word that is neither application nor
+/* Does the user want the engine in the program (URNIC_ENGINE=application[,progress=...], or auto)?
+ * Its options, "" = none; NULL = it doesn't. *err: -EINVAL for a word that is neither of these nor
  * daemon. A set-uid program ignores the environment. */
 const char *client_engine_wanted(int *err);
+/* ... and is the daemon's engine right where that can't be (URNIC_ENGINE=auto)? */
+bool client_engine_else_daemon(void);
 
 /* Have the engine run in this program: conn is open, and has a context on the device of this name.
  * From then on requests go where they belong. 0 or -errno: then all is as before. */

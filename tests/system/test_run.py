@@ -73,12 +73,51 @@ def environment():
     check(r.stdout.count("libibverbs") == 1, f"run in run: {r}")
     r = run(URNIC, ["run", "sh", "-c", "echo $URNIC_SOCKET"])
     check(r.stdout.strip() == SOCKET, f"the daemon that runs already: {r}")
-    r = private("sh", "-c", "echo $URNIC_ENGINE; ibv_devinfo >/dev/null && echo open", options=["--engine", "application"])
-    check(r.stdout.split() == ["application", "open"], f"--engine: {r}")
-    r = run(URNIC, ["run", "--engine", "elsewhere", "true"])
-    check(r.returncode == 2 and "must be daemon or application" in r.stderr, f"wrong --engine: {r}")
     r = run(URNIC, ["run", "--socket", "/nowhere", "sh", "-c", "echo $URNIC_SOCKET"])
     check(r.stdout.strip() == "/nowhere" and "no urnicd serves at /nowhere" in r.stderr, f"no daemon: {r}")
+
+
+OPEN = ("sh", "-c", "echo $URNIC_ENGINE; ibv_devinfo >/dev/null && echo open")
+HERE, THERE = "runs in the process", "runs in the daemon"
+
+
+def engines():
+    """The engine runs in the program where it can, unless the user says otherwise."""
+    for word, options, env, place in (("auto", [], {"URNIC_ENGINE": "auto"}, HERE), ("auto", ["--engine", "auto"], {}, HERE),
+                                      ("application", ["--engine", "application"], {}, HERE),
+                                      ("daemon", ["--engine", "daemon"], {}, THERE),
+                                      ("daemon", [], {"URNIC_ENGINE": "daemon"}, THERE),
+                                      ("application", ["--engine", "application"], {"URNIC_ENGINE": "daemon"}, HERE)):
+        r = private(*OPEN, options=["--verbose", *options], **env)
+        check(r.stdout.split() == [word, "open"] and r.stderr.count(place) == 1, f"the engine of {options}, {env}: {r}")
+    r = private(*OPEN, options=["--engine", "auto"])
+    check(r.returncode == 0 and r.stderr == "", f"without --verbose: {r}")
+    r = run(URNIC, ["run", "--engine", "elsewhere", "true"])
+    check(r.returncode == 2 and "must be auto, application or daemon" in r.stderr, f"wrong --engine: {r}")
+    r = private(*OPEN, URNIC_ENGINE="elsewhere")
+    check("open" not in r.stdout.split() and "URNIC_ENGINE=elsewhere" in r.stderr, f"wrong $URNIC_ENGINE: {r}")
+
+
+def no_engine():
+    """Here for want of the library: the daemon's engine serves, except where the user wants the other."""
+    r = private(*OPEN, options=["--engine", "auto"], URNIC_PLUGIN_DIR="/nowhere")
+    check(r.stdout.split() == ["auto", "open"] and r.stderr == "", f"fall back: {r}")
+    r = private(*OPEN, options=["--engine", "auto", "--verbose"], URNIC_PLUGIN_DIR="/nowhere")
+    check(r.stdout.split() == ["auto", "open"] and f"{THERE}: liburnic-engine.so was not found" in r.stderr,
+          f"fall back, and say so: {r}")
+    r = private(*OPEN, options=["--engine", "application"], URNIC_PLUGIN_DIR="/nowhere")
+    check(r.stdout.split() == ["application"] and "can't run in the program: liburnic-engine.so" in r.stderr,
+          f"--engine application where that can't be: {r}")
+
+
+def several_workers():
+    socket = os.path.join(DATA, "team")
+    with subprocess.Popen([URNICD, "--foreground", "--log-level", "warn", "--socket", socket, "--device",
+                           "port=udp:lo,workers=2,addr=127.0.0.1/8"]) as daemon:
+        check(wait_until(lambda: os.path.exists(socket)), "the daemon serves")
+        r = run(URNIC, ["run", "--socket", socket, "--engine", "auto", *OPEN])
+        check(r.stdout.split() == ["auto", "open"], f"a device with several workers: {r}")
+        daemon.terminate()
 
 
 def devices():
@@ -181,5 +220,5 @@ def parent_option():
         check(r.returncode == 1 and "want a socket or a pipe" in r.stderr, f"--parent with a file: {r}")
 
 
-raise SystemExit(test_all(statuses, arguments, environment, devices, signals, killed, several, daemon_dies, no_preload,
+raise SystemExit(test_all(statuses, arguments, environment, engines, no_engine, several_workers, devices, signals, killed, several, daemon_dies, no_preload,
                           preloaded_already, parent_option))

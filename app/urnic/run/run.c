@@ -25,6 +25,7 @@ static const char help[] = {
 
 struct run_options {
     bool private;
+    bool verbose;
     const char *engine;                     /* NULL = as the environment says */
     unsigned devices;                       /* 0 = not said */
     const char *ports[4 * RUN_DEVICES + 1]; /* for urnicd, in the order of the command line */
@@ -84,12 +85,15 @@ static bool run_addr(struct run_options *o, const char *addr)
 
 static bool run_engine(struct run_options *o, const char *engine)
 {
-    if (strcmp(engine, "daemon") != 0 && strcmp(engine, "application") != 0) {
-        cli_error("--engine: '%s': must be daemon or application", engine);
-        return false;
+    static const char *const places[] = {"auto", "application", "daemon"};
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        if (strcmp(engine, places[i]) == 0) {
+            o->engine = places[i];
+            return true;
+        }
     }
-    o->engine = engine;
-    return true;
+    cli_error("--engine: '%s': must be auto, application or daemon", engine);
+    return false;
 }
 
 /* -1: the command line is wrong. */
@@ -98,6 +102,7 @@ static int run_options(int argc, char **argv, struct run_options *o, int *status
     static const struct option options[] = {CLI_OPTIONS,
                                             {"private", no_argument, NULL, 'p'},
                                             {"engine", required_argument, NULL, 'e'},
+                                            {"verbose", no_argument, NULL, 'v'},
                                             {"devices", required_argument, NULL, 'd'},
                                             {"port", required_argument, NULL, 'P'},
                                             {"addr", required_argument, NULL, 'a'},
@@ -108,6 +113,8 @@ static int run_options(int argc, char **argv, struct run_options *o, int *status
     while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
         if (c == 'p') {
             o->private = true;
+        } else if (c == 'v') {
+            o->verbose = true;
         } else if (c == 'e') {
             if (!run_engine(o, optarg))
                 return -1;
@@ -167,6 +174,14 @@ static void run_preload(const char *library)
         all = NULL;
     setenv("LD_PRELOAD", all ? all : library, 1);
     free(all);
+}
+
+static void run_environment(const struct run_options *o)
+{
+    if (o->engine)
+        setenv("URNIC_ENGINE", o->engine, 1);
+    if (o->verbose)
+        setenv("URNIC_VERBOSE", "1", 1);
 }
 
 /* Say so when the command will find no daemon. */
@@ -275,8 +290,7 @@ static int run(int argc, char **argv)
     } else {
         run_look_for_daemon();
     }
-    if (o.engine)
-        setenv("URNIC_ENGINE", o.engine, 1);
+    run_environment(&o);
     run_preload(library);
     pid_t pid = run_command(command, program, &old);
     if (pid < 0)
