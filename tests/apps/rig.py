@@ -88,6 +88,11 @@ class Host:
                 total[name] = total.get(name, 0) + value
         return total
 
+    def cm_ids(self):
+        """Listeners and connections of all programs."""
+        devices = self.urnic("stat", "--processes", "--json").stdout.splitlines()
+        return sum(p["cm_ids"] for device in devices for p in json.loads(device)["processes"])
+
     def close(self):
         if self.daemon.poll() is None:
             self.daemon.terminate()

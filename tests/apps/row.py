@@ -31,7 +31,7 @@ class Row:
     status: int = 0           # of the client; None: any
     server_ends: bool = True  # by itself, with status 0
     ready: float = 0.4        # seconds from the server's start to the client's
-    listens: bool = False     # ... and the client waits until the server listens at TCP port {port}
+    listens: str = ""         # ... and the client waits until the server listens: "tcp" (at {port}), "cm" (by rdma_cm)
     env: dict = dataclasses.field(default_factory=dict)
     check: object = None      # a function of (rig, result) that returns what is wrong, or ""
     prepare: object = None    # a function of (rig) called first; what it returns joins the names
@@ -152,20 +152,33 @@ def wait_listening(process, port):
         time.sleep(0.05)
 
 
+def wait_listening_cm(host, fewest):
+    """Until the host's daemon has one listener or connection more: ten seconds at most."""
+    for _ in range(100):
+        now = host.cm_ids()
+        fewest = min(fewest, now)
+        if now > fewest:
+            return
+        time.sleep(0.05)
+
+
 def run_row(rig, row):
     if row.kill:
         return kill_row(rig, row)
     known = names(rig, row)
     env = dict(zip(row.env, fill(row.env.values(), known)))
-    before = rig.counters()
+    before, ids = rig.counters(), rig.server.cm_ids()
     capture = start_capture(rig) if row.lint else None
     began = time.monotonic()
     server = None
     wrong = []
     if row.server:
         server = rig.server.start(fill(row.server, known), env=env)
-        time.sleep(row.ready)
-        if row.listens:
+        if row.listens == "cm":
+            wait_listening_cm(rig.server, ids)
+        else:
+            time.sleep(row.ready)
+        if row.listens == "tcp":
             wait_listening(server, int(known["port"]))
     client = rig.client.start(fill(row.client, known), env=env)
     try:

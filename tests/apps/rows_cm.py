@@ -11,15 +11,16 @@ def rpings():
     for name, address in (("", "{sip}"), ("IPv6", "{sip6}")):
         yield Row(f"rping {name}".strip(), ["rping", "-c", "-a", address, "-p", "{port}", "-C", "20", "-v", "-V"],
                   ["rping", "-s", "-a", address, "-p", "{port}", "-C", "20", "-V"], expect=r"ping data: rdma-ping-19:",
-                  octets=20 * 64, quick=True)
+                  octets=20 * 64, quick=True, listens="cm")
     yield Row("rping, listening on any address", ["rping", "-c", "-a", "{sip}", "-p", "{port}", "-C", "5", "-V"],
-              ["rping", "-s", "-p", "{port}", "-C", "5", "-V"], octets=5 * 64)
+              ["rping", "-s", "-p", "{port}", "-C", "5", "-V"], octets=5 * 64, listens="cm")
     yield Row("rping, 127.0.0.1", ["rping", "-c", "-a", "127.0.0.1", "-p", "{port}", "-C", "5", "-V"],
               ["rping", "-s", "-a", "127.0.0.1", "-p", "{port}", "-C", "5", "-V"], octets=5 * 64, topologies=LOCAL,
               quick=True, lint=False)  # from the first device to itself
     yield Row("rping -P, three clients",
               ["sh", "-c", "for i in 1 2 3; do rping -c -a {sip} -p {port} -C 5 -V || exit 1; done"],
-              ["rping", "-s", "-P", "-a", "{sip}", "-p", "{port}", "-V"], octets=15 * 64, server_ends=False)
+              ["rping", "-s", "-P", "-a", "{sip}", "-p", "{port}", "-V"], octets=15 * 64, server_ends=False,
+              listens="cm")
     yield Row("rping, nobody listens", ["rping", "-c", "-a", "{sip}", "-p", "{port}", "-C", "1"], status=255,
               expect=r"RDMA_CM_EVENT_REJECTED|rejected|unexpected event", lint=False)
 
@@ -28,18 +29,19 @@ def cms():
     for name, address in (("", "{sip}"), ("IPv6", "{sip6}")):
         yield Row(f"ucmatose {name}".strip(), ["ucmatose", "-s", address, "-p", "{port}", "-c", "10", "-C", "100"],
                   ["ucmatose", "-p", "{port}", "-c", "10", "-C", "100"] + (["-b", address] if name else []),
-                  expect=r"return status 0", server_expect=r"return status 0", octets=10 * 100 * 100)
+                  expect=r"return status 0", server_expect=r"return status 0", octets=10 * 100 * 100, listens="cm")
         yield Row(f"udaddy {name}".strip(), ["udaddy", "-s", address, "-c", "4", "-C", "50"],
                   ["udaddy", "-c", "4", "-C", "50"] + (["-b", address] if name else []),
-                  expect=r"return status 0", server_expect=r"return status 0", octets=4 * 50 * 100)
+                  expect=r"return status 0", server_expect=r"return status 0", octets=4 * 50 * 100, listens="cm")
     yield Row("rdma_client", ["rdma_client", "-s", "{sip}", "-p", "{port}"], ["rdma_server", "-s", "{sip}", "-p", "{port}"],
-              expect=r"rdma_client: end 0", server_expect=r"rdma_server: end 0", octets=32, quick=True)
+              expect=r"rdma_client: end 0", server_expect=r"rdma_server: end 0", octets=32, quick=True, listens="cm")
     for kind, name in (("r", "RC"), ("x", "XRC")):
         yield Row(f"rdma_xclient, {name}", ["rdma_xclient", "-s", "{sip}", "-p", "{port}", "-c", kind],
                   ["rdma_xserver", "-p", "{port}", "-c", kind], expect=r"rdma_xclient: end 0",
-                  server_expect=r"rdma_xserver: end 0", octets=16, quick=kind == "x")
+                  server_expect=r"rdma_xserver: end 0", octets=16, quick=kind == "x", listens="cm")
     yield Row("cmtime -c 1000", ["cmtime", "-s", "{sip}", "-p", "{port}", "-c", "1000"],
-              ["cmtime", "-p", "{port}", "-c", "1000"], expect=r"(?s)disconnect.*destroy", server_ends=False, seconds=60)
+              ["cmtime", "-p", "{port}", "-c", "1000"], expect=r"(?s)disconnect.*destroy", server_ends=False, seconds=60,
+              listens="cm")
     for name, group, sender, receiver in (("", "239.1.1.1", "{cip}", "{sip}"), ("IPv6", "ff0e::4:1", "{cip6}", "{sip6}")):
         how = ["-m", group, "-c", "2", "-C", "20", "-S", "500"]
         yield Row(f"mckey {name}".strip(), ["mckey", "-s", "-b", sender, *how], ["mckey", "-b", receiver, *how],

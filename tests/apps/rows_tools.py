@@ -44,7 +44,7 @@ def perftest(program, extra, name=None, octets=1, **more):
     name = f"{program} {name if name is not None else ' '.join(extra)}".strip()
     return Row(name, [program, "-d", "{cdev}", *common, host], [program, "-d", "{sdev}", *common],
                expect=r"#bytes\s+#iterations", refuse=r"Completion with error|Failed|Couldn't", octets=octets,
-               listens="-R" not in extra, **more)
+               listens="cm" if "-R" in extra else "tcp", **more)
 
 
 def perftests():
