@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * port_pair: WRITEs between two programs that have a port each, joined by a memif, without a
- * daemon. The memory is malloc's; both programs poll.
+ * port_pair: WRITEs or READs between two programs. The memory is malloc's; both programs poll.
  *
- * usage: port_pair lat|bw CPU CPU SECONDS
+ * usage: port_pair lat|bw|read CPU CPU SECONDS [NETNS SOCKET NETNS SOCKET ADDRESS]
  *
- * lat: half a round trip of 8 octets, ns, the median. bw: goodput of 64 KiB in a working set of 1
- * MiB, bit/s.
+ * lat: half a round trip of 8 octets, ns, the median. bw, read: goodput of WRITEs or READs of 64
+ * KiB in a working set of 1 MiB, bit/s.
+ *
+ * The programs have a port each, joined by a memif, without a daemon; or with SOCKET each is in
+ * that named network namespace, beside the daemon at that socket: first the server, which has the
+ * address, then the client. URNIC_ENGINE says where their engines are.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,21 +56,37 @@ static void check(int err, const char *what)
     }
 }
 
-static void open_end(const char *spec, const char *server)
+/* A port of its own, or the device of the daemon at `socket` in the namespace `netns`. */
+static void open_device(const char *spec, const char *netns, const char *socket)
 {
-    char why[256];
+    char why[256] = "", path[128];
+    if (!socket) {
+        int err = urnic_open_port(spec, &e.ctx, why, sizeof(why));
+        if (err < 0)
+            fprintf(stderr, "port_pair: %s: %s\n", spec, why);
+        check(err, "port");
+        return;
+    }
+    snprintf(path, sizeof(path), "/run/netns/%s", netns);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    check(fd < 0 || setns(fd, CLONE_NEWNET) < 0 ? -errno : 0, path);
+    close(fd);
+    check(urnic_open_at(socket, NULL, -1, &e.ctx), socket);
+}
+
+static void open_end(const char *server)
+{
     struct where here;
     struct urnic_listener *listener;
-    int err = urnic_open_port(spec, &e.ctx, why, sizeof(why));
-    if (err < 0)
-        fprintf(stderr, "port_pair: %s: %s\n", spec, why);
-    check(err, "port");
+    int err;
     e.mem = calloc(1, SET);
     check(urnic_alloc_pd(e.ctx, &e.pd), "protection domain");
     check(urnic_create_cq(e.ctx, 64, NULL, NULL, &e.cq), "completion queue");
-    check(
-        urnic_reg_mr(e.pd, e.mem, SET, URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE, &e.mr),
-        "region");
+    check(urnic_reg_mr(e.pd, e.mem, SET,
+                       URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE |
+                           URNIC_ACCESS_REMOTE_READ,
+                       &e.mr),
+          "region");
     here = (struct where){(uintptr_t)e.mem, e.mr->rkey};
     struct urnic_conn_attr attr = {
         .pd = e.pd,
@@ -107,13 +128,11 @@ static void look(void)
     }
 }
 
-static void write_to(size_t off, size_t to, uint32_t len, unsigned flags)
+static void move(enum urnic_wr_opcode op, size_t off, size_t to, uint32_t len, unsigned flags)
 {
     struct urnic_sge sge = {.addr = (uintptr_t)e.mem + off, .length = len, .lkey = e.mr->lkey};
-    struct urnic_send_wr wr = {.sg_list = &sge,
-                               .num_sge = 1,
-                               .opcode = URNIC_WR_RDMA_WRITE,
-                               .send_flags = URNIC_SEND_SIGNALED | flags};
+    struct urnic_send_wr wr = {
+        .sg_list = &sge, .num_sge = 1, .opcode = op, .send_flags = URNIC_SEND_SIGNALED | flags};
     wr.rdma = (struct urnic_wr_rdma){.remote_addr = e.there.addr + to, .rkey = e.there.rkey};
     check(urnic_post_send(e.conn->qp, &wr, NULL), "post");
     e.under_way++;
@@ -123,7 +142,7 @@ static void write_to(size_t off, size_t to, uint32_t len, unsigned flags)
 static void send_word(uint64_t n)
 {
     memcpy(e.mem + 8, &n, 8);
-    write_to(8, 0, 8, URNIC_SEND_INLINE);
+    move(URNIC_WR_RDMA_WRITE, 8, 0, 8, URNIC_SEND_INLINE);
 }
 
 static void await_word(uint64_t n)
@@ -160,13 +179,13 @@ static double latency(uint64_t until)
     return took[n / 2] / 2;
 }
 
-static double bandwidth(uint64_t until)
+static double bandwidth(enum urnic_wr_opcode op, uint64_t until)
 {
     uint64_t begin = clock_ns(), octets = 0;
     for (size_t off = 0; clock_ns() < until; off = (off + BIG) % SET) {
         while (e.under_way == DEPTH)
             look();
-        write_to(off, off, BIG, 0);
+        move(op, off, off, BIG, 0);
         octets += BIG;
     }
     while (e.under_way > 0)
@@ -177,26 +196,34 @@ static double bandwidth(uint64_t until)
 int main(int argc, char **argv)
 {
     char spec[128];
-    if (argc != 5 || (strcmp(argv[1], "lat") != 0 && strcmp(argv[1], "bw") != 0)) {
-        fprintf(stderr, "usage: port_pair lat|bw CPU CPU SECONDS\n");
+    bool lat = argc > 1 && strcmp(argv[1], "lat") == 0;
+    bool rd = argc > 1 && strcmp(argv[1], "read") == 0;
+    if ((argc != 5 && argc != 10) || !(lat || rd || strcmp(argv[1], "bw") == 0)) {
+        fprintf(stderr, "usage: port_pair lat|bw|read CPU CPU SECONDS "
+                        "[NETNS SOCKET NETNS SOCKET ADDRESS]\n");
         return 2;
     }
-    bool lat = strcmp(argv[1], "lat") == 0;
     int parent = getpid();
     pid_t server = fork();
+    unsigned at = server == 0 ? 5 : 7;
     pin(atoi(argv[server == 0 ? 2 : 3]));
     snprintf(spec, sizeof(spec), "memif:@port_pair-%d,role=%s,addr=10.0.0.%d/24", parent,
              server == 0 ? "server" : "client", server == 0 ? 1 : 2);
-    if (server == 0) {
+    if (server == 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        open_end(spec, NULL);
+    else
+        alarm(120);
+    open_device(spec, argc > 5 ? argv[at] : NULL, argc > 5 ? argv[at + 1] : NULL);
+    if (server == 0) {
+        open_end(NULL);
         serve(lat);
     }
-    alarm(120);
-    open_end(spec, "10.0.0.1");
+    open_end(argc > 5 ? argv[9] : "10.0.0.1");
     uint64_t until = clock_ns() + (uint64_t)(atof(argv[4]) * 1e9);
-    double value = lat ? latency(until) : bandwidth(until);
-    printf("{\"name\": \"write_%s_port_app\", \"value\": %.1f}\n", argv[1], value);
+    double value =
+        lat ? latency(until) : bandwidth(rd ? URNIC_WR_RDMA_READ : URNIC_WR_RDMA_WRITE, until);
+    printf("{\"name\": \"%s_%s_port_app\", \"value\": %.1f}\n", rd ? "read" : "write",
+           lat ? "lat" : "bw", value);
     kill(server, SIGKILL);
     return 0;
 }

@@ -12,7 +12,8 @@ import shutil
 import signal
 import time
 
-from udp_rig import (DIR, NOBODY, URNIC, cable, check, counters, daemon, give, ip, make_hosts, run, soon, start, urnic)
+from udp_rig import (DIR, NOBODY, URNIC, cable, call, check, counters, daemon, give, ip, make_hosts, run, soon,
+                     start, urnic)
 
 ENGINE = "application"
 
@@ -86,6 +87,33 @@ def test_one_of_many_ends():
         s.wait()
 
 
+def test_joined_by_the_interface():
+    """An interface joins packets that one socket has sent, one after the other, to two programs (GRO), and the kernel
+    gives them all to the first one. Each packet still reaches the program that it is for, over the channel, and is
+    counted. (Over IPv4 only single packets are joined, as trains differ in their identifications.)"""
+    joins = all(call(n, "ethtool", "-K", "v0", *words).returncode == 0 for n, words in
+                (("a", ("tx-udp-segmentation", "off", "tso", "off")), ("b", ("gro", "on"))))
+    # Packets wait 200 us for others to be joined with.
+    joins = joins and call("b", "unshare", "-m", "sh", "-c", "mount -t sysfs none /sys && cd /sys/class/net/v0 && "
+                           "echo 2 >napi_defer_hard_irqs && echo 200000 >gro_flush_timeout").returncode == 0
+    if not joins:
+        print("no ethtool, or an interface that does not join: not tried")
+        return
+    servers = [server(7040 + i) for i in range(4)]
+    check(all(ready(7040 + i) for i in range(4)), "four servers behind an interface that joins packets")
+    before = counters("b", "b")
+    clients = [start("a", *NOBODY, "env", f"URNIC_SOCKET={DIR}/a.sock", URNIC, "perf", f"[fd30::2]:{7040 + i}",
+                     "-t", "3", "-s", "1K", "-Q", "4", log=f"{DIR}/client{i}.log") for i in range(4)]
+    check(all(c.wait(60) == 0 for c in clients), "their clients, behind one socket, end well")
+    strays, passed = grown(before, "channel_strays"), grown(before, "channel_tx_frames")
+    lost = grown(before, "channel_drops", "channel_bad_peer", "channel_bad_qpn")
+    check(strays > 0 and passed + lost >= strays,
+          f"{strays} packets came to the wrong program, {passed} were passed on, {lost} lost")
+    for s in servers:
+        s.kill()
+        s.wait()
+
+
 def test_addresses():
     """An address that comes later is served over the channel; one that goes may come back."""
     p = server(7030)
@@ -115,6 +143,7 @@ def main():
     test_without_the_daemon()
     test_one_of_many_ends()
     test_addresses()
+    test_joined_by_the_interface()
     check(all(d.poll() is None for d in daemons), "the daemons live")
     return 0
 

@@ -106,7 +106,8 @@ def copies(address, what, ns=FAR):
 
 
 def queues(name, sentence):
-    check(until(lambda: sentence in log(name)), f"the log of {name} says \"{sentence}\" {'' if sentence in log(name) else log(name)}")
+    said = until(lambda: sentence in log(name))
+    check(said, f"the log of {name} says \"{sentence}\" {'' if said else log(name)}")
 
 
 def af_packet(qpairs, workers, sentence):
