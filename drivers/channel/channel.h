@@ -74,6 +74,9 @@ int channel_memory_map(struct channel_memory *m, int fd, uint32_t slots, uint32_
  * -EPERM: the program has set other seals. */
 int channel_memory_seal(struct channel_memory *m);
 
+/* m->fd, which channel_memory_seal has yet to seal; -1: the seals are there, or it was called. */
+int channel_memory_unsealed(const struct channel_memory *m);
+
 /* Unmap and close. No effect if there is no memory. */
 void channel_memory_free(struct channel_memory *m);
 

@@ -69,11 +69,18 @@ int channel_memory_map(struct channel_memory *m, int fd, uint32_t slots, uint32_
     return memory_map(m, fd);
 }
 
+int channel_memory_unsealed(const struct channel_memory *m)
+{
+    int seals = m->fd >= 0 ? fcntl(m->fd, F_GET_SEALS) : 0;
+    return seals >= 0 && !(seals & F_SEAL_FUTURE_WRITE) ? m->fd : -1;
+}
+
 int channel_memory_seal(struct channel_memory *m)
 {
     /* The program holds the file too, and may have added seals: check the seals that the file has.
      */
-    (void)fcntl(m->fd, F_ADD_SEALS, SEALS_END);
+    if (channel_memory_unsealed(m) >= 0)
+        (void)fcntl(m->fd, F_ADD_SEALS, SEALS_END);
     int seals = fcntl(m->fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_FUTURE_WRITE) == 0)
         return -EPERM;

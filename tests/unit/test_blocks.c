@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "blocks.h"
+#include "share.h"
 #include "unit.h"
 
 #define S 1000000000ull
@@ -16,12 +17,12 @@ START_TEST(sec_08_every_block_is_drawn_once)
     uint32_t random = 12345;
     for (unsigned i = 0; i < QPN_BLOCKS; i++) {
         random = random * 1664525u + 1013904223u;
-        int block = blocks_draw(&b, &owner[i % 3], S, random);
+        int block = blocks_draw(&b, &owner[i % 3], NULL, S, random);
         ck_assert_int_ge(block, 0);
         ck_assert(!seen[block]);
         seen[block] = true;
     }
-    ck_assert_int_eq(blocks_draw(&b, &owner[0], S, random), -EAGAIN);
+    ck_assert_int_eq(blocks_draw(&b, &owner[0], NULL, S, random), -EAGAIN);
 }
 END_TEST
 
@@ -34,23 +35,23 @@ START_TEST(sec_08_any_block_can_be_drawn)
     } rows[] = {{0, 0}, {UINT32_MAX, 1023}, {0x80000000u, 512}, {0x3FFFFF, 0}, {0x400000, 1}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         b = (struct blocks){0};
-        ck_assert_int_eq(blocks_draw(&b, &owner[0], S, rows[i].random), rows[i].block);
+        ck_assert_int_eq(blocks_draw(&b, &owner[0], NULL, S, rows[i].random), rows[i].block);
     }
     /* Those that are taken are left out. */
     b = (struct blocks){0};
     for (int i = 0; i < 10; i++)
-        ck_assert_int_eq(blocks_draw(&b, &owner[0], S, 0), i);
-    ck_assert_int_eq(blocks_draw(&b, &owner[0], S, UINT32_MAX), 1023);
-    ck_assert_int_eq(blocks_draw(&b, &owner[0], S, UINT32_MAX), 1022);
+        ck_assert_int_eq(blocks_draw(&b, &owner[0], NULL, S, 0), i);
+    ck_assert_int_eq(blocks_draw(&b, &owner[0], NULL, S, UINT32_MAX), 1023);
+    ck_assert_int_eq(blocks_draw(&b, &owner[0], NULL, S, UINT32_MAX), 1022);
 }
 END_TEST
 
 START_TEST(sec_08_the_owner_of_a_number)
 {
     b = (struct blocks){0};
-    ck_assert_int_eq(blocks_draw(&b, &owner[0], S, 0), 0);
-    ck_assert_int_eq(blocks_draw(&b, &owner[1], S, 0), 1);
-    ck_assert_int_eq(blocks_draw(&b, &owner[1], S, UINT32_MAX), 1023);
+    ck_assert_int_eq(blocks_draw(&b, &owner[0], NULL, S, 0), 0);
+    ck_assert_int_eq(blocks_draw(&b, &owner[1], NULL, S, 0), 1);
+    ck_assert_int_eq(blocks_draw(&b, &owner[1], NULL, S, UINT32_MAX), 1023);
     ck_assert_ptr_eq(blocks_owner(&b, 0x800000), &owner[0]);
     ck_assert_ptr_eq(blocks_owner(&b, 0x801FFF), &owner[0]);
     ck_assert_ptr_eq(blocks_owner(&b, 0x802000), &owner[1]);
@@ -68,20 +69,51 @@ START_TEST(sec_08_a_block_rests)
 {
     b = (struct blocks){0};
     for (unsigned i = 0; i < QPN_BLOCKS; i++)
-        ck_assert_int_ge(blocks_draw(&b, &owner[i == 77], S, 0), 0);
+        ck_assert_int_ge(blocks_draw(&b, &owner[i == 77], NULL, S, 0), 0);
     blocks_give(&b, 77, 5 * S);
     ck_assert_ptr_null(blocks_owner(&b, 0x800000 | 77 << 13));
-    ck_assert_int_eq(blocks_draw(&b, &owner[2], 5 * S, 0), -EAGAIN);
-    ck_assert_int_eq(blocks_draw(&b, &owner[2], 65 * S - 1, 0), -EAGAIN);
-    ck_assert_int_eq(blocks_draw(&b, &owner[2], 65 * S, 0), 77);
+    ck_assert_int_eq(blocks_draw(&b, &owner[2], NULL, 5 * S, 0), -EAGAIN);
+    ck_assert_int_eq(blocks_draw(&b, &owner[2], NULL, 65 * S - 1, 0), -EAGAIN);
+    ck_assert_int_eq(blocks_draw(&b, &owner[2], NULL, 65 * S, 0), 77);
     ck_assert_ptr_eq(blocks_owner(&b, 0x800000 | 77 << 13), &owner[2]);
     /* A program that dies gives all of its own. */
     blocks_give_all(&b, &owner[0], 100 * S);
     ck_assert_ptr_eq(blocks_owner(&b, 0x800000 | 77 << 13), &owner[2]);
-    ck_assert_int_eq(blocks_draw(&b, &owner[1], 159 * S, 0), -EAGAIN);
-    ck_assert_int_eq(blocks_draw(&b, &owner[1], 160 * S, UINT32_MAX), 1023);
+    ck_assert_int_eq(blocks_draw(&b, &owner[1], NULL, 159 * S, 0), -EAGAIN);
+    ck_assert_int_eq(blocks_draw(&b, &owner[1], NULL, 160 * S, UINT32_MAX), 1023);
+}
+END_TEST
+
+/* SEC-22: a user gets seven eighths of the blocks, those that rest included; another one still gets
+ * some. */
+START_TEST(sec_22_a_user_has_its_share)
+{
+    struct share_pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .limit[SHARE_BLOCK] = QPN_BLOCKS};
+    struct share *user = share_join(&pool, 1000, false), *other = share_join(&pool, 1001, false);
+    struct share *admin = share_join(&pool, 0, true);
+    const unsigned most = QPN_BLOCKS - QPN_BLOCKS / 8;
+    b = (struct blocks){0};
+    for (unsigned i = 0; i < most; i++)
+        ck_assert_int_ge(blocks_draw(&b, &owner[0], user, S, 0), 0);
+    ck_assert_int_eq(blocks_draw(&b, &owner[0], user, S, 0), -EDQUOT);
+    blocks_give_all(&b, &owner[0], 2 * S);
+    ck_assert_int_eq(blocks_draw(&b, &owner[0], user, 2 * S, 0), -EDQUOT);
+    ck_assert_int_ge(blocks_draw(&b, &owner[1], other, 2 * S, 0), 0);
+    ck_assert_int_ge(blocks_draw(&b, &owner[2], admin, 2 * S, 0), 0);
+    share_leave(user); /* it goes; what rests counts on */
+    user = share_join(&pool, 1000, false);
+    ck_assert_int_eq(blocks_draw(&b, &owner[0], user, 61 * S, 0), -EDQUOT);
+    ck_assert_int_ge(blocks_draw(&b, &owner[0], user, 62 * S, 0), 0);
+    ck_assert_uint_eq(user->used[SHARE_BLOCK], 1);
+    ck_assert_uint_eq(pool.refused[SHARE_BLOCK], 3);
+    blocks_free(&b);
+    ck_assert_uint_eq(pool.used[SHARE_BLOCK], 0);
+    share_leave(user);
+    share_leave(other);
+    share_leave(admin);
+    ck_assert_ptr_null(pool.first);
 }
 END_TEST
 
 UNIT_MAIN("blocks", sec_08_every_block_is_drawn_once, sec_08_any_block_can_be_drawn,
-          sec_08_the_owner_of_a_number, sec_08_a_block_rests)
+          sec_08_the_owner_of_a_number, sec_08_a_block_rests, sec_22_a_user_has_its_share)

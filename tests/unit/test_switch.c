@@ -813,6 +813,31 @@ START_TEST(shm_08_channels_take_turns)
 }
 END_TEST
 
+/* SHM-08: turns are by octets: long frames get no more of a port than short ones. */
+START_TEST(shm_08_turns_are_fair_by_octets)
+{
+    const uint32_t payload[2] = {1000, 400};
+    uint64_t octets[2] = {0};
+    setup_of(2, 0);
+    for (unsigned k = 0; k < 500; k++) {
+        for (unsigned i = 0; i < 2; i++) {
+            struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, payload[i]);
+            p.psn = i;
+            while (send_pkt(prog[i].io, &p))
+                ;
+        }
+        unsigned n = run_tx(24, S);
+        ck_assert_uint_eq(n, 24); /* while frames wait no slot stays empty */
+        for (unsigned i = 0; i < n; i++)
+            octets[psn_of(&slots[i])] += slots[i].len;
+    }
+    const uint64_t all = octets[0] + octets[1];
+    ck_assert_uint_gt(octets[0], all * 45 / 100);
+    ck_assert_uint_lt(octets[0], all * 55 / 100);
+    teardown_of(2);
+}
+END_TEST
+
 static bool readable(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -1079,7 +1104,7 @@ UNIT_MAIN("switch", shm_13_what_a_program_may_send, shm_13_the_vlan_of_the_devic
           shm_14_strays_go_to_their_owner, captures_see_whose_a_frame_is,
           the_owner_of_a_queue_pair_gets_the_frame, shm_13_frames_wait_for_a_full_ring,
           shm_13_no_more_wait_than_there_is_room, a_frame_that_is_too_long_is_lost,
-          frames_wait_for_a_full_port, shm_08_channels_take_turns,
+          frames_wait_for_a_full_port, shm_08_channels_take_turns, shm_08_turns_are_fair_by_octets,
           shm_08_only_active_channels_are_looked_at, ud_10_groups_are_copied,
           qp_11_a_request_takes_effect_behind_the_frames_before,
           qp_11_the_mark_goes_along_when_a_channel_grows, shm_07_the_end_of_a_program,

@@ -24,6 +24,7 @@
 #define LIMIT_MCAST   64u
 #define LIMIT_CM_ID   65536u
 #define LIMIT_LISTEN  2048u
+#define LIMIT_BLOCK   1024u /* of queue pair numbers, for channels of programs */
 /* Neighbours: for each user, those that its queue pairs send to or that it waits for. */
 #define LIMIT_NEIGH 4096u
 #define LIMIT_EVENT 262144u /* kept by the daemon, of 400 octets */

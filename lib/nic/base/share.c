@@ -18,27 +18,19 @@ const char *const share_names[SHARE_KINDS] = {
     [SHARE_NEIGH] = "neighbours",          [SHARE_EVENT] = "unread events",
     [SHARE_FDS] = "descriptors",           [SHARE_UNREAD] = "descriptors not received yet",
     [SHARE_MAPPINGS] = "mappings",         [SHARE_OCTETS] = "octets of memory",
-    [SHARE_LINES] = "lines of the log",
+    [SHARE_LINES] = "lines of the log",    [SHARE_BLOCK] = "channels of programs",
 };
 
 const char *const share_counters[SHARE_KINDS] = {
-    [SHARE_PD] = "refused_pds",
-    [SHARE_MR] = "refused_mrs",
-    [SHARE_MW] = "refused_mws",
-    [SHARE_CQ] = "refused_cqs",
-    [SHARE_SRQ] = "refused_srqs",
-    [SHARE_QP] = "refused_qps",
-    [SHARE_CM_ID] = "refused_cm_ids",
-    [SHARE_LISTENER] = "refused_listeners",
-    [SHARE_GROUP] = "refused_groups",
-    [SHARE_CONN] = "refused_connections",
-    [SHARE_NEIGH] = "refused_neighbours",
-    [SHARE_EVENT] = "refused_events",
-    [SHARE_FDS] = "refused_descriptors",
-    [SHARE_UNREAD] = "refused_unread",
-    [SHARE_MAPPINGS] = "refused_mappings",
-    [SHARE_OCTETS] = "refused_octets",
-    [SHARE_LINES] = "refused_log_lines",
+    [SHARE_PD] = "refused_pds",           [SHARE_MR] = "refused_mrs",
+    [SHARE_MW] = "refused_mws",           [SHARE_CQ] = "refused_cqs",
+    [SHARE_SRQ] = "refused_srqs",         [SHARE_QP] = "refused_qps",
+    [SHARE_CM_ID] = "refused_cm_ids",     [SHARE_LISTENER] = "refused_listeners",
+    [SHARE_GROUP] = "refused_groups",     [SHARE_CONN] = "refused_connections",
+    [SHARE_NEIGH] = "refused_neighbours", [SHARE_BLOCK] = "refused_channels",
+    [SHARE_EVENT] = "refused_events",     [SHARE_FDS] = "refused_descriptors",
+    [SHARE_UNREAD] = "refused_unread",    [SHARE_MAPPINGS] = "refused_mappings",
+    [SHARE_OCTETS] = "refused_octets",    [SHARE_LINES] = "refused_log_lines",
 };
 
 static void share_lock(struct share_pool *pool)

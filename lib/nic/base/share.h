@@ -29,6 +29,7 @@ enum share_kind {
     SHARE_GROUP,    /* multicast groups */
     SHARE_CONN,     /* entries in the connection manager's table; they outlive a connection */
     SHARE_NEIGH,    /* neighbours that queue pairs send to, or that are being resolved */
+    SHARE_BLOCK,    /* blocks of queue pair numbers: one for each channel, and those that rest */
     SHARE_EVENT,    /* connection events that wait until the application reads them */
     /* of the daemon */
     SHARE_FDS,      /* descriptors that it holds for clients */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See engine_channel.h. The rings are sealed on the control thread, which would wait for a client
- * that punches pages out of them meanwhile: such clients are the daemon's own user's.
+ * See engine_channel.h.
  */
 #include "engine_channel.h"
 
@@ -136,6 +135,11 @@ static void engine_attach(void *arg, uint64_t now)
     }
     e->channel->share = c->of_device;
     job->status = switch_draw(s, e->channel, now, job->key);
+}
+
+int engine_channel_unsealed(const struct client *c)
+{
+    return c->engine && c->engine->memory.base ? channel_memory_unsealed(&c->engine->memory) : -1;
 }
 
 int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2])

@@ -24,9 +24,13 @@ struct engine_channel_offer {
  * none. 0; -EALREADY: it has a channel; -EINVAL: slots; -ENOTSUP: the device has several workers;
  * -EDQUOT: its user has its share; or what the system said. */
 int engine_channel_open(struct client *c, uint32_t slots, struct engine_channel_offer *out);
+/* The rings of a client that has mapped them; the descriptor stays the channel's. -1: they are
+ * sealed, or were not made. */
+int engine_channel_unsealed(const struct client *c);
 /* The client has mapped the rings: seal them, and attach the channel. Receives the client's first
  * block of queue pair numbers and its secret. 0; -EINVAL: no rings were made, or it is attached;
- * -EPERM: they can't be sealed; -EAGAIN: no block is free; -ENOMEM. */
+ * -EPERM: they can't be sealed; -EDQUOT: the user has its share; -EAGAIN: no block is free;
+ * -ENOMEM. */
 int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2]);
 
 /* Has the client a channel that carries frames? */

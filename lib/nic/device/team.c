@@ -21,6 +21,7 @@ static const uint64_t team_limits[SHARE_KINDS] = {
     [SHARE_CQ] = LIMIT_CQ,       [SHARE_SRQ] = LIMIT_SRQ,         [SHARE_QP] = LIMIT_QP,
     [SHARE_CM_ID] = LIMIT_CM_ID, [SHARE_LISTENER] = LIMIT_LISTEN, [SHARE_GROUP] = LIMIT_MCAST,
     [SHARE_CONN] = LIMIT_CM_ID,  [SHARE_NEIGH] = LIMIT_NEIGH,     [SHARE_EVENT] = LIMIT_EVENT,
+    [SHARE_BLOCK] = LIMIT_BLOCK,
 };
 
 static bool team_rings(struct team *t)

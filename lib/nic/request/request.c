@@ -186,7 +186,7 @@ static int request_checked(struct request *r)
         return settle_wait(r, t->size);
     if (rc == -EINPROGRESS && r->deferred) /* programs are asked */
         rc = 0;
-    if (rc == -EINPROGRESS && r->unsealed)
+    if (rc == -EINPROGRESS && r->unsealed >= 0)
         rc = seal_wait(r, t->size);
     if (t->finish) {
         int late = t->finish(r);
@@ -234,7 +234,7 @@ int request_act(struct request *r)
     r->device = NULL;
     r->prepared = NULL;
     r->unmap = NULL;
-    r->unsealed = NULL;
+    r->unsealed = -1;
     r->unsettled = false;
     r->deferred = false;
     memcpy(&request, r->in, sizeof(request));

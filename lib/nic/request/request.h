@@ -33,7 +33,7 @@ struct request {
     unsigned nout;
 
     void *prepared;          /* what prepare() made for run() */
-    struct memory *unsealed; /* what run() needs sealed: it has returned -EINPROGRESS */
+    int unsealed; /* what run() needs sealed, of the client's: it has returned -EINPROGRESS; -1 */
     unsigned sealings;       /* the number of seals it has waited for */
     bool settled;            /* it has waited for frames (settle.h); set by the thread that runs it */
     bool unsettled;          /* it has to wait for frames */

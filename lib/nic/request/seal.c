@@ -39,7 +39,7 @@ int seal_mapped(struct request *r, struct memory *m)
         return 0;
     bool large = m->len > MEMORY_STALL_MAX && !r->client->own; /* which punches no holes */
     if (large && r->sealings < SEALINGS_MAX) {
-        r->unsealed = m;
+        r->unsealed = m->fd;
         return -EINPROGRESS;
     }
     int rc = large ? -EPERM : memory_seal(m);
@@ -81,7 +81,7 @@ int seal_wait(struct request *r, size_t size)
     *s = (struct seal){
         .client = r->client, .news = r->nic->seals_fd, .before = r->sealings, .len = size};
     memcpy(s->msg, r->in, size);
-    s->fd = fcntl(r->unsealed->fd, F_DUPFD_CLOEXEC, 0);
+    s->fd = fcntl(r->unsealed, F_DUPFD_CLOEXEC, 0);
     if (s->fd < 0) {
         free(s);
         return -EMFILE;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The owners of blocks of queue pair numbers (qpn.h has their layout). A returned block rests:
- * peers may still send to its numbers, and must not reach another program (SEC-08).
+ * peers may still send to its numbers, and must not reach another program (SEC-08). Until then it
+ * counts for the user that had it (SEC-22).
  */
 #ifndef NIC_BLOCKS_H
 #define NIC_BLOCKS_H
@@ -11,24 +12,30 @@
 
 #include "qpn.h"
 
+struct share;
+
 #define BLOCKS_REST_NS 60000000000ull /* the longest TIMEWAIT */
 
 /* All zero at first. */
 struct blocks {
     struct {
-        void *owner;   /* NULL = free */
-        uint64_t from; /* ns: may be drawn again from then on */
+        void *owner;         /* NULL = free */
+        uint64_t from;       /* ns: may be drawn again from then on */
+        struct share *share; /* for which it counts, also while it rests; NULL = none */
     } block[QPN_BLOCKS];
 };
 
 /* Draw a free block that doesn't rest, each with the same probability.
  *
- * `owner` gets it, not NULL. `now` is in ns. `random` is a random number, which decides.
+ * `owner` gets it, not NULL. `share` is that of its user, NULL = of none. `now` is in ns. `random`
+ * is a random number, which decides.
  *
- * Returns the block, or -EAGAIN: none is free at present. */
-int blocks_draw(struct blocks *b, void *owner, uint64_t now, uint32_t random);
+ * Returns the block; -EDQUOT: the user has its share; or -EAGAIN: none is free at present. */
+int blocks_draw(struct blocks *b, void *owner, struct share *share, uint64_t now, uint32_t random);
 /* Return a block: it rests. */
 void blocks_give(struct blocks *b, unsigned block, uint64_t now);
+/* The end: no block counts for any user. */
+void blocks_free(struct blocks *b);
 /* Return all blocks of an owner. */
 void blocks_give_all(struct blocks *b, const void *owner, uint64_t now);
 

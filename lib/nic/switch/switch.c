@@ -40,6 +40,7 @@ void switch_free(struct nic_switch *s)
         switch_detach(s, s->channels, 0);
     switch_groups_free(s);
     switch_spill_free(s);
+    blocks_free(&s->blocks);
     close(s->epfd);
     free(s->told);
     free(s);

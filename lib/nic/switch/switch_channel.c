@@ -121,7 +121,7 @@ int switch_draw(struct nic_switch *s, struct switch_channel *c, uint64_t now, ui
     if (getrandom(key, 2 * sizeof(key[0]), 0) != (ssize_t)(2 * sizeof(key[0])) ||
         getrandom(&which, sizeof(which), 0) != (ssize_t)sizeof(which))
         return -EIO;
-    return blocks_draw(&s->blocks, c, now, which);
+    return blocks_draw(&s->blocks, c, c->share, now, which);
 }
 
 void switch_end(struct nic_switch *s, struct switch_channel *c)

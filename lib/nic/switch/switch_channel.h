@@ -38,6 +38,8 @@ struct switch_channel {
     struct switch_channel *spill_next;
     uint64_t spill_at; /* ns: since when none of them has gone */
     bool stuck;        /* the program has taken nothing for too long: none waits, until it does */
+    unsigned turn;     /* frames that it may still send in its turn; 0: it begins one next */
+    int32_t credit;    /* octets that it may still send in its turn; below 0: it had more */
     uint64_t busy;     /* ns: time of its last frame */
     uint64_t empties;  /* visits without a frame */
     uint64_t drops;    /* frames lost because its ring was full */
@@ -59,7 +61,8 @@ struct switch_channel *switch_attach(struct nic_switch *s, struct io_port *io, v
 void switch_detach(struct nic_switch *s, struct switch_channel *c, uint64_t now);
 
 /* Draw a block of queue pair numbers for a channel. `key` receives the block's secret. Returns the
- * block, -EAGAIN: none is free at present, or -EIO: no random numbers. */
+ * block, -EDQUOT: the user of c->share has its share, -EAGAIN: none is free at present, or -EIO: no
+ * random numbers. */
 int switch_draw(struct nic_switch *s, struct switch_channel *c, uint64_t now, uint64_t key[2]);
 
 /* Its program has died: the channel gets no more frames. Frames that the program had committed

@@ -14,6 +14,9 @@
 #include "switch_news.h"
 #include "switch_rx.h"
 
+#define TX_PART  8u /* frames taken at a time: their lengths are known only then */
+#define TX_TURNS 4u /* of each channel in a call */
+
 /* The queue pair that the program names as the sender of the i-th frame lent; 0: it has none of
  * that number. */
 static uint32_t sender(const struct nic_switch *s, const struct switch_channel *c, unsigned i)
@@ -68,29 +71,61 @@ static bool pass_on(struct nic_switch *s, struct switch_channel *c, const struct
     return true;
 }
 
-/* One channel's turn. Returns how many slots it has filled. */
-static unsigned visit(struct nic_switch *s, struct switch_channel *c, struct io_slot *slots,
-                      uint32_t *qpns, unsigned n, uint64_t now)
+/* The next frames of a channel, at most n. Adds the slots filled to *filled. Returns the frames
+ * taken. */
+static unsigned take_some(struct nic_switch *s, struct switch_channel *c, struct io_slot *slots,
+                          unsigned *filled, unsigned n)
 {
-    struct io_frame frames[SWITCH_QUANTUM];
-    unsigned filled = 0;
-    unsigned taken = switch_take(c, frames, n < SWITCH_QUANTUM ? n : SWITCH_QUANTUM);
-    for (unsigned i = 0; i < taken; i++)
-        filled += pass_on(s, c, &frames[i], i, &slots[filled], &qpns[filled]);
+    struct io_frame frames[TX_PART];
+    unsigned taken = switch_take(c, frames, n < TX_PART ? n : TX_PART);
+    for (unsigned i = 0; i < taken; i++) {
+        *filled += pass_on(s, c, &frames[i], i, &slots[*filled], &s->sent_by[*filled]);
+        c->credit -= (int32_t)frames[i].len;
+    }
     if (taken > 0)
         c->io->ops->rx_release(c->io, taken);
-    switch_visited(s, c, taken, now);
-    return filled;
+    return taken;
+}
+
+/* One channel's turn, or the rest of one that the port had no more slots for. Adds the slots filled
+ * to *filled, at most n. Returns whether it had a frame, or had sent so much before that this turn
+ * is over. */
+static bool visit(struct nic_switch *s, struct switch_channel *c, struct io_slot *slots,
+                  unsigned *filled, unsigned n)
+{
+    const bool alone = s->nactive == 1;
+    unsigned all = 0, taken = 1;
+    if (c->turn == 0) {
+        c->turn = SWITCH_QUANTUM;
+        c->credit = (int32_t)SWITCH_OCTETS + (c->credit < 0 && !alone ? c->credit : 0);
+    }
+    while (taken > 0 && *filled < n && c->turn > 0 && (c->credit > 0 || alone)) {
+        const unsigned room = n - *filled;
+        taken = take_some(s, c, slots, filled, room < c->turn ? room : c->turn);
+        c->turn -= taken;
+        all += taken;
+    }
+    const bool spent = c->credit <= 0 && !alone;
+    if (taken == 0)
+        c->credit = 0; /* what it has not used is lost */
+    if (taken == 0 || spent)
+        c->turn = 0;
+    if (all > 0 || !spent)
+        switch_visited(s, c, all, s->now);
+    return all > 0 || spent;
 }
 
 unsigned switch_tx(struct nic_switch *s, struct io_slot *slots, unsigned n, uint64_t now)
 {
-    unsigned filled = 0;
+    unsigned filled = 0, empty = 0;
     s->now = now;
-    for (unsigned visits = s->nactive; visits > 0 && filled < n; visits--) {
+    for (unsigned turns = TX_TURNS * s->nactive; turns > 0 && filled < n && empty < s->nactive;
+         turns--) {
         struct switch_channel *c = s->active;
-        s->active = c->next;
-        filled += visit(s, c, slots + filled, s->sent_by + filled, n - filled, now);
+        const bool had = visit(s, c, slots, &filled, n);
+        empty = had ? 0 : empty + (c->next != NULL); /* one that sleeps now doesn't count */
+        if (c == s->active && c->turn == 0)
+            s->active = c->next;
     }
     return filled;
 }

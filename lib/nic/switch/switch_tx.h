@@ -7,7 +7,10 @@
 
 #include "switch_channel.h"
 
-#define SWITCH_QUANTUM 32u /* frames of one channel in a turn */
+/* One channel's turn: frames, and octets. The last frames may exceed the octets; the next turns are
+ * shorter then. */
+#define SWITCH_QUANTUM 32u
+#define SWITCH_OCTETS  16384u
 
 /* Take frames from channels, in turn, and fill slots with frames for the port; a frame is taken
  * only when it has a slot. Afterwards the slots are like those that the daemon's engine has filled.
