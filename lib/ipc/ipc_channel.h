@@ -47,8 +47,8 @@ struct ipc_engine_group {
     uint8_t gid[16];
 };
 
-/* -EPERM: neither root nor the daemon's own user; -ENOTSUP: the device has several workers;
- * -EALREADY: the connection has a channel; -EINVAL: slots (channel_memory_size). */
+/* -ENOTSUP: the device has several workers; -EDQUOT: the user has its share of memory; -EALREADY:
+ * the connection has a channel; -EINVAL: slots (channel_memory_size). */
 struct ipc_engine_open {
     struct ipc_hdr hdr;
     uint32_t slots; /* each way; 0 = the daemon's choice */
@@ -63,8 +63,9 @@ struct ipc_engine_opened {
     uint32_t slots, frame_max;
 };
 
-/* -EINVAL: nothing was opened; -EPERM: the program has sealed the rings otherwise; -EAGAIN: no
- * block is free at present. */
+/* -EINVAL: nothing was opened; -EPERM: the program has sealed the rings otherwise; -EDQUOT: the
+ * user has its share of channels, those of the last 60 s included; -EAGAIN: no block is free at
+ * present. */
 struct ipc_engine_block {
     struct ipc_hdr hdr;
     uint32_t block, zero;

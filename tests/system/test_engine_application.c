@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "daemon_rig.h"
 #include "port_rig.h"
@@ -44,13 +45,23 @@ static void join(struct port_end *e, const char *device, const char *engine, siz
 struct other {
     const char *device, *engine;
     bool stays; /* until it is killed */
+    uid_t uid;  /* it becomes this user; 0: it stays */
 };
+
+static void become(uid_t uid)
+{
+    if (uid == 0)
+        return;
+    OK(setgid(uid));
+    OK(setuid(uid));
+}
 
 /* Accept a connection, take a message, answer it, and wait for the end. */
 static void other_end(void *arg)
 {
     const struct other *o = arg;
     struct port_end e;
+    become(o->uid);
     join(&e, o->device, o->engine, SIZE);
     port_listen(&e);
     port_accept(&e);
@@ -124,6 +135,38 @@ START_TEST(shm_14_programs_exchange_messages)
     ck_assert_int_gt(rig_counter(&rig, "urn0", "channel_tx_frames") +
                          rig_counter(&rig, "urn1", "channel_tx_frames"),
                      0);
+}
+END_TEST
+
+static void one_end(void *arg)
+{
+    const struct other *o = arg;
+    struct port_end e;
+    become(o->uid);
+    join(&e, o->device, o->engine, SIZE);
+    port_connect(&e, "10.0.0.2");
+    exchange(&e);
+    port_close(&e);
+}
+
+/* Programs of two users, neither of them the daemon's, on the daemon of root. */
+START_TEST(shm_14_programs_of_all_users)
+{
+    struct other one = {"urn0", "application", false, 65534},
+                 two = {"urn1", "application", false, 65501};
+    if (geteuid() != 0) /* there is only this user */
+        return;
+    OK(chmod(rig.dir, 0755));
+    OK(chmod(rig.socket, 0666));
+    pid_t listener = port_child(other_end, &two), caller = port_child(one_end, &one);
+    port_await_child(caller);
+    port_await_child(listener);
+    for (unsigned i = 0; i < 2; i++) {
+        const char *device = i ? "urn1" : "urn0";
+        ck_assert_int_gt(rig_counter(&rig, device, "channel_tx_frames"), 0);
+        ck_assert_int_eq(rig_counter(&rig, device, "channel_bad_peer"), 0);
+        ck_assert_int_eq(rig_counter(&rig, device, "channel_drops"), 0);
+    }
 }
 END_TEST
 
@@ -525,6 +568,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_loop_test(c, shm_14_programs_exchange_messages, 0,
                         (int)(sizeof(pairs) / sizeof(pairs[0])));
+    tcase_add_test(c, shm_14_programs_of_all_users);
     tcase_add_loop_test(c, cm_23_first_request_without_rtu, 0, 2);
     tcase_add_loop_test(c, shm_14_peer_of_a_killed_program, 0, 2);
     tcase_add_test(c, shm_09_program_without_its_daemon);

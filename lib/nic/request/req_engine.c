@@ -35,6 +35,12 @@ static int req_engine_open(struct request *r)
 static int req_engine_mapped(struct request *r)
 {
     struct ipc_engine_block *out = request_out(r, struct ipc_engine_block);
+    const int fd = engine_channel_unsealed(r->client);
+    /* SHM-10: another thread waits while the program punches pages out. */
+    if (fd >= 0 && !client_is_admin(r->client)) {
+        r->unsealed = fd;
+        return r->sealings == 0 ? -EINPROGRESS : -EPERM;
+    }
     return engine_channel_attach(r->client, &out->block, out->key);
 }
 
@@ -112,9 +118,9 @@ static int req_engine_leave(struct request *r)
 }
 
 const struct request_type request_engine[IPC_TYPE_MAX] = {
-    [IPC_ENGINE_OPEN] = {REQ_CONTROL, true, WHOLE(ipc_engine_open), .run = req_engine_open,
+    [IPC_ENGINE_OPEN] = {REQ_CONTROL, false, WHOLE(ipc_engine_open), .run = req_engine_open,
                          .fds = true},
-    [IPC_ENGINE_MAPPED] = {REQ_CONTROL, true, PLAIN, .run = req_engine_mapped},
+    [IPC_ENGINE_MAPPED] = {REQ_CONTROL, false, PLAIN, .run = req_engine_mapped},
     [IPC_ENGINE_SOCKET] = {REQ_CONTROL, true, WHOLE(ipc_engine_socket), .run = req_engine_socket,
                            .fds = true},
     [IPC_ENGINE_PEER] = {REQ_CONTEXT, false, WHOLE(ipc_engine_peer), .run = req_engine_peer},
