@@ -39,6 +39,7 @@ struct direct {
     unsigned first, end;
     struct io_addr addr[IO_BURST_MAX]; /* the addresses that have a socket */
     unsigned naddr;
+    uint32_t meta[IO_BURST_MAX]; /* of the slots of the last tx_reserve */
     uint64_t tx_drop;
 };
 
@@ -170,6 +171,7 @@ static unsigned direct_tx_reserve(struct io_port *io, struct io_slot *slots, uns
     for (unsigned i = 0; i < n; i++) {
         if (slots[i].cap > io->caps.frame_max)
             slots[i].cap = io->caps.frame_max;
+        d->meta[i] = 0;
     }
     return n;
 }
@@ -181,15 +183,22 @@ static void by_channel(struct direct *d, const struct io_slot *slots, uint64_t w
     const unsigned want = (unsigned)__builtin_popcountll(which);
     const unsigned n = d->channel->ops->tx_reserve(d->channel, to, want, now);
     for (unsigned k = 0; k < n; which &= which - 1, k++) {
-        const struct io_slot *s = &slots[__builtin_ctzll(which)];
+        const unsigned i = (unsigned)__builtin_ctzll(which);
+        const struct io_slot *s = &slots[i];
         if (s->len > to[k].cap)
             continue;
         memcpy(to[k].data, s->data, s->len);
         to[k].len = s->len;
+        channel_tx_meta(d->channel, k, d->meta[i]);
     }
     if (n > 0)
         d->channel->ops->tx_commit(d->channel, to, n, now);
     d->tx_drop += want - n;
+}
+
+void direct_tx_meta(struct io_port *io, unsigned i, uint32_t meta)
+{
+    direct_of(io)->meta[i] = meta;
 }
 
 static void direct_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n,

@@ -26,6 +26,8 @@
  * 0; -ENOMEM, or what the system said: then all of them stay the caller's. */
 int direct_open(struct io_port *channel, struct io_port *udp, int bell, unsigned block,
                 struct io_port **out);
+/* As channel_tx_meta, for slots that leave over the channel. */
+void direct_tx_meta(struct io_port *io, unsigned i, uint32_t meta);
 /* The device has these addresses now: sockets of other addresses are closed. */
 void direct_addrs(struct io_port *io, const struct io_addr *addrs, unsigned n);
 

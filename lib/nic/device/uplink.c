@@ -101,8 +101,10 @@ void uplink_follow(struct device *d, uint64_t now)
 
 void uplink_tx(struct device *d, const struct engine_slot *slots, unsigned n)
 {
-    for (unsigned i = 0; i < n && d->io == d->uplink->channel; i++)
-        channel_tx_meta(d->io, i, slots[i].qpn);
+    void (*const say)(struct io_port * io, unsigned i, uint32_t meta) =
+        d->io == d->uplink->channel ? channel_tx_meta : direct_tx_meta;
+    for (unsigned i = 0; i < n; i++)
+        say(d->io, i, slots[i].qpn);
 }
 
 unsigned uplink_answer(struct device *d)

@@ -32,14 +32,14 @@ struct request {
     bool out_close[IPC_FD_MAX]; /* close after sending */
     unsigned nout;
 
-    void *prepared;          /* what prepare() made for run() */
-    int unsealed; /* what run() needs sealed, of the client's: it has returned -EINPROGRESS; -1 */
-    unsigned sealings;       /* the number of seals it has waited for */
-    bool settled;            /* it has waited for frames (settle.h); set by the thread that runs it */
-    bool unsettled;          /* it has to wait for frames */
-    struct memory *unmap;    /* to free on the control thread */
-    struct ask *ask;         /* answers of programs for which it has waited (ask.h); NULL = none */
-    bool deferred;           /* no answer now: another thread sends it later */
+    void *prepared; /* what prepare() made for run() */
+    int unsealed;   /* what run() needs sealed, of the client's: it has returned -EINPROGRESS; -1 */
+    unsigned sealings;    /* the number of seals it has waited for */
+    bool settled;         /* it has waited for frames (settle.h); set by the thread that runs it */
+    bool unsettled;       /* it has to wait for frames */
+    struct memory *unmap; /* to free on the control thread */
+    struct ask *ask;      /* answers of programs for which it has waited (ask.h); NULL = none */
+    bool deferred;        /* no answer now: another thread sends it later */
 };
 
 /* 0 or -errno; runs where the table says. */
