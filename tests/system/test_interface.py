@@ -11,6 +11,7 @@ kernel delays its news of the carrier.
 """
 import json
 import os
+import select
 import shutil
 import socket
 import struct
@@ -124,13 +125,15 @@ def ask(interface, target):
 
 
 def announcements(interface, sender, seconds):
-    """Print how many announcements of an address come in this time."""
+    """Print how many announcements of an address come until this time after the end of standard input."""
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0806))
     s.bind((interface, 0x0806))
+    s.settimeout(0.05)
     print("listening", flush=True)
-    end, n, where = time.monotonic() + seconds, 0, socket.inet_aton(sender)
-    while time.monotonic() < end:
-        s.settimeout(max(0.01, end - time.monotonic()))
+    end, n, where = None, 0, socket.inet_aton(sender)
+    while end is None or time.monotonic() < end:
+        if end is None and select.select([sys.stdin], [], [], 0)[0]:
+            end = time.monotonic() + seconds
         try:
             frame, origin = s.recvfrom(2000)
             n += origin[2] != socket.PACKET_OUTGOING and frame[28:32] == where and frame[38:42] == where
@@ -207,12 +210,13 @@ def forged():
 
 def conflict():
     before = log(1).count("uses our address")
-    ear = subprocess.Popen(in_ns(2, sys.executable, __file__, IN_NS, "announcements", "v0", "10.66.0.1", "3"),
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    ear = subprocess.Popen(in_ns(2, sys.executable, __file__, IN_NS, "announcements", "v0", "10.66.0.1", "1"),
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     started.append(ear)
     ear.stdout.readline()
     run_inside(2, "arp", "v0", 1, EVIL, "10.66.0.1", "10.66.0.9", 50)
-    check(int(ear.communicate(timeout=20)[0]) == 1, "WIRE-34 another host with our address is answered by one announcement")
+    heard = int(ear.communicate(timeout=60)[0])  # which ends its standard input
+    check(heard == 1, f"WIRE-34 another host with our address is answered by one announcement ({heard})")
     lines = [line for line in log(1).splitlines() if "uses our address 10.66.0.1" in line]
     check(before == 0 and len(lines) == 1 and EVIL in lines[0], "WIRE-34 and named in one log line")
 
