@@ -55,10 +55,7 @@ static bool own_dir(char *dir, size_t size)
 static bool find_engine(char *path, size_t size)
 {
     static const char *const from_here[] = {
-        "/urnic",
-        "/../nic/program",
-        "/../../lib/nic/program",
-        "/../../../lib/nic/program",
+        "", "/urnic", "/../nic/program", "/../../lib/nic/program", "/../../../lib/nic/program",
     };
     const char *env = secure_getenv("URNIC_PLUGIN_DIR");
     char dir[PATH_MAX];

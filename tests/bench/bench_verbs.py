@@ -21,7 +21,7 @@ class VerbsBench:
 
     def run(self, command):
         """A command line on urnic's libibverbs."""
-        return [self.bench.urnic, "run", "--", *command]
+        return [self.bench.urnic, "run", "--engine", "daemon", "--", *command]
 
     def perftest(self, program, options, memory=None):
         """One run of a program of perftest between the two daemons; the words of its row of figures. memory: a file
@@ -111,15 +111,16 @@ def mpi(bench, envs, over):
     for name, value in (("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any"), ("btl", "self")):
         words += ["--mca", name, value]
     words += ["-x", "UCX_TLS", "-x", "UCX_NET_DEVICES", rank if over == "two" else program, "pingpong"]
-    out = bench.call(words if over == "tcp" else [bench.urnic, "run", "--", *words], env=env)
+    out = bench.call(words if over == "tcp" else [bench.urnic, "run", "--engine", "daemon", "--", *words], env=env)
     m = re.search(r"of 8 octets ([\d.]+) us, bandwidth of 1 MiB ([\d.]+) Gb/s", out)
     return float(m[1]) * 1e3, float(m[2]) * 1e9
 
 
 def rsockets(bench, envs, port, cpus):
     """iperf3 over librspreload, one stream, in bit/s."""
-    server = [bench.urnic, "run", "--", "iperf3", "-s", "-1", "-p", str(port), "--forceflush"]
-    client = [bench.urnic, "run", "--", "iperf3", "-c", "10.0.0.2", "-p", str(port), "-t", "1", "-J"]
+    server = [bench.urnic, "run", "--engine", "daemon", "--", "iperf3", "-s", "-1", "-p", str(port), "--forceflush"]
+    client = [bench.urnic, "run", "--engine", "daemon", "--",
+              "iperf3", "-c", "10.0.0.2", "-p", str(port), "-t", "1", "-J"]
     preload = {"LD_PRELOAD": RSPRELOAD}
     with bench.running(server, env=dict(envs[1], **preload), ready="listening", log="iperf3-rs.log", cpu=cpus[1]):
         out = bench.call(client, env=dict(envs[0], **preload), cpu=cpus[0])
@@ -128,7 +129,7 @@ def rsockets(bench, envs, port, cpus):
 
 def reg_mr(bench, env):
     """Registering 1,000 regions of 64 KiB, in ns each."""
-    out = bench.json_lines([bench.urnic, "run", "--", os.path.join(bench.tools, "reg_mr")], env=env)
+    out = bench.json_lines([bench.urnic, "run", "--engine", "daemon", "--", os.path.join(bench.tools, "reg_mr")], env=env)
     return out[0]["value"]
 
 

@@ -83,14 +83,14 @@ HERE, THERE = "runs in the process", "runs in the daemon"
 
 def engines():
     """The engine runs in the program where it can, unless the user says otherwise."""
-    for word, options, env, place in (("auto", [], {"URNIC_ENGINE": "auto"}, HERE), ("auto", ["--engine", "auto"], {}, HERE),
+    for word, options, env, place in (("auto", [], {}, HERE), ("auto", ["--engine", "auto"], {}, HERE),
                                       ("application", ["--engine", "application"], {}, HERE),
                                       ("daemon", ["--engine", "daemon"], {}, THERE),
                                       ("daemon", [], {"URNIC_ENGINE": "daemon"}, THERE),
                                       ("application", ["--engine", "application"], {"URNIC_ENGINE": "daemon"}, HERE)):
         r = private(*OPEN, options=["--verbose", *options], **env)
         check(r.stdout.split() == [word, "open"] and r.stderr.count(place) == 1, f"the engine of {options}, {env}: {r}")
-    r = private(*OPEN, options=["--engine", "auto"])
+    r = private(*OPEN)
     check(r.returncode == 0 and r.stderr == "", f"without --verbose: {r}")
     r = run(URNIC, ["run", "--engine", "elsewhere", "true"])
     check(r.returncode == 2 and "must be auto, application or daemon" in r.stderr, f"wrong --engine: {r}")
@@ -100,9 +100,9 @@ def engines():
 
 def no_engine():
     """Here for want of the library: the daemon's engine serves, except where the user wants the other."""
-    r = private(*OPEN, options=["--engine", "auto"], URNIC_PLUGIN_DIR="/nowhere")
+    r = private(*OPEN, URNIC_PLUGIN_DIR="/nowhere")
     check(r.stdout.split() == ["auto", "open"] and r.stderr == "", f"fall back: {r}")
-    r = private(*OPEN, options=["--engine", "auto", "--verbose"], URNIC_PLUGIN_DIR="/nowhere")
+    r = private(*OPEN, options=["--verbose"], URNIC_PLUGIN_DIR="/nowhere")
     check(r.stdout.split() == ["auto", "open"] and f"{THERE}: liburnic-engine.so was not found" in r.stderr,
           f"fall back, and say so: {r}")
     r = private(*OPEN, options=["--engine", "application"], URNIC_PLUGIN_DIR="/nowhere")
@@ -115,7 +115,7 @@ def several_workers():
     with subprocess.Popen([URNICD, "--foreground", "--log-level", "warn", "--socket", socket, "--device",
                            "port=udp:lo,workers=2,addr=127.0.0.1/8"]) as daemon:
         check(wait_until(lambda: os.path.exists(socket)), "the daemon serves")
-        r = run(URNIC, ["run", "--socket", socket, "--engine", "auto", *OPEN])
+        r = run(URNIC, ["run", "--socket", socket, *OPEN])
         check(r.stdout.split() == ["auto", "open"], f"a device with several workers: {r}")
         daemon.terminate()
 

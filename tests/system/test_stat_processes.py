@@ -48,8 +48,8 @@ def build():
     return exe
 
 
-def private(*command):
-    return run(URNIC, ["run", "--private", "--devices", "2", "--", *command])
+def private(*command, engine="daemon"):
+    return run(URNIC, ["run", "--private", "--devices", "2", "--engine", engine, "--", *command])
 
 
 def devices(r):
@@ -68,6 +68,14 @@ def lists():
     check(counts == {"contexts": 3, "pds": 3, "mrs": 3, "mws": 0, "cqs": 3, "srqs": 0, "qps": 6, "cm_ids": 0},
           f"what: {counts}")
     check(len(set(p["qp_numbers"])) == 6, f"numbers: {p['qp_numbers']}")
+
+
+def own_engines():
+    """The daemon knows the queue pairs of programs that run the engine themselves."""
+    d = devices(private(build(), "3", "2", URNIC + " stat --processes --json", engine="application"))
+    p = d["urn0"][0]
+    check(len(d["urn0"]) == 1 and p["comm"] == "holder" and p["contexts"] == 3 and p["qps"] == 6
+          and len(set(p["qp_numbers"])) == 6, f"a program's own engine: {d}")
 
 
 def many():
@@ -107,4 +115,4 @@ def refused():
     check(r.returncode == 1, f"no daemon: {r}")
 
 
-raise SystemExit(test_all(lists, many, text, refused))
+raise SystemExit(test_all(lists, own_engines, many, text, refused))

@@ -396,10 +396,10 @@ def test_groups():
     for group, ours, theirs in (("239.1.2.3", "10.30.0.1", "10.30.0.2"), ("ff15::77", "fd30::1", "fd30::2")):
         before = counters("b", "b").get("rx_packets", 0)
         out = f"{DIR}/mckey.out"
-        member = start("b", *NOBODY, "env", f"URNIC_SOCKET={DIR}/b.sock", "HOME=/tmp", URNIC, "run", "--", "mckey",
-                       "-b", theirs, "-m", group, log=out)
+        member = start("b", *NOBODY, "env", f"URNIC_SOCKET={DIR}/b.sock", "HOME=/tmp", URNIC, "run", "--engine", "daemon",
+                       "--", "mckey", "-b", theirs, "-m", group, log=out)
         soon(lambda out=out: "receiving" in open(out, encoding="utf-8").read())
-        r = urnic("a", "a", "run", "--", "mckey", "-s", "-b", ours, "-m", group, HOME="/tmp")
+        r = urnic("a", "a", "run", "--engine", "daemon", "--", "mckey", "-s", "-b", ours, "-m", group, HOME="/tmp")
         soon(lambda member=member: member.poll() is not None)
         got = counters("b", "b").get("rx_packets", 0) - before
         check(r.returncode == 0 and member.poll() == 0 and got == 10, f"group {group}: {got} of 10 datagrams: "

@@ -176,10 +176,12 @@ static void run_preload(const char *library)
     free(all);
 }
 
+/* The engine runs in the programs where it can, unless the user says otherwise. */
 static void run_environment(const struct run_options *o)
 {
-    if (o->engine)
-        setenv("URNIC_ENGINE", o->engine, 1);
+    const char *was = getenv("URNIC_ENGINE");
+    if (o->engine || !was || !*was)
+        setenv("URNIC_ENGINE", o->engine ? o->engine : "auto", 1);
     if (o->verbose)
         setenv("URNIC_VERBOSE", "1", 1);
 }

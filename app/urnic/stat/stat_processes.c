@@ -69,6 +69,7 @@ static int page(struct admin *a, json_t *devices, unsigned first)
     return rc;
 }
 
+/* The daemon has not counted the queue pairs of engines in programs. */
 static void add_numbers(json_t *list, const struct stat_qps *qps)
 {
     json_t *p;
@@ -80,6 +81,9 @@ static void add_numbers(json_t *list, const struct stat_qps *qps)
             if (qps->qp[k].pid == (uint32_t)pid)
                 json_array_append_new(json_object_get(p, "qp_numbers"),
                                       json_integer(qps->qp[k].qpn));
+        json_int_t listed = (json_int_t)json_array_size(json_object_get(p, "qp_numbers"));
+        if (listed > json_integer_value(json_object_get(p, "qps")))
+            json_object_set_new(p, "qps", json_integer(listed));
     }
 }
 
