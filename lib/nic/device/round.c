@@ -59,6 +59,19 @@ static unsigned worker_rx_all(struct worker *w, struct device *d, uint64_t now)
     return n;
 }
 
+unsigned worker_before_job(struct worker *w, uint64_t now)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        unsigned got = w->device[i]->uplink ? DATAPATH_RX_BURST : 0;
+        for (unsigned k = 0; k < DATAPATH_CATCH_UP && got >= DATAPATH_RX_BURST; k++) {
+            got = worker_rx(w, w->device[i], now);
+            n += got;
+        }
+    }
+    return n;
+}
+
 /* Yield the core, and record how long other threads keep it. Returns the time. */
 uint64_t worker_yield(struct worker *w)
 {
@@ -173,7 +186,8 @@ unsigned worker_round(struct worker *w, uint64_t now)
     atomic_store_explicit(&w->round_at, now, memory_order_relaxed);
     if (__builtin_expect(w->frame && now >= w->guard_at, 0))
         worker_guard(w, now);
-    unsigned work = jobs_run(&w->jobs, now), frames = 0;
+    unsigned frames = jobs_any(&w->jobs) ? worker_before_job(w, now) : 0;
+    unsigned work = jobs_run(&w->jobs, now);
 
     for (unsigned i = 0; i < w->ndevice; i++)
         frames += worker_rx(w, w->device[i], now);

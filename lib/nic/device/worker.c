@@ -190,6 +190,7 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
     worker_borrow(w);
     w->pace.keeps = true; /* this thread never yields */
     w->now = now;
+    (void)worker_before_job(w, now);
     fn(arg, now);
     for (unsigned i = 0; i < WORKER_STAND_IN && worker_round(w, now) > 0; i++)
         now = clock_now();
