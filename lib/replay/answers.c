@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the network did to the answers: copies that it made, answers that have overtaken each other.
+ * The network's effects on the answers: copies and reordering.
  */
 #include <string.h>
 
 #include "evidence.h"
 
 #define COPY_BACK 256u /* packets between a packet and the network's copy of it */
-#define ID_NEAR   64   /* from one packet's IP identification to the next one's, of a counter */
+#define ID_NEAR   64   /* largest step between two IP identifications of a counter */
 
-/* The same packet, but for what bridges and routers change: MAC addresses, tags, TOS, TTL? */
+/* The same packet, apart from fields that bridges and routers change: MAC addresses, tags, TOS,
+ * TTL? */
 static bool same_packet(const struct packet *a, const struct packet *b)
 {
     uint32_t have = a->kept->have, other = b->kept->have;
@@ -18,8 +19,8 @@ static bool same_packet(const struct packet *a, const struct packet *b)
            !memcmp(a->kept->octet, b->kept->octet, have < other ? have : other);
 }
 
-/* Does the IP identification tell an answer that is given twice from one that the network has
- * doubled? Not if all are the same. */
+/* Does the IP identification distinguish a repeated answer from the network's copy? Not if all are
+ * the same. */
 static bool ids_tell(const struct direction *d)
 {
     const struct packet *first = NULL;
@@ -34,8 +35,8 @@ static bool ids_tell(const struct direction *d)
     return false;
 }
 
-/* Was the very same answer there a little earlier? Where nothing tells, it is another one if what
- * it answers has been sent again meanwhile, and there was time to answer that. */
+/* Was the very same answer captured a little earlier? Without other evidence it is a new one if its
+ * request was sent again meanwhile, and there was time to answer that. */
 static bool network_copy(const struct direction *d, const struct packet *p, bool told)
 {
     const struct packet *q = p;
@@ -52,8 +53,9 @@ static bool network_copy(const struct direction *d, const struct packet *p, bool
     return false;
 }
 
-/* Have answers overtaken each other? Where a counter is the IP identification, it tells which have.
- * Else that NAKs go back tells that some have: what the responder has, it doesn't ask for again. */
+/* Have answers overtaken each other? If the IP identification is a counter, it shows which ones
+ * have. Otherwise NAKs that go back show that some have: the responder never requests a packet
+ * again that it has. */
 static void find_disorder(struct direction *d)
 {
     unsigned steps = 0, near = 0, back = 0;

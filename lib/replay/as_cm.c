@@ -2,7 +2,7 @@
  *
  * Our connection manager in the place of one host, opposite another.
  *
- * It gets the other host's messages at their times. The capture tells the decisions of its own
+ * It gets the other host's messages at their times. The capture shows the decisions of its own
  * host's application: a REQ is a wish to connect, a REP an acceptance, a REJ a refusal unless it
  * names a fault of the REQ, a DREQ a wish to disconnect; the application's values come from the
  * capture. Each captured message must then be one that our connection manager sends: the same kind,
@@ -18,19 +18,19 @@
 #define CONNS      256u
 #define SENT_MAX   1024u
 #define TIMERS_MAX 64u   /* time-outs run in one step of time */
-#define MTU_1024   3     /* as wire_mtu_enum has it: where a SIDR REQ names none */
-#define CM_TCP     0x06u /* of a service id: the IP protocol number */
+#define MTU_1024   3     /* a number of wire_mtu_enum, for a SIDR REQ that names none */
+#define CM_TCP     0x06u /* the IP protocol number in a service id */
 #define CM_UDP     0x11u
-#define CM_IB      0x3Fu /* that of XRC */
+#define CM_IB      0x3Fu /* the number for XRC */
 
-/* A connection, by the ids of the capture. */
+/* A connection, by its ids in the capture. */
 struct link {
     struct cm_conn *conn;
-    uint32_t peer_id; /* of the other host; 0 = not known */
-    uint32_t own_id;  /* of the host whose place we take; 0 = not known */
-    uint32_t our_id;  /* what our connection manager has instead of own_id */
+    uint32_t peer_id; /* the other host's id; 0 = not known */
+    uint32_t own_id;  /* the replaced host's id; 0 = not known */
+    uint32_t our_id;  /* our connection manager's id instead of own_id */
     struct {
-        uint64_t own, our; /* transactions that this host begins: REQ or SIDR REQ, DREQ */
+        uint64_t own, our; /* transactions that this host starts: REQ or SIDR REQ, DREQ */
     } tid[2];
     uint64_t req_tid; /* transaction of the captured REQ or SIDR REQ */
     bool decided;
@@ -44,7 +44,7 @@ struct emitted {
 struct exchange {
     struct direction *d;
     struct judge *j;
-    uint32_t own, other; /* flows: of this host's messages, of the other one's */
+    uint32_t own, other; /* flows of this host's messages and of the other one's */
     struct wire_addr here, there;
     struct cm *cm;
     uint64_t now;
@@ -54,7 +54,7 @@ struct exchange {
     unsigned sents;
 };
 
-/* ---- what the capture shows ---- */
+/* ---- the capture ---- */
 
 static bool message_of(const struct packet *p, uint32_t flow, struct cm_msg *m)
 {
@@ -62,7 +62,7 @@ static bool message_of(const struct packet *p, uint32_t flow, struct cm_msg *m)
            cm_msg_unpack(m, packet_payload(p), p->payload_len) == 0;
 }
 
-/* The newest one: a host that has begun anew may use its ids again. */
+/* The newest one: a restarted host may reuse its ids. */
 static struct link *link_of(struct exchange *x, uint32_t own_id, uint32_t peer_id)
 {
     for (unsigned i = x->links; i-- > 0;) {
@@ -73,7 +73,7 @@ static struct link *link_of(struct exchange *x, uint32_t own_id, uint32_t peer_i
     return NULL;
 }
 
-/* The transaction of ours that stands for one of this host. */
+/* Our transaction for one of this host. */
 static uint64_t our_tid(const struct link *l, uint64_t own)
 {
     for (unsigned i = 0; l && i < 2; i++)
@@ -96,7 +96,7 @@ static bool asks_first(const struct cm_msg *m)
     return m->attr == CM_REQ || m->attr == CM_SIDR_REQ;
 }
 
-/* Does it ask for the first time? Said again it has the same transaction id. */
+/* Is it a first request? A repetition has the same transaction id. */
 static bool is_new(const struct link *l, const struct cm_msg *m)
 {
     return asks_first(m) && (!l || l->req_tid != m->tid);
@@ -144,8 +144,8 @@ static void pass_time(struct exchange *x, uint64_t now)
     x->now = now > x->now ? now : x->now;
 }
 
-/* A reason that a host may have for itself: the REQ or REP that it refuses doesn't show it. Those
- * that a message does show our connection manager must find, too. */
+/* Is the reason private to the host, not visible in the REQ or REP that it refuses? Our connection
+ * manager must also find every visible reason. */
 static bool own_reason(unsigned reason)
 {
     switch (reason) {
@@ -257,7 +257,7 @@ static void connect_as(struct exchange *x, const struct cm_msg *m)
     begin_transaction(x, l, 0, m->tid, before);
 }
 
-/* What this host's application has decided, as its captured message tells. */
+/* Carry out the decision of this host's application that its captured message shows. */
 static void decide(struct exchange *x, const struct cm_msg *m)
 {
     bool reply = m->attr == CM_SIDR_REP;
@@ -303,7 +303,7 @@ static void decide(struct exchange *x, const struct cm_msg *m)
 
 /* ---- comparing ---- */
 
-/* The first field of a captured message that isn't what ours has; NULL = none. */
+/* The first field of a captured message that differs from ours; NULL = none. */
 static const char *differing(const struct cm_msg *a, const struct cm_msg *b, uint64_t tid,
                              const char **rule)
 {
@@ -345,7 +345,7 @@ static void compare(struct exchange *x, const struct packet *p, const struct cm_
         m->attr == CM_SIDR_REP ? link_of(x, 0, m->local_id) : link_of(x, m->local_id, m->remote_id);
     bool asks = asks_first(m);
     uint64_t tid = our_tid(l, m->tid);
-    for (unsigned i = 0; i < x->sents; i++) { /* the first of the same transaction, or of another */
+    for (unsigned i = 0; i < x->sents; i++) { /* of the same transaction, or of another */
         struct emitted *e = &x->sent[i];
         bool same = asks                     ? l && e->msg.local_id == l->our_id
                     : m->attr == CM_SIDR_REP ? e->msg.local_id == m->local_id
@@ -354,7 +354,7 @@ static void compare(struct exchange *x, const struct packet *p, const struct cm_
             (!found || (found->msg.tid != tid && e->msg.tid == tid)))
             found = e;
     }
-    if (!found) { /* refused for reasons that are the host's own, said again, or of before */
+    if (!found) { /* refused for a private reason, repeated, or from before the capture */
         x->j->out->passed++;
         return;
     }

@@ -2,10 +2,10 @@
  *
  * Our engine at either end of a flow of datagrams: UD, and queue pair 1.
  *
- * As responder it gets each datagram with a receive posted for it: it must deliver it, whole and
- * with its immediate and source, and say nothing. As requester it sends what the capture's sender
- * sent: all that the protocol fixes must be the same. What the messages of queue pair 1 mean isn't
- * judged here.
+ * As responder it gets each datagram with a receive posted for it. It must deliver the datagram
+ * whole, with its immediate and source, and send no answer. As requester it sends the datagrams of
+ * the capture's sender: all fields that the protocol fixes must be the same. The meaning of queue
+ * pair 1's messages isn't judged here.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "stage.h"
 
 #define HEADER_AREA     40u /* UD-05 */
-#define QKEYS           16u /* different ones that are counted */
+#define QKEYS           16u /* different Q_Keys that are counted */
 #define QKEY_CONTROLLED 0x80000000u
 
 struct datagrams {
@@ -23,7 +23,7 @@ struct datagrams {
     struct stage stage;
     const struct packet *now;
     bool gsi;
-    /* what came of it */
+    /* the outcome */
     unsigned delivered, emitted;
     struct engine_wc wc;
     uint32_t mad_len;
@@ -85,8 +85,8 @@ static bool is_partition(uint16_t pkey, uint16_t of)
     return (pkey & 0x7FFF) == (of & 0x7FFF);
 }
 
-/* The Q_Key of the receiver: the one that most datagrams carry, the later one in doubt. That of the
- * sender shows only where it stands for a controlled one (KEY-08). */
+/* The Q_Key of the receiver: the one in most datagrams; of two equally frequent ones the later. The
+ * sender's own shows only when it replaces a controlled one (KEY-08). */
 static uint32_t find_qkey(const struct datagrams *u, bool sender)
 {
     struct {
@@ -115,10 +115,9 @@ static uint32_t find_qkey(const struct datagrams *u, bool sender)
     return seen[best].qkey;
 }
 
-/* Of queue pair 1 each P_Key of the table is good (KEY-04): one for each partition that is seen, as
- * many as the table holds. A receiver is a full member, or limited ones couldn't talk to it
- * (KEY-03).
- */
+/* Queue pair 1 accepts each P_Key of the table (KEY-04): one for each captured partition, up to the
+ * table's size. A receiver is a full member, otherwise limited members couldn't send to it
+ * (KEY-03). */
 static void find_pkeys(const struct datagrams *u, struct stage_params *s, bool responder)
 {
     unsigned n = 0;

@@ -2,9 +2,9 @@
  *
  * Our engine in the requester's place.
  *
- * The work requests that the capture shows are posted, the captured answers are given to our
- * engine, and what it sends is remembered by PSN. In the end the captured requests are compared
- * with that.
+ * The captured work requests are posted, the captured answers are given to our engine, and the
+ * packets that it sends are remembered by PSN. At the end the captured requests are compared with
+ * these packets.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 
 #include "as_requester.h"
 
-#define SENT_MIN   65536u /* our engine may send this many packets, */
-#define SENT_EACH  16u    /* and so many for each of the capture */
+#define SENT_MIN   65536u /* packets that our engine may send */
+#define SENT_EACH  16u    /* ... and the additional number for each of the capture */
 #define TIMERS_MAX 64u
 
 static int by_off(const void *a, const void *b)
@@ -42,7 +42,8 @@ static bool is_place(const struct direction *d, const struct packet *p)
     return packet_asks(d, p) && off_of(d, p->psn) < WIRE_PSN_MASK / 2;
 }
 
-/* One place per PSN: its first transmission. A READ inside an earlier one is that one, again. */
+/* One place per PSN: its first transmission. A READ inside an earlier one is a repetition of that
+ * one. */
 static int places_find(struct requester *r)
 {
     const struct direction *d = r->d;
@@ -73,9 +74,9 @@ static int places_find(struct requester *r)
     return 0;
 }
 
-/* ---- what the stage calls ---- */
+/* ---- callbacks of the stage ---- */
 
-/* Has it the same in all fields that are compared? */
+/* Are all compared fields equal? */
 static bool alike(const struct wire_pkt *a, const struct wire_pkt *b)
 {
     return !a->selective && !b->selective && a->opcode == b->opcode &&
@@ -84,22 +85,22 @@ static bool alike(const struct wire_pkt *a, const struct wire_pkt *b)
            a->imm == b->imm && a->se == b->se && a->pkey == b->pkey;
 }
 
-static void keep_odd(struct requester *r, uint32_t off, const struct wire_pkt *p,
-                     const uint8_t *frame, uint32_t len)
+static void keep_unlike(struct requester *r, uint32_t off, const struct wire_pkt *p,
+                        const uint8_t *frame, uint32_t len)
 {
-    if (r->odds == r->odd_room) {
-        size_t room = r->odd_room ? 2 * r->odd_room : 16;
-        bool may = held_take(r->d->held, (room - r->odd_room) * sizeof(*r->odd));
-        struct odd *more = may ? realloc(r->odd, room * sizeof(*r->odd)) : NULL;
+    if (r->unlikes == r->unlike_room) {
+        size_t room = r->unlike_room ? 2 * r->unlike_room : 16;
+        bool may = held_take(r->d->held, (room - r->unlike_room) * sizeof(*r->unlike));
+        struct unlike *more = may ? realloc(r->unlike, room * sizeof(*r->unlike)) : NULL;
         if (!more) {
             r->failed = true;
             return;
         }
-        r->odd = more;
-        r->odd_room = room;
+        r->unlike = more;
+        r->unlike_room = room;
     }
-    struct odd *at = &r->odd[r->odds++];
-    *at = (struct odd){.off = off, .ours = *p};
+    struct unlike *at = &r->unlike[r->unlikes++];
+    *at = (struct unlike){.off = off, .ours = *p};
     wire_dump(at->dump, sizeof(at->dump), frame, len, WIRE_D_SELECTIVE);
 }
 
@@ -113,9 +114,9 @@ static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, u
     packet_wire(first_of(r, at), &first);
     at->emitted = true;
     at->ackreq = p->ackreq;
-    at->odd = !alike(p, &first);
-    if (at->odd)
-        keep_odd(r, at->off, p, frame, len);
+    at->unlike = !alike(p, &first);
+    if (at->unlike)
+        keep_unlike(r, at->off, p, frame, len);
 }
 
 /* The local region holds each message at its first PSN's place. */
@@ -160,7 +161,8 @@ static void give(struct requester *r, const struct packet *p)
         r->j->out->passed++;
         return;
     }
-    /* The capture's requester has sent it; ours may be waiting, for example after an RNR NAK. */
+    /* The capture's requester has sent this packet; our engine may still wait, for example after an
+     * RNR NAK. */
     for (unsigned i = 0; i < TIMERS_MAX && !p->selective && !sent_already(r, p->psn); i++)
         if (!stage_wait(&r->stage))
             break;
@@ -208,8 +210,8 @@ int as_requester(struct direction *d, struct judge *j)
         if (r.failed)
             rc = -ENOMEM;
     }
-    if (r.odds)
-        qsort(r.odd, r.odds, sizeof(*r.odd), requester_by_off);
+    if (r.unlikes)
+        qsort(r.unlike, r.unlikes, sizeof(*r.unlike), requester_by_off);
     for (size_t i = 0; i < d->packets && !rc; i++) {
         const struct packet *c = &d->packet[i];
         if (packet_asks(d, c))
@@ -219,7 +221,7 @@ int as_requester(struct direction *d, struct judge *j)
             requester_compare_nak(&r, i);
     }
     stage_free(&r.stage);
-    free(r.odd);
+    free(r.unlike);
     free(r.place);
     return rc == -EINVAL ? 0 : rc;
 }

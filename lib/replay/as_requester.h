@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the parts of our engine in the requester's place share: as_requester.c gives it the captured
- * answers and remembers what it sends, requester_work.c posts the work requests that the capture
- * shows, requester_compare.c compares the captured requests with what it has sent. One thread.
+ * Shared by the files that put our engine in the requester's place. as_requester.c gives it the
+ * captured answers and remembers its packets, requester_work.c posts the captured work requests,
+ * requester_compare.c compares the captured requests with its packets. One thread.
  */
 #ifndef URNIC_REPLAY_AS_REQUESTER_H
 #define URNIC_REPLAY_AS_REQUESTER_H
@@ -11,16 +11,16 @@
 
 /* A PSN with a captured request. */
 struct place {
-    uint32_t off : 24; /* from the base */
+    uint32_t off : 24; /* distance from the base */
     bool again : 1;    /* a READ repeated from the middle: not a message of its own */
     bool emitted : 1;
-    bool ackreq : 1; /* of our engine's */
-    bool odd : 1;    /* ours isn't like the first one, else the same in all that is compared */
+    bool ackreq : 1; /* AckReq of our engine's packet */
+    bool unlike : 1; /* our packet differs from the first one in a compared field */
     uint32_t first;  /* its first transmission, an index */
 };
 
-/* Our engine's packet where it isn't like the first one of the capture. */
-struct odd {
+/* Our engine's packet that differs from the first one of the capture. */
+struct unlike {
     uint32_t off;
     struct wire_pkt ours;
     char dump[REPLAY_DUMP_MAX];
@@ -30,13 +30,13 @@ struct requester {
     struct direction *d;
     struct judge *j;
     struct stage stage;
-    struct place *place; /* by off */
-    size_t places, next; /* next: first of the next message to post */
-    struct odd *odd;     /* by off, from when all are there */
-    size_t odds, odd_room;
-    uint32_t posted;  /* PSNs posted, from the base */
-    uint32_t highest; /* PSN of the requests that have been compared */
-    bool refused;     /* by a fatal NAK */
+    struct place *place;   /* sorted by off */
+    size_t places, next;   /* next: first place of the next message to post */
+    struct unlike *unlike; /* sorted by off once complete */
+    size_t unlikes, unlike_room;
+    uint32_t posted;  /* PSNs posted, counted from the base */
+    uint32_t highest; /* highest PSN of the compared requests */
+    bool refused;     /* refused by a fatal NAK */
     bool failed;      /* out of memory */
 };
 
@@ -50,19 +50,19 @@ static inline const struct packet *first_of(const struct requester *r, const str
     return &r->d->packet[at->first];
 }
 
-/* The place so far from the base, or NULL. */
+/* The place at this distance from the base, or NULL. */
 struct place *requester_place(const struct requester *r, uint32_t off);
-/* Compares two of struct odd, for qsort and bsearch. */
+/* Compares two of struct unlike, for qsort and bsearch. */
 int requester_by_off(const void *a, const void *b);
 
-/* Post everything up to the message that this place belongs to. */
+/* Post all messages up to the one of this place. */
 void requester_post(struct requester *r, uint32_t off);
 
-/* When our engine has got all: compare a captured request with what it has sent, one after the
- * other. */
+/* Compare a captured request with our engine's packet, in order, once our engine has all answers.
+ */
 void requester_compare(struct requester *r, const struct packet *p);
-/* A sequence NAK, in this place, wants its PSN again, if the requester goes on. The requests before
- * it have been compared. */
+/* Check that the requester sends the PSN of the sequence NAK at this place again, if it continues.
+ * The requests before it have been compared. */
 void requester_compare_nak(struct requester *r, size_t at);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Our engine in the responder's place.
  *
- * Each request packet of the capture is given to it in order; whatever it answers is put into a
- * ledger by PSN. Each captured answer must then be in the ledger, as often as it occurs: never more
- * often, and never before its cause. Answers that only the ledger has were lost before the capture.
+ * It gets each request packet of the capture in order; its answers go into a ledger by PSN. Each
+ * captured answer must then be in the ledger, never more often than there and never before its
+ * cause. Answers that are only in the ledger were lost before the capture point.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 #include "as_responder.h"
 
-#define ANSWERS_MIN  65536u /* our engine may answer this much, */
-#define ANSWERS_EACH 4u     /* and so much for each packet of the capture */
+#define ANSWERS_MIN  65536u /* answers that our engine may give */
+#define ANSWERS_EACH 4u     /* ... and the additional number for each packet of the capture */
 #define MESSAGE_MAX  ((uint32_t)WIRE_MSG_MAX)
 
 uint64_t responder_hash(const uint8_t *data, size_t len)
@@ -75,13 +75,13 @@ static int on_copy(void *ctx, const struct engine_copy *c, uint64_t *orig)
     return 0;
 }
 
-/* ---- giving it a request ---- */
+/* ---- feeding a request ---- */
 
-/* A receive work request, if the packet is going to take one. */
+/* Post a receive work request if the packet will take one. */
 static void post_recv(struct responder *r, const struct packet *p)
 {
     unsigned f = packet_flags(p);
-    bool unreliable = r->d->flow.service == WIRE_UC; /* its expected PSN follows what comes */
+    bool unreliable = r->d->flow.service == WIRE_UC; /* its expected PSN follows each packet */
     bool takes = f & WIRE_F_SEND ? (f & WIRE_F_START) != 0 : f & WIRE_F_IMM && f & WIRE_F_END;
     struct engine_qp_info info;
     bool due = p->psn == stage_epsn(&r->stage) || p->selective || unreliable;
@@ -91,7 +91,7 @@ static void post_recv(struct responder *r, const struct packet *p)
     struct engine_sge sge = {STAGE_LOCAL_VA, p->room < MESSAGE_MAX ? p->room : MESSAGE_MAX,
                              r->stage.lkey};
     struct engine_recv_wr wr = {.nsge = sge.len ? 1 : 0, .sge = &sge};
-    /* Packets of selective repeat that come early take the receives of messages to come. */
+    /* Early packets of selective repeat take the receives of later messages. */
     for (uint32_t n = r->d->selective ? STAGE_RECVS : 1; n > info.rq_used; n--)
         engine_post_recv(r->stage.e, r->stage.qp, &wr);
 }
@@ -126,7 +126,7 @@ void responder_give(struct responder *r, size_t at)
     r->feeding = NULL;
     if (due && alive && stage_state(&r->stage) == QPS_ERR)
         r->refused = p;
-    /* (what finds no receive isn't wrong) */
+    /* (a packet that finds no receive isn't wrong) */
     bool wrong = r->stage.drop && r->stage.drop <= ENGINE_C_rx_bad_aeth;
     if (due)
         r->dropped = wrong && alive ? p : NULL;
@@ -149,10 +149,10 @@ static bool says_hello(const struct direction *d)
     return false;
 }
 
-/* ---- UC: nothing is answered ---- */
+/* ---- UC: no answers ---- */
 
-/* Give it, and see whether it is taken. Behind a gap or a packet that came twice it needn't be,
- * until another message begins. */
+/* Feed the packet, and check that it is accepted. After a gap or a duplicate it need not be, until
+ * another message starts. */
 static void give_unreliable(struct responder *r, size_t at)
 {
     const struct packet *p = &r->d->packet[at];
@@ -172,8 +172,9 @@ static void give_unreliable(struct responder *r, size_t at)
 
 /* ---- the whole direction ---- */
 
-/* Does an early answer belong to what was sent before the capture: to an earlier PSN, or, the very
- * first one, to a later one than has been seen, and its message number doesn't say that all has? */
+/* Is an early answer to a request from before the capture? It is if its PSN is earlier than the
+ * captured ones. So is the very first answer if its PSN is later than the captured ones, unless its
+ * message number shows that all requests are captured. */
 static bool begins_in_the_middle(const struct direction *d)
 {
     bool asked = false, answered = false;
@@ -237,12 +238,12 @@ static void take_request(struct responder *r, size_t at)
         r->hole = true; /* executed, or unknown */
         return;
     }
-    if (p->lost && p->psn == stage_epsn(&r->stage)) { /* else it was dropped on arrival */
+    if (p->lost && p->psn == stage_epsn(&r->stage)) { /* otherwise it was dropped on arrival */
         r->j->out->lost++;
         return;
     }
     if (p->starve && packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC)) {
-        r->j->out->lost++; /* there was no room for it: ours always has some */
+        r->j->out->lost++; /* there was no room for it; our engine always has room */
         return;
     }
     stage_time(&r->stage, p->kept->ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where a direction begins, as far as its packets tell: its MTU, the first PSN that can be
- * followed, the first packet that counts.
+ * The start of a direction, by its packets: its MTU, the first PSN that can be tracked, the first
+ * packet that counts.
  */
 #include "evidence.h"
 
@@ -12,8 +12,8 @@ static uint32_t payload_mtu(const struct packet *p)
     return packet_flags(p) & (WIRE_F_FIRST | WIRE_F_MIDDLE) ? p->payload_len : 0;
 }
 
-/* Does `b` ask for the rest of the READ that `a` has asked for? Then how far it begins behind that
- * shows the MTU. */
+/* Does `b` request the rest of the READ in `a`? Then the distance between their starts shows the
+ * MTU. */
 static uint32_t rest_mtu(const struct packet *a, const struct packet *b)
 {
     const struct packet *x = a, *y = b;
@@ -25,8 +25,8 @@ static uint32_t rest_mtu(const struct packet *a, const struct packet *b)
     return wire_mtu_enum((uint32_t)(off / psns)) ? (uint32_t)(off / psns) : 0;
 }
 
-/* The READ whose rest `b` may be: the one with the nearest PSN before its own, of those sent of
- * late; several may have been of the same memory. */
+/* The READ whose rest `b` may be: of the recent ones, the one with the nearest PSN before `b`;
+ * several may name the same memory. */
 static const struct packet *whole_of(const struct direction *d, const struct packet *b)
 {
     const struct packet *best = NULL, *p = b;
@@ -58,11 +58,11 @@ void evidence_mtu(struct direction *d)
             d->mtu = payload_mtu(p);
     }
     find_rest(d);
-    if (!d->mtu) /* any that holds all there is looks the same */
+    if (!d->mtu) /* any MTU that holds all payloads looks the same */
         d->mtu = WIRE_MTU_MAX;
 }
 
-/* Is it a message's first PSN, as far as the capture tells? */
+/* By the capture, is it a message's first PSN? */
 static bool begins_message(const struct direction *d, uint32_t psn)
 {
     for (size_t i = 0; i < d->packets; i++) {
@@ -73,8 +73,8 @@ static bool begins_message(const struct direction *d, uint32_t psn)
     return true;
 }
 
-/* The earliest request before the first answer, or what a NAK then asks for. Behind a beginning in
- * the middle of a message nothing can be told until the next one. */
+/* The earliest request before the first answer, or the PSN of a NAK there. If the start is in the
+ * middle of a message, nothing can be judged until the next message. */
 static void find_base(struct direction *d)
 {
     for (size_t i = 0; i < d->packets; i++) {
@@ -99,7 +99,7 @@ static void find_base(struct direction *d)
     }
 }
 
-/* Does the capture show the packet that this answer is to? */
+/* Does the capture have this answer's packet? */
 static bool asked_before(const struct direction *d, size_t at)
 {
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++)
@@ -108,7 +108,7 @@ static bool asked_before(const struct direction *d, size_t at)
     return false;
 }
 
-/* While the responder wants what was sent before the base, it discards everything behind. */
+/* While the responder expects a PSN before the base, it discards all later ones. */
 static void find_begin(struct direction *d)
 {
     for (size_t i = 0; i < d->packets; i++) {

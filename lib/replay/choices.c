@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the capture doesn't tell is chosen such that it explains most: whether WRITE packets that
- * come early are kept, whether a NAK may have crossed with what it asks for, and whether packets
- * may be lost and overtaken between the port and the responder behind it (a queue for ingress, a
- * socket that is full).
+ * Chooses the values that the capture doesn't show such that they explain most answers: whether
+ * early WRITE packets are kept, whether a NAK may have crossed with its packet, and whether packets
+ * may be lost and overtaken between the port and its responder (in an ingress queue, or at a full
+ * socket).
  */
 #include <string.h>
 
 #include "replay_priv.h"
 
 #define KINDS_MAX   16u
-#define KIND_WEIGHT (1ull << 32) /* differences that one more rule is worth */
+#define KIND_WEIGHT (1ull << 32) /* weight of one more rule, in differences */
 
-/* The rules that are found broken. */
+/* The broken rules. */
 struct kinds {
     const char *rule[KINDS_MAX];
     unsigned n;
@@ -28,7 +28,8 @@ static void on_kind(void *ctx, const struct replay_difference *d)
         k->rule[k->n++] = d->rule;
 }
 
-/* Without a word: how badly does it differ? One habit is likelier than several accidents. */
+/* Replay without reports: how badly does it differ? One habit is likelier than several accidents.
+ */
 static int try_responder(struct direction *d, struct watch *watch, struct replay_outcome *out,
                          uint64_t *differ)
 {
@@ -65,7 +66,7 @@ int choices_find(struct direction *d, struct judge *j, bool *explained)
         if (!differ) {
             *j->out = out;
             *explained = true;
-            j->watch->total -= d->packets; /* it needn't be done once more */
+            j->watch->total -= d->packets; /* it need not be repeated */
             return 0;
         }
         if (differ < least) {

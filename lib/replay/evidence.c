@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the packets of a connection tell about its two ends: which of them evidently did not arrive,
- * or found no receive work request. Where it begins is beginning.c's, what fatal NAKs say
- * refusal.c's, copies and order of answers answers.c's.
+ * Facts about the two ends of a connection from its packets: packets that evidently did not arrive,
+ * or found no receive work request. The connection's start is in beginning.c, fatal NAKs are in
+ * refusal.c, copies and order of answers in answers.c.
  */
 #include <stdlib.h>
 
 #include "evidence.h"
 #include "mem.h"
 
-#define TRIPS       65536u /* PSNs back to which times are known */
+#define TRIPS       65536u /* PSNs whose times are remembered */
 #define SAMPLES_MIN 4u
 #define SAMPLES_MAX 4096u
 
-/* Was it sent so shortly before an answer that it can't have been the cause? */
+/* Was it sent too shortly before an answer to be its cause? */
 bool evidence_crossed(const struct direction *d, const struct packet *p,
                       const struct packet *answer)
 {
     return p->kept->ns <= answer->kept->ns && answer->kept->ns - p->kept->ns < d->trip;
 }
 
-/* When each PSN was sent. */
+/* The times at which each PSN was sent. */
 struct sent {
     uint64_t first, last; /* + 1, 0 = not seen */
 };
@@ -31,10 +31,10 @@ static int by_size(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* From the capture to the responder and back takes no longer than from the first transmission of
- * any packet to an answer that names it. What is a little less is taken for what it takes, where
- * there are a few to go by. If that is far longer than it usually takes from the last transmission,
- * then all these first ones were lost. */
+/* The time from the capture point to the responder and back is at most the time from any packet's
+ * first transmission to an answer that names it. With a few samples, take a little less than their
+ * minimum. If that is far longer than the usual time from the last transmission, all these first
+ * transmissions were lost. */
 static void find_trip(struct direction *d)
 {
     struct sent *sent = calloc(TRIPS, sizeof(*sent));
@@ -70,8 +70,8 @@ static void find_trip(struct direction *d)
     d->trip = samples < SAMPLES_MIN ? 0 : least / 8 * d->trip_share;
 }
 
-/* After a NAK that isn't fatal: does an answer show that the packet has arrived, before it is sent
- * again, or so soon after that the answer can't be to that? */
+/* After a NAK that isn't fatal: does an answer show the packet's arrival before its retransmission,
+ * or too soon after that to be caused by it? */
 static bool answered_first(const struct direction *d, size_t at)
 {
     uint32_t psn = d->packet[at].psn;
@@ -89,8 +89,8 @@ static bool answered_first(const struct direction *d, size_t at)
     return false;
 }
 
-/* After an RNR NAK and what it asks for: does an answer show that packets behind had been executed,
- * which have not been sent again? Then so was this one, before. */
+/* After an RNR NAK and its retransmission: does an answer show that later packets were executed
+ * without a retransmission? Then this one was executed before them. */
 static bool overtaken(const struct direction *d, size_t at)
 {
     uint32_t highest = d->packet[at].psn;
@@ -110,8 +110,8 @@ static bool overtaken(const struct direction *d, size_t at)
     return false;
 }
 
-/* What was sent before something earlier was sent again, that a NAK had asked for, was not in its
- * turn. Returns the index of the latest such repetition before `at`, or 0. */
+/* A packet was out of turn if it was sent before the retransmission of an earlier PSN that a NAK
+ * had requested. Returns the index of the latest such retransmission before `at`, or 0. */
 static size_t turn_begins(const struct direction *d, size_t at)
 {
     uint32_t psn = d->packet[at].psn;
@@ -160,20 +160,20 @@ static void mark_starved(struct direction *d, size_t at)
     }
 }
 
-/* A sequence NAK: no transmission of what it asks for has arrived in its turn, as far as it was
- * sent before a packet behind it. Only the last may have crossed with the NAK. */
+/* A sequence NAK: no transmission of its PSN has arrived in its turn, of those sent before a later
+ * packet. Only the last one may have crossed with the NAK. */
 static void mark_lost(struct direction *d, size_t at)
 {
     uint32_t psn = d->packet[at].psn;
-    bool behind = false, last = true;
+    bool after = false, last = true;
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
         if (!packet_asks(d, p) || evidence_crossed(d, p, &d->packet[at]))
             continue;
-        behind = behind || wire_psn_diff(p->psn, psn) > 0;
+        after = after || wire_psn_diff(p->psn, psn) > 0;
         if (p->psn != psn)
             continue;
-        if (behind && !p->starve && !(last && answered_first(d, at)))
+        if (after && !p->starve && !(last && answered_first(d, at)))
             p->lost = true;
         last = false;
     }
@@ -182,20 +182,20 @@ static void mark_lost(struct direction *d, size_t at)
 bool evidence_late(const struct direction *d, const struct packet *nak)
 {
     size_t at = (size_t)(nak - d->packet);
-    bool behind = false, late = false;
-    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX && !(behind && late); n++) {
+    bool after = false, late = false;
+    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX && !(after && late); n++) {
         const struct packet *p = &d->packet[i];
         int32_t off = packet_asks(d, p) ? wire_psn_diff(p->psn, nak->psn) : -1;
-        behind = behind || off > 0;
-        /* An RNR NAK, later, is for that. */
+        after = after || off > 0;
+        /* A later RNR NAK is for that transmission. */
         late = late ||
                (off == 0 && p->starve && d->packet[p->starve - 1].kept->number > nak->kept->number);
     }
-    return behind && (late || answered_first(d, at));
+    return after && (late || answered_first(d, at));
 }
 
-/* Both ends are in one partition, and one of them may be a limited member: an end that answers a
- * limited member is a full one, else most of the answers decide. */
+/* Both ends are in one partition, and one of them may be a limited member. An end that answers a
+ * limited member is a full one; otherwise the majority of the answers decides. */
 static void find_pkeys(struct direction *d)
 {
     size_t full = 0, limited = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Fields that our engine sets in one way only, but that can't be compared packet by packet: a
- * message number counts from an unknown origin, and what it may be depends on what was under way.
- * The tracker of lint follows them; what it calls a violation differs from our engine.
+ * message number counts from an unknown origin, and its range depends on the requests in flight.
+ * The tracker of lint follows them; its violations are differences from our engine.
  */
 #include "fields.h"
 
@@ -12,7 +12,7 @@
 #define RESPONSES 1u
 #define REQUESTS  2u
 
-#define OTHERS_MAX 256u /* findings that are kept to name a rule */
+#define OTHERS_MAX 256u /* findings kept to name a rule */
 
 static const struct field {
     const char *rule, *name, *why;
@@ -66,7 +66,7 @@ void fields_sort(struct fields *s)
         qsort(s->found, s->n, sizeof(*s->found), by_number);
 }
 
-/* The first that is about this packet or a later one. */
+/* The first finding about this packet or a later one. */
 static size_t from(const struct fields *s, uint64_t number)
 {
     size_t lo = 0, hi = s->n;

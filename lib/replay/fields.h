@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What lint finds wrong: in fields that are not compared packet by packet, and in requests that our
+ * Findings of lint: in fields that are not compared packet by packet, and in requests that our
  * engine refuses.
  */
 #ifndef URNIC_REPLAY_FIELDS_H
@@ -23,14 +23,13 @@ struct fields {
     bool failed; /* out of memory */
 };
 
-/* A lint_report: keeps what matters here. `ctx` is a struct fields. */
+/* A lint_report: keeps the relevant findings. `ctx` is a struct fields. */
 void fields_keep(void *ctx, const struct lint_finding *f);
-/* Once, before the first fields_judge. */
+/* Call this once, before the first fields_judge. */
 void fields_sort(struct fields *s);
-/* Report those of the packets that the end whose place we take has sent, in the role that j->out
- * says. */
+/* Report the findings about packets of the replaced end, in the role of j->out. */
 void fields_judge(const struct fields *s, const struct direction *d, struct judge *j);
-/* Once sorted: the rule that this packet breaks, as far as lint can prove; or NULL. */
+/* Once sorted: the rule that this packet provably breaks, or NULL. */
 const char *fields_rule(const struct fields *s, const struct packet *p);
 void fields_free(struct fields *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that grows with the capture is counted, against one limit: what is taken is given back
- * when it is freed. What doesn't grow with it, as an engine, isn't.
+ * Counts memory that grows with the capture, against one limit; freeing the memory returns it.
+ * Memory of fixed size, such as an engine, isn't counted.
  */
 #ifndef URNIC_REPLAY_HELD_H
 #define URNIC_REPLAY_HELD_H
@@ -11,10 +11,10 @@
 
 struct held {
     uint64_t octets, max;
-    bool over; /* more was wanted than there is */
+    bool over; /* a request has exceeded the limit */
 };
 
-/* Before so many octets are allocated. False: that would be more than the limit. */
+/* Call this before allocating this many octets. False: the limit would be exceeded. */
 static inline bool held_take(struct held *h, uint64_t octets)
 {
     if (octets > h->max || h->octets > h->max - octets) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all roles tell of what they find: a difference, and how far they are.
+ * Reports of all roles: differences and progress.
  */
 #include <errno.h>
 #include <stdio.h>

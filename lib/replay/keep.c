@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Kept frames stand one behind the other in chunks of memory, chained flow by flow. What a frame
- * has to itself before its BTH (lengths, IP identification, traffic class, checksum) is put back
- * when it is looked at.
+ * Kept frames are stored one after the other in chunks of memory, chained flow by flow. A frame's
+ * own values before its BTH (lengths, IP identification, traffic class, checksum) are restored when
+ * it is read.
  */
 #include "keep.h"
 
@@ -20,7 +20,7 @@
 
 struct keep_chunk {
     struct keep_chunk *next;
-    size_t used, size; /* of data */
+    size_t used, size; /* octets of data */
     _Alignas(ALIGN) uint8_t data[];
 };
 
@@ -83,7 +83,7 @@ const struct keep_flow *keep_flow(const struct keep *k, uint32_t flow)
     return flow < k->flows && k->flow[flow].first ? &k->flow[flow] : NULL;
 }
 
-/* The octets up to the BTH without what is the packet's own: see finish. */
+/* The octets up to the BTH without the packet's own values: see finish. */
 static void blank(uint8_t *octet, const struct wire_pkt *p)
 {
     uint8_t *ip = octet + p->ip_off;
@@ -103,7 +103,7 @@ static void blank(uint8_t *octet, const struct wire_pkt *p)
     }
 }
 
-/* The head that this frame has: one of the flow's latest, or a new one. */
+/* This frame's head: one of the flow's latest, or a new one. */
 static const struct keep_head *head_of(struct keep *k, struct keep_flow *flow,
                                        const struct lint_frame *f, const struct wire_pkt *p,
                                        int *rc)
@@ -158,21 +158,21 @@ int keep_add(struct keep *k, uint32_t flow, const struct kept *like, const struc
     return 0;
 }
 
-/* What is a packet's own before its BTH. */
+/* Restore a packet's own values before its BTH. */
 static void finish(const struct kept *k, uint8_t *octet)
 {
     const struct keep_head *h = k->head;
     uint8_t *ip = octet + h->ip_off;
-    uint32_t behind = h->len - h->ip_off + k->len;
+    uint32_t ip_len = h->len - h->ip_off + k->len;
     if (h->ip_version == 4) {
         ip[1] = k->tclass;
-        wire_put16(ip + 2, (uint16_t)behind);
+        wire_put16(ip + 2, (uint16_t)ip_len);
         wire_put16(ip + 4, k->ip_id);
         wire_csum_put(ip + 10, wire_csum_add(0, ip, WIRE_IPV4_LEN));
     } else {
         ip[0] |= k->tclass >> 4;
         ip[1] |= (uint8_t)(k->tclass << 4);
-        wire_put16(ip + 4, (uint16_t)(behind - WIRE_IPV6_LEN));
+        wire_put16(ip + 4, (uint16_t)(ip_len - WIRE_IPV6_LEN));
     }
     if (h->udp)
         wire_put16(octet + h->len - WIRE_UDP_LEN + 4, (uint16_t)(WIRE_UDP_LEN + k->len));

@@ -2,19 +2,19 @@
  *
  * Answers recorded before their requests. Two directions are often captured in two places: two
  * queues of a NIC, two ports of a tap. Their clocks, or the threads that write, are some
- * microseconds apart. Since no responder answers a request that it hasn't got, such an answer is
- * moved after its request.
+ * microseconds apart. No responder answers a request before its arrival, so such an answer is moved
+ * after its request.
  */
 #include <string.h>
 
 #include "replay_priv.h"
 
 #define SKEW_NS    20000u
-#define AHEAD      256u  /* packets in which the request comes */
-#define BEFORE_MAX 4096u /* packets in which another transmission of it came */
+#define AHEAD      256u  /* packets in which the request follows */
+#define BEFORE_MAX 4096u /* packets in which an earlier transmission of it may be */
 
-/* Can this request have caused this acknowledgement? A sequence NAK names what it isn't caused by,
- * and what comes behind it often does so by chance. */
+/* Can this request have caused this acknowledgement? A sequence NAK names a PSN that is not its
+ * cause, and the packet after that PSN is often there by chance. */
 static bool causes(const struct direction *d, const struct packet *p, const struct packet *answer)
 {
     return answer->syndrome != WIRE_SYN_NAK_SEQ &&
@@ -29,8 +29,8 @@ static bool caused_before(const struct direction *d, size_t at)
     return false;
 }
 
-/* The packet after `at`, soon after, that it answers; or 0. */
-static size_t cause_behind(const struct direction *d, size_t at)
+/* The request of the answer `at`, shortly after it; or 0. */
+static size_t cause_after(const struct direction *d, size_t at)
 {
     const struct packet *answer = &d->packet[at];
     for (size_t i = at + 1; i < d->packets && i - at < AHEAD; i++) {
@@ -43,10 +43,10 @@ static size_t cause_behind(const struct direction *d, size_t at)
     return 0;
 }
 
-/* A sequence NAK of what hasn't been seen at all, or was the last that had been seen: the packet
- * after `at`, soon after, that shows the gap; or 0. If what the NAK asks for was seen, only its
- * time can say that it was there before the NAK. */
-static size_t gap_behind(const struct direction *d, size_t at)
+/* For a sequence NAK of an uncaptured PSN, or of the last captured one: the packet shortly after
+ * `at` that shows the gap; or 0. If the NAK's PSN was captured, only its time can show that it was
+ * there before the NAK. */
+static size_t gap_after(const struct direction *d, size_t at)
 {
     const struct packet *nak = &d->packet[at];
     bool seen = false;
@@ -69,9 +69,9 @@ static size_t gap_behind(const struct direction *d, size_t at)
     return 0;
 }
 
-/* A response that begins a READ: the request from there on, soon after, if there was none before;
- * or 0. */
-static size_t read_behind(const struct direction *d, size_t at)
+/* For a response that starts a READ: the request from there on, shortly after, if there was none
+ * before; or 0. */
+static size_t read_after(const struct direction *d, size_t at)
 {
     const struct packet *answer = &d->packet[at];
     for (size_t i = at, n = 0; i-- > 0 && n < BEFORE_MAX; n++)
@@ -94,7 +94,7 @@ static void move(struct direction *d, size_t from, size_t to)
     d->packet[to] = answer;
 }
 
-/* The responses of this READ that stand before it, from `at` on, in their order. */
+/* Move the responses of this READ that are before it, from `at` on, in their order. */
 static void move_responses(struct direction *d, size_t at, size_t request)
 {
     uint32_t begin = d->packet[request].psn, n = packet_psns(d, &d->packet[request]);
@@ -116,18 +116,18 @@ void order_restore(struct direction *d)
         const struct packet *p = &d->packet[i];
         bool begins =
             packet_answers(d, p) && packet_flags(p) & WIRE_F_READ && packet_flags(p) & WIRE_F_START;
-        size_t request = begins ? read_behind(d, i) : 0;
+        size_t request = begins ? read_after(d, i) : 0;
         if (request)
             move_responses(d, i, request);
     }
-    /* From the end: those of one request keep their order. */
+    /* From the end: answers of one request keep their order. */
     for (size_t i = d->packets; i-- > 0;) {
         if (!packet_answers(d, &d->packet[i]) || d->packet[i].opcode != WIRE_ACKNOWLEDGE)
             continue;
         bool sequence = d->packet[i].syndrome == WIRE_SYN_NAK_SEQ;
-        size_t cause = sequence ? gap_behind(d, i) : cause_behind(d, i);
+        size_t cause = sequence ? gap_after(d, i) : cause_after(d, i);
         if (!cause || (!packet_positive(&d->packet[i]) && caused_before(d, i)))
-            continue; /* (an ACK of a repetition may as well be one of the first) */
+            continue; /* (an ACK of a repetition may also be for the first transmission) */
         move(d, i, cause);
     }
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * READs that ask for more PSNs than the requester goes by: other requests use some of them, too
- * (REQ-06), or it asks for more than any READ may (RSP-15). They are cut where the next request
- * begins, so that what comes behind isn't taken for their responses' place.
+ * READs of more PSNs than the requester counts: other requests use some of these PSNs, too
+ * (REQ-06), or the READ is longer than allowed (RSP-15). Such a READ is cut at the start of the
+ * next request, so that later packets aren't mistaken for its responses.
  */
 #include "evidence.h"
 
-#define READS 64u /* in whose PSNs a request may be */
+#define READS 64u /* READs whose PSNs are compared with a request's */
 
-/* A READ, and where it has been cut; the same for its repetitions. */
+/* A READ and its cut, which also applies to its repetitions. */
 struct extent {
     uint64_t va;
     size_t first; /* packet */
@@ -26,14 +26,14 @@ static struct extent *within(struct extent *e, unsigned n, uint32_t psn)
     return NULL;
 }
 
-/* Is this READ a part of that one? */
+/* Is this READ a part of the other one? */
 static bool part_of(const struct direction *d, const struct extent *x, const struct packet *p)
 {
     uint64_t off = (uint64_t)((p->psn - x->psn) & WIRE_PSN_MASK) * d->mtu;
     return p->va - x->va < x->len || p->dma_len + off == x->len;
 }
 
-/* A READ of this extent, perhaps from its middle: it ends where that was cut. */
+/* A READ of this extent, perhaps from its middle: cut it like the first one. */
 static void trim(const struct direction *d, const struct extent *x, struct packet *p)
 {
     uint32_t off = (p->psn - x->psn) & WIRE_PSN_MASK;
@@ -44,7 +44,7 @@ static void trim(const struct direction *d, const struct extent *x, struct packe
     p->overrun = true;
 }
 
-/* Asked for again, it has no more PSNs than it had (RD-12 says what it asks for). */
+/* A repetition has no more PSNs than the first request (RD-12 checks its length). */
 static void keep_within(const struct direction *d, const struct extent *x, struct packet *p)
 {
     uint32_t left = x->psns - ((p->psn - x->psn) & WIRE_PSN_MASK);
@@ -52,7 +52,7 @@ static void keep_within(const struct direction *d, const struct extent *x, struc
         p->dma_len = left * d->mtu;
 }
 
-/* From here on the READ's PSNs are this request's, and the next ones'. */
+/* From here on the READ's PSNs belong to this request and the next ones. */
 static void cut(struct direction *d, struct extent *x, size_t at)
 {
     x->psns = (d->packet[at].psn - x->psn) & WIRE_PSN_MASK;
@@ -89,7 +89,7 @@ void overrun_find(struct direction *d)
                                                  .len = p->dma_len};
         }
     }
-    for (size_t i = 0; i < d->packets; i++) { /* the last ones */
+    for (size_t i = 0; i < d->packets; i++) { /* the last READs */
         struct packet *p = &d->packet[i];
         if (packet_flags(p) & WIRE_F_READ && p->dma_len > WIRE_MSG_MAX && packet_asks(d, p)) {
             p->dma_len = d->mtu;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The packets of one direction and its answers, out of the frames that were kept.
+ * The packets of one direction and its answers, made from the kept frames.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -126,7 +126,7 @@ void packets_unindex(struct direction *d)
     d->answered = d->brought = 0;
 }
 
-size_t packets_behind(const struct direction *d, size_t at)
+size_t answers_after(const struct direction *d, size_t at)
 {
     size_t lo = 0, hi = d->answered;
     while (lo < hi) {

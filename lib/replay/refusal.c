@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What fatal NAKs tell: which key was bad, which receive buffer too short, what the queue pair
+ * Facts from fatal NAKs: the bad key, the short receive buffer, the operation that the queue pair
  * doesn't allow.
  */
 #include "evidence.h"
 #include "mem.h"
 
-/* The message of this packet finds a receive buffer that ends before the packet's end. */
+/* Give this packet's message a receive buffer that ends before the packet's end. */
 static void shorten(struct direction *d, size_t at)
 {
     const struct packet *p = &d->packet[at], *start = NULL;
@@ -22,7 +22,7 @@ static void shorten(struct direction *d, size_t at)
 }
 
 /* A fatal NAK: its key was bad, or its receive buffer was too short or could not be written. The
- * capture may have the packet more than once: whichever it was, it was refused. */
+ * capture may have the packet more than once: all of its transmissions count as refused. */
 void refusal_mark(struct direction *d, size_t at)
 {
     const struct packet *nak = &d->packet[at];
@@ -54,7 +54,7 @@ bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t
     size_t at = (size_t)(p - d->packet);
     if (!(d->naks >> (syndrome & 31) & 1))
         return false;
-    for (size_t i = packets_behind(d, at); i < d->answered && d->answer[i] - at < AHEAD_MAX; i++) {
+    for (size_t i = answers_after(d, at); i < d->answered && d->answer[i] - at < AHEAD_MAX; i++) {
         const struct packet *q = &d->packet[d->answer[i]];
         uint32_t off = (q->psn - p->psn) & WIRE_PSN_MASK;
         if (off >= WIRE_PSN_MASK / 2)
@@ -62,16 +62,16 @@ bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t
         if (q->opcode == WIRE_ACKNOWLEDGE && off < (psns ? psns : 1) && q->syndrome == syndrome)
             return true;
         if (off >= psns && packet_positive(q))
-            return false; /* what was sent behind it has been executed */
+            return false; /* a later packet has been executed */
     }
     return false;
 }
 
-/* Does an answer say that it was executed? */
+/* Does an answer show that it was executed? */
 static bool accepted(const struct direction *d, const struct packet *p)
 {
     size_t at = (size_t)(p - d->packet);
-    for (size_t i = packets_behind(d, at); i < d->answered && d->answer[i] - at < AHEAD_MAX; i++) {
+    for (size_t i = answers_after(d, at); i < d->answered && d->answer[i] - at < AHEAD_MAX; i++) {
         const struct packet *q = &d->packet[d->answer[i]];
         if (packet_positive(q) && ((q->psn - p->psn) & WIRE_PSN_MASK) < WIRE_PSN_MASK / 2)
             return true;
@@ -79,8 +79,8 @@ static bool accepted(const struct direction *d, const struct packet *p)
     return false;
 }
 
-/* A whole kind of request refused as invalid: the queue pair doesn't allow it. What was on its way
- * behind a refused one and had no answer tells nothing. */
+/* A whole kind of request is refused as invalid: the queue pair doesn't allow it. A request in
+ * flight after a refused one, without an answer, proves nothing. */
 void refusal_rights(struct direction *d)
 {
     unsigned good = 0, bad = 0;
@@ -91,7 +91,7 @@ void refusal_rights(struct direction *d)
         if (!right || !start || (good & right && bad & right))
             continue;
         if (right == MEM_REMOTE_ATOMIC && p->va % 8)
-            continue; /* refused for that */
+            continue; /* refused for its kind */
         if (evidence_refused(d, p, WIRE_SYN_NAK_INV))
             bad |= right;
         else if (!bad || accepted(d, p))

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define REGIONS_MAX 1024u
-#define SEARCH      16u /* looking for an answer costs as much as looking at so many */
+#define SEARCH      16u /* cost of a search for an answer, in comparisons */
 
 static struct region *region_find(const struct regions *m, uint32_t rkey)
 {
@@ -55,7 +55,7 @@ int regions_find(struct regions *m, const struct direction *d)
         g->end = last > g->end ? last : g->end;
     }
     for (uint32_t i = 0; i < m->n; i++)
-        m->region[i].first &= ~7ull; /* where ATOMICs are aligned, their memory is (ATM-03) */
+        m->region[i].first &= ~7ull; /* ATOMICs are aligned, so their memory is, too (ATM-03) */
     return 0;
 }
 
@@ -121,9 +121,9 @@ uint32_t regions_invalidable(struct regions *m, const struct stage *s, const str
     return m->fr_rkey;
 }
 
-/* ---- what is in it ---- */
+/* ---- the contents of memory ---- */
 
-/* A READ or ATOMIC, and the memory that it names. */
+/* A READ or ATOMIC and its memory. */
 struct asked {
     const struct direction *d;
     const struct packet *p;
@@ -133,7 +133,7 @@ struct asked {
     uint64_t off;
 };
 
-/* What this packet says of the memory, if it is an answer to PSN k of the request. */
+/* Take the contents of memory from this packet, if it is an answer to PSN k of the request. */
 static bool define_by(const struct asked *a, const struct packet *c, uint32_t k)
 {
     if (packet_flags(c) & WIRE_F_READ && packet_flags(a->p) & WIRE_F_READ) {
@@ -191,7 +191,7 @@ void regions_define(struct regions *m, size_t at)
     if (!g || p->va < g->first || p->va + reach(p) - 1 > g->end)
         return;
     struct asked a = {d, p, at, packet_psns(d, p), g, p->va - g->first};
-    size_t from = packets_behind(d, at), end = packets_behind(d, at + AHEAD_MAX - 1);
+    size_t from = answers_after(d, at), end = answers_after(d, at + AHEAD_MAX - 1);
     if (a.psns < (end - from) / SEARCH)
         define_by_psn(&a);
     else

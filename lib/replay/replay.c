@@ -14,15 +14,15 @@
 #include "wire_bytes.h"
 #include "wire_csum.h"
 
-#define BACK_FLOWS  1024u /* looked at for the other direction of queue pair 1 */
-#define PACKET_COST (sizeof(struct packet) + 8u) /* octets to replay one: more is rare */
+#define BACK_FLOWS  1024u /* flows compared to find queue pair 1's other direction */
+#define PACKET_COST (sizeof(struct packet) + 8u) /* octets to replay a packet; rarely exceeded */
 #define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_V1 | WIRE_P_QINQ)
 
 struct replay {
-    struct lint *lint; /* it knows which packets belong together */
+    struct lint *lint; /* groups packets into flows */
     struct held held;
     struct keep keep;
-    struct fields fields; /* what it says of packets matters for these only */
+    struct fields fields; /* its findings matter for these only */
     struct watch watch;
     struct replay_totals totals;
 };
@@ -62,7 +62,7 @@ void replay_watch(struct replay *r, replay_progress progress, void *ctx)
     r->watch = (struct watch){.progress = progress, .ctx = ctx};
 }
 
-/* ---- frames come in ---- */
+/* ---- frames in ---- */
 
 static bool may_replay(uint8_t service)
 {
@@ -77,7 +77,7 @@ static bool checksum_good(const struct lint_frame *f, const struct wire_pkt *p)
            wire_get16(ip + 10) == 0;
 }
 
-/* The packets that the host which captured has merged into one frame. */
+/* Add the packets that the capturing host has merged into one frame. */
 static int add_parts(struct replay *r, const struct lint_frame *f)
 {
     struct lint_merge m;
@@ -122,7 +122,7 @@ int replay_add(struct replay *r, const struct lint_frame *f)
                      .again = v.flags & LINT_V_AGAIN,
                      .duplicate = v.flags & LINT_V_DUPLICATE,
                      .selective = private && p.payload_len <= WIRE_MTU_MAX};
-    /* If it isn't broken the iCRC is right, or there is none. */
+    /* Unless the packet is broken, the iCRC is right, or there is none. */
     unsigned flags = PARSE_FLAGS | WIRE_P_IP_CSUM_OK | (broken ? 0 : WIRE_P_NO_ICRC);
     if (!private)
         k.good = wire_parse_cut(f->data, f->len, len, flags, &p) == WIRE_OK &&
@@ -131,9 +131,9 @@ int replay_add(struct replay *r, const struct lint_frame *f)
     return keep_add(&r->keep, v.flow, &k, f, &p);
 }
 
-/* ---- and are replayed ---- */
+/* ---- replay ---- */
 
-/* Selective repeat is in use when both ends have said so. */
+/* Selective repeat is in use when both ends have announced it. */
 static void find_selective(struct direction *d)
 {
     bool there = false, back = false;
@@ -146,7 +146,7 @@ static void find_selective(struct direction *d)
         d->packet[i].usable |= d->packet[i].selective;
 }
 
-/* With the choices that leave the fewest differences, if there are any to make. */
+/* Replay with the choices that leave the fewest differences, if there are choices. */
 static int replay_role(struct direction *d, struct judge *j)
 {
     bool responder = j->out->role == REPLAY_RESPONDER, explained = false;
@@ -161,7 +161,7 @@ static int replay_role(struct direction *d, struct judge *j)
                                         : as_requester(d, j);
 }
 
-/* What the packets of a connection tell: d->known_base when that is enough. */
+/* Derive the facts from a connection's packets; d->known_base if they suffice. */
 static int look_at(struct direction *d)
 {
     evidence_mtu(d);
@@ -196,10 +196,10 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
     j->cut = 0;
     uint64_t held = r->held.octets;
     rc = replay_role(&d, j);
-    r->held.octets = held; /* what the role took is free again */
+    r->held.octets = held; /* the role's memory is free again */
     packets_unindex(&d);
     if ((!rc || rc == -ENOMEM) && r->held.over)
-        rc = -EFBIG; /* the limit was in the way, not the machine */
+        rc = -EFBIG; /* because of the limit, not of the machine */
     if (!rc && !datagrams && d.flow.service == WIRE_RC && out.compared)
         fields_judge(&r->fields, &d, j);
     j->out = NULL;
@@ -214,7 +214,7 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
 }
 
 /* There are no answers. Has the requester repeated its first requests until it gave up, as without
- * a responder? Else the capture has only one direction. */
+ * a responder? Otherwise the capture has only one direction. */
 static bool given_up(const struct direction *d)
 {
     uint32_t first = 0, highest = 0;
@@ -236,7 +236,7 @@ static bool given_up(const struct direction *d)
     return repeated;
 }
 
-/* The responder of such a connection has broken no rule: there may be none. */
+/* The responder of such a connection has broken no rule: it may not exist. */
 static void unanswered(struct replay *r, const struct direction *d, struct judge *j,
                        replay_result result)
 {
@@ -252,7 +252,7 @@ static void unanswered(struct replay *r, const struct direction *d, struct judge
         result(j->ctx, &out);
 }
 
-/* One direction of a connection, that goes to `walk`. */
+/* Pass one direction of a connection to `walk`. */
 struct way {
     struct replay *r;
     uint32_t connection;
@@ -263,7 +263,7 @@ struct run {
     unsigned roles;
     struct judge judge;
     replay_result result;
-    uint64_t biggest; /* packets of a direction */
+    uint64_t biggest; /* packets of the largest direction */
 };
 
 static uint64_t packets_of(const struct way *w)
@@ -315,7 +315,7 @@ static int direction(struct run *run, const struct way *w)
     return rc;
 }
 
-/* The other direction of what two hosts' queue pairs 1 say to each other, if it comes later. */
+/* The other direction between two hosts' queue pairs 1, if its flow is later. */
 static bool find_back(const struct replay *r, uint32_t flows, const struct lint_flow_info *a,
                       struct lint_flow_info *b)
 {
@@ -328,7 +328,7 @@ static bool find_back(const struct replay *r, uint32_t flows, const struct lint_
     return false;
 }
 
-/* All directions, connection by connection, until one doesn't return 0. */
+/* Walk all directions, connection by connection, until `walk` doesn't return 0. */
 static int walk(struct replay *r, struct run *run, int (*each)(struct run *, const struct way *))
 {
     struct lint_totals t;
@@ -369,7 +369,7 @@ int replay_run(struct replay *r, unsigned roles, replay_report report, replay_re
     if (r->fields.failed)
         return -ENOMEM;
     walk(r, &run, measure);
-    /* Better before the first difference is reported than behind it. */
+    /* Better before the first difference is reported than after it. */
     if (!held_take(&r->held, run.biggest * PACKET_COST))
         return -EFBIG;
     held_give(&r->held, run.biggest * PACKET_COST);

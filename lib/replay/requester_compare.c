@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Each captured request packet, every retransmission included, must be what our engine sends with
- * that PSN. When and how often it is sent again is a freedom.
+ * Each captured request packet, retransmissions included, must be equal to our engine's packet with
+ * that PSN. Time and number of retransmissions are a freedom.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +10,23 @@
 #include "as_requester.h"
 #include "fields.h"
 
-#define NEW_MAX 4096u /* packets sent on after a sequence NAK: on their way before it came */
+#define NEW_MAX 4096u /* new packets after a sequence NAK: in flight before it arrived */
 
 int requester_by_off(const void *a, const void *b)
 {
-    const struct odd *x = a, *y = b;
+    const struct unlike *x = a, *y = b;
     return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* What our engine has sent in this place, and as text. */
+/* Our engine's packet at this place, and its text. */
 static void ours_of(const struct requester *r, const struct place *at, struct wire_pkt *ours,
                     char dump[REPLAY_DUMP_MAX])
 {
     dump[0] = '\0';
-    if (at->odd) {
-        const struct odd key = {.off = at->off};
-        const struct odd *o = bsearch(&key, r->odd, r->odds, sizeof(key), requester_by_off);
+    if (at->unlike) {
+        const struct unlike key = {.off = at->off};
+        const struct unlike *o =
+            bsearch(&key, r->unlike, r->unlikes, sizeof(key), requester_by_off);
         *ours = o->ours;
         memcpy(dump, o->dump, REPLAY_DUMP_MAX);
         return;
@@ -42,8 +43,8 @@ struct field {
     const char *name, *rule;
 };
 
-/* The rest of a truncated packet may have been damaged on the way. The first one may have had a
- * length of its own, which was found with that one. */
+/* The missing part of a truncated packet may have been damaged on the way. The first transmission
+ * may have had a length of its own, which was reported with it. */
 static bool payload_same(const struct packet *a, const struct packet *b)
 {
     uint32_t n = a->payload_len < b->payload_len ? a->payload_len : b->payload_len;
@@ -52,7 +53,7 @@ static bool payload_same(const struct packet *a, const struct packet *b)
     return !memcmp(packet_payload(a), packet_payload(b), n);
 }
 
-/* What else is to be said of a packet that is sent again, and isn't what it was in packet `a`. */
+/* The reason text for a retransmission that differs from the earlier packet `a`. */
 static void explain_again(const struct packet *a, const struct packet *b, const char *field,
                           char *text, size_t size)
 {
@@ -68,7 +69,7 @@ static void explain_again(const struct packet *a, const struct packet *b, const 
              was[i], is[i]);
 }
 
-/* The first field in which a captured request isn't what our engine sends; name NULL = none. */
+/* The first field in which a captured request differs from our engine's; name NULL = none. */
 static struct field differing(const struct packet *first, const struct wire_pkt *a,
                               const struct packet *p)
 {
@@ -81,7 +82,7 @@ static struct field differing(const struct packet *first, const struct wire_pkt 
         return (struct field){"opcode", again ? "RTX-05" : "REQ-02"};
     bool cut = again && (packet_cut(p) || packet_cut(first));
     if (a->payload_len != b->payload_len && cut)
-        return (struct field){NULL, NULL}; /* one of them is perhaps several, merged by the host */
+        return (struct field){NULL, NULL}; /* perhaps several packets, merged by the host */
     if (a->payload_len != b->payload_len && again && p->payload_len == first->payload_len)
         return (struct field){NULL, NULL}; /* has been said */
     if (a->payload_len != b->payload_len)
@@ -110,7 +111,7 @@ static struct field differing(const struct packet *first, const struct wire_pkt 
     return (struct field){NULL, NULL};
 }
 
-/* A READ repeated from the middle asks for the rest of the first. */
+/* A READ repeated from the middle requests the rest of the first one. */
 static struct field differing_again(const struct requester *r, const struct place *at,
                                     const struct packet *p)
 {
@@ -122,7 +123,7 @@ static struct field differing_again(const struct requester *r, const struct plac
     if (a->opcode != b->opcode)
         return (struct field){"opcode", "REQ-06"};
     if (packet_cut(p))
-        return (struct field){NULL, NULL}; /* perhaps damaged: its iCRC isn't there */
+        return (struct field){NULL, NULL}; /* perhaps damaged: it has no iCRC */
     if (b->va != a->va + skip)
         return (struct field){"address", "RD-12"};
     if (p->overrun)
@@ -142,13 +143,13 @@ void requester_compare(struct requester *r, const struct packet *p)
     const struct place *at = requester_place(r, off_of(r->d, p->psn));
     const struct packet *first = at ? first_of(r, at) : NULL;
     if (!at || (!at->emitted && !at->again) || packet_optional(p) || packet_optional(first)) {
-        /* Our engine stands still: refused for good, or waiting for an answer not captured. Or it
-         * has no such request. */
+        /* Our engine has stopped, refused for good or waiting for an uncaptured answer. Or it has
+         * no such request. */
         r->j->out->passed++;
         return;
     }
     bool reliable = r->d->flow.service == WIRE_RC;
-    if (first == p && at->emitted && !at->odd && !at->again && !p->inside && reliable) {
+    if (first == p && at->emitted && !at->unlike && !at->again && !p->inside && reliable) {
         r->j->out->compared++;
         r->j->out->same++;
         return;
@@ -156,7 +157,7 @@ void requester_compare(struct requester *r, const struct packet *p)
     struct wire_pkt ours;
     char dump[REPLAY_DUMP_MAX];
     ours_of(r, at, &ours, dump);
-    /* What bridges a hole is not a message of the capture. */
+    /* A request that bridges a gap is no message of the capture. */
     unsigned f = packet_flags(p);
     if (!at->again && !(f & WIRE_F_START) && !(f & (WIRE_F_READ | WIRE_F_ATOMIC)) && at->emitted &&
         wire_opcodes[ours.opcode].flags & WIRE_F_ONLY &&
@@ -164,13 +165,13 @@ void requester_compare(struct requester *r, const struct packet *p)
         r->j->out->passed++;
         return;
     }
-    /* Sent again, a READ asks for what is missing of it, at its beginning too. */
+    /* A repeated READ requests its missing part, which may include its start. */
     bool part = at->again || (f & WIRE_F_READ && first != p && p->opcode == ours.opcode);
     struct field what = p->inside ? (struct field){"PSN", "REQ-06"}
                         : part    ? differing_again(r, at, p)
                                   : differing(first, &ours, p);
     if (what.name && !strcmp(what.rule, "RTX-05") && fields_rule(r->d->fields, first))
-        what.name = NULL; /* the first one was wrong, and has been found to be */
+        what.name = NULL; /* the first one was wrong, as reported */
     r->j->out->compared++;
     if (!what.name)
         r->j->out->same++;
@@ -185,7 +186,7 @@ void requester_compare(struct requester *r, const struct packet *p)
                               : "our engine sends it otherwise");
 }
 
-/* A sequence NAK wants its PSN again, if the requester goes on. */
+/* The requester must send the PSN of a sequence NAK again, if it continues. */
 void requester_compare_nak(struct requester *r, size_t at)
 {
     const struct direction *d = r->d;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Work requests are inferred from the request packets of the capture, and posted when the first
- * packet of each is seen.
+ * Work requests are inferred from the request packets of the capture. Each is posted at its first
+ * packet.
  */
 #include "as_requester.h"
 
-#define HOLE_MAX 65536u /* PSNs never seen in a row that are bridged */
+#define HOLE_MAX 65536u /* successive uncaptured PSNs that are bridged */
 
 static uint8_t verb_of(unsigned flags)
 {
@@ -16,7 +16,8 @@ static uint8_t verb_of(unsigned flags)
     return flags & WIRE_F_IMM ? WR_RDMA_WRITE_WITH_IMM : WR_RDMA_WRITE;
 }
 
-/* The SEND or WRITE that begins at place i: returns its PSNs, *last = its last packet seen. */
+/* The SEND or WRITE that starts at place i: returns the number of its PSNs, *last = its last
+ * captured packet. */
 static uint32_t message_span(const struct requester *r, size_t i, size_t *last, bool *whole)
 {
     const struct place *first = &r->place[i];
@@ -32,14 +33,14 @@ static uint32_t message_span(const struct requester *r, size_t i, size_t *last, 
         bool gap = r->place[k].off != r->place[k - 1].off + 1;
         if (!(f & kind) || f & WIRE_F_START ||
             (gap && r->place[k].off - (uint64_t)first->off >= most))
-            break; /* of the next message, whose beginning is lost */
+            break; /* of the next message, whose start is missing */
         *last = k;
         *whole = (f & WIRE_F_END) != 0;
     }
     return r->place[*last].off - first->off + 1;
 }
 
-/* Post it with `len` octets of the message at `off`. */
+/* Post a request with `len` octets for the message at `off`. */
 static int post(struct requester *r, struct engine_send_wr wr, uint32_t off, uint32_t len)
 {
     struct engine_sge sge = {STAGE_LOCAL_VA + (uint64_t)off * r->d->mtu, len, r->stage.lkey};
@@ -49,7 +50,8 @@ static int post(struct requester *r, struct engine_send_wr wr, uint32_t off, uin
     return engine_post_send(r->stage.e, r->stage.qp, &wr, r->stage.now);
 }
 
-/* PSNs that the capture doesn't show, or whose message began before it: something as long. */
+/* For uncaptured PSNs, or a message that started before the capture: post a request of equal
+ * length. */
 static int post_hole(struct requester *r, uint32_t psns)
 {
     struct engine_send_wr wr = {.opcode = WR_SEND};
@@ -60,14 +62,15 @@ static int post_hole(struct requester *r, uint32_t psns)
     return rc;
 }
 
-/* Does the next message begin right behind this place? */
+/* Does the next message start directly after this place? */
 static bool goes_on(const struct requester *r, size_t last)
 {
     return last + 1 < r->places && r->place[last + 1].off == r->place[last].off + 1 &&
            !(packet_flags(first_of(r, &r->place[last + 1])) & (WIRE_F_MIDDLE | WIRE_F_LAST));
 }
 
-/* The SEND or WRITE that begins at the next place: fills in *wr, returns its octets. */
+/* The SEND or WRITE that starts at the next place: fills in *wr, returns the number of its octets.
+ */
 static uint32_t infer_message(const struct requester *r, struct engine_send_wr *wr, size_t *last,
                               uint32_t *psns)
 {
@@ -87,7 +90,7 @@ static uint32_t infer_message(const struct requester *r, struct engine_send_wr *
     if (write && ((whole && *psns > 1 && !tail && fits) || (!whole && first->dma_len > len)))
         len = first->dma_len;
     else if (!whole && !(write && first->dma_len <= len && goes_on(r, *last)))
-        len += 1; /* there is more of it, behind the capture's end */
+        len += 1; /* it continues after the capture's end */
     uint64_t all = ((uint64_t)len + d->mtu - 1) / d->mtu;
     *psns = all > *psns ? (uint32_t)all : *psns;
     return len;
@@ -133,7 +136,7 @@ static int post_next(struct requester *r)
     return 0;
 }
 
-/* Everything up to the message that this packet belongs to. */
+/* Post all messages up to this packet's one. */
 void requester_post(struct requester *r, uint32_t off)
 {
     while (r->next < r->places && r->posted <= off && !post_next(r))

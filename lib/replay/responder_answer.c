@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Is a captured answer what our engine says, too? Its ledger is asked by PSN. Where it has no such
- * answer, and nothing else explains it (responder_excuse.c), it is a difference, with the rule that
- * it is about.
+ * Does our engine give a captured answer, too? Its ledger is searched by PSN. If it has no such
+ * answer, and nothing else explains the captured one (responder_excuse.c), that is a difference,
+ * with its rule.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool same_kind(const struct answer *a, const struct packet *p)
 static bool same_content(const struct answer *a, const struct packet *p, const char **field)
 {
     if (a->payload_len < p->payload_len && packet_cut(p))
-        return true; /* cut: perhaps several packets, merged by the host that captured */
+        return true; /* cut: perhaps several packets, merged by the capturing host */
     if (a->payload_len != p->payload_len) {
         *field = "payload length";
         return false;
@@ -48,13 +48,14 @@ static bool same_content(const struct answer *a, const struct packet *p, const c
     return true;
 }
 
-/* Has our engine executed the SEND or WRITE packet with this PSN, or all before the first? */
+/* Has our engine executed the SEND or WRITE packet with this PSN? Also true for PSNs before the
+ * first. */
 static bool acknowledgeable(const struct responder *r, uint32_t psn)
 {
     return wire_psn_diff(stage_epsn(&r->stage), psn) > 0;
 }
 
-/* What has last asked with this answer's PSN; or NULL. */
+/* The latest request with this answer's PSN, or NULL. */
 static const struct packet *asked_last(const struct responder *r, const struct packet *answer)
 {
     const struct packet *q = answer;
@@ -65,21 +66,21 @@ static const struct packet *asked_last(const struct responder *r, const struct p
     return NULL;
 }
 
-/* Does this PSN belong to a READ or an ATOMIC, as it was last asked for? No ACK names it then. */
+/* Does this PSN belong to the latest transmission of a READ or an ATOMIC? No ACK names it then. */
 static bool answered_otherwise(const struct responder *r, const struct packet *ack)
 {
     const struct packet *q = asked_last(r, ack);
     return q && packet_flags(q) & (WIRE_F_READ | WIRE_F_ATOMIC);
 }
 
-/* A READ response or ATOMIC acknowledge whose AETH doesn't say ACK? */
-static bool odd_syndrome(const struct packet *p)
+/* A READ response or ATOMIC acknowledge whose AETH is no ACK? */
+static bool wrong_syndrome(const struct packet *p)
 {
     return !(packet_flags(p) & WIRE_F_ACK) && wire_opcodes[p->opcode].headers & WIRE_H_AETH &&
            wire_aeth_kind(p->syndrome) != WIRE_AETH_ACK;
 }
 
-/* A READ response that our engine doesn't give, or an ATOMIC acknowledge. */
+/* A READ response or ATOMIC acknowledge that our engine doesn't give. */
 static const char *rule_of_data(const struct responder *r, const struct packet *p,
                                 const struct answer *near)
 {
@@ -106,8 +107,8 @@ static bool refused_there(const struct responder *r, const struct packet *end)
     return false;
 }
 
-/* A request of the capture that our engine doesn't take, and this answer says that it was: by which
- * rule doesn't it? NULL = it is something else. */
+/* The rule by which our engine doesn't accept a captured request, though this answer shows its
+ * acceptance; NULL = there is another cause. */
 static const char *rule_of_refused(struct responder *r, const struct packet *p)
 {
     const struct packet *q = NULL;
@@ -134,7 +135,7 @@ static const char *rule_of_missing(struct responder *r, const struct packet *p,
                                    const struct answer *near)
 {
     const char *refused = rule_of_refused(r, p);
-    if (odd_syndrome(p))
+    if (wrong_syndrome(p))
         return "REQ-31";
     if (refused)
         return refused;
@@ -179,7 +180,7 @@ const char *responder_why(const char *rule)
     return "";
 }
 
-/* It differs; our engine has this answer instead, NULL = nothing. */
+/* Report a difference; our engine has this answer instead, NULL = none. */
 void responder_differ(struct responder *r, const struct packet *p, const char *rule,
                       const char *field, const struct answer *ours, const char *why)
 {
@@ -198,16 +199,16 @@ void responder_differ(struct responder *r, const struct packet *p, const char *r
     judge_differ(r->j, p, rule, field, text, why);
 }
 
-/* What the ledger has with a captured answer's PSN. */
+/* The ledger's answers with a captured answer's PSN. */
 struct match {
-    struct answer *found; /* of the same kind, and not used yet; the same content if there is one */
-    const char *wrong;    /* ... else the field that differs */
-    struct answer *near;  /* with this PSN at least */
-    bool repeated;        /* the same, used or not: perhaps to a request that wasn't captured */
+    struct answer *found; /* same kind, not used yet, with equal content if possible */
+    const char *wrong;    /* ... otherwise the field that differs */
+    struct answer *near;  /* any answer with this PSN */
+    bool repeated;        /* an equal answer, used or not: perhaps to an uncaptured request */
     bool again;           /* our engine has answered with this PSN more than once */
 };
 
-/* The response of a READ differs in this only: memory may have changed between two executions. */
+/* The READ response differs only in this field: memory may have changed between two executions. */
 static bool memory_changed(const struct packet *p, const char *field)
 {
     return packet_flags(p) & WIRE_F_READ && !strcmp(field, "payload");
@@ -235,7 +236,7 @@ static struct match look_up(const struct responder *r, const struct packet *p)
     return m;
 }
 
-/* Our engine has an answer of this kind. */
+/* Judge an answer of a kind that our engine gives. */
 static void compare_found(struct responder *r, const struct packet *p, const struct match *m)
 {
     unsigned f = packet_flags(p);
@@ -252,8 +253,9 @@ static void compare_found(struct responder *r, const struct packet *p, const str
     responder_differ(r, p, rule, m->wrong, m->found, "the same answer, with other content");
 }
 
-/* A capture may begin while packets are sent again that were executed before. The ACK of the last
- * of them then comes before it, and counts no message more than the answer before it did. */
+/* A capture may start during retransmissions of packets that were executed before. The ACK of the
+ * last of them then appears before that packet, and counts no more messages than the answer before
+ * it. */
 static bool counts_no_more(struct responder *r, const struct packet *p)
 {
     if (wire_opcodes[p->opcode].headers & WIRE_H_AETH && !r->first)
@@ -262,20 +264,21 @@ static bool counts_no_more(struct responder *r, const struct packet *p)
            p->msn == r->first->msn && p - r->d->packet < EARLY;
 }
 
-/* An answer to what our engine hasn't got to, or won't: true if one before it has said so. */
-static bool behind_already(struct responder *r, const struct packet *p)
+/* An answer to a PSN that our engine has not reached, or never will: true if an earlier answer has
+ * reported it. */
+static bool lags_already(struct responder *r, const struct packet *p)
 {
     uint32_t epsn = stage_epsn(&r->stage);
     if (!packet_positive(p) ||
         (wire_psn_diff(p->psn, epsn) < 0 && stage_state(&r->stage) != QPS_ERR))
         return false;
-    bool told = r->behind && r->behind_at == epsn;
-    r->behind = true;
-    r->behind_at = epsn;
+    bool told = r->lags && r->lags_at == epsn;
+    r->lags = true;
+    r->lags_at = epsn;
     return told;
 }
 
-/* Nothing can be told of this answer after all. */
+/* This answer can't be judged after all. */
 static void pass_over(struct responder *r)
 {
     r->j->out->passed++;
@@ -289,7 +292,7 @@ static void other_pkey(struct responder *r, const struct packet *p)
     judge_differ(r->j, p, "KEY-01", "P_Key", ours, "our engine sends with one P_Key");
 }
 
-/* An ACK of what our engine has executed, too: it may be sent or left out. */
+/* An ACK of a PSN that our engine has also executed: it may be sent or left out. */
 static void compare_ack(struct responder *r, const struct packet *p, const struct match *m)
 {
     if (answered_otherwise(r, p))
@@ -301,7 +304,7 @@ static void compare_ack(struct responder *r, const struct packet *p, const struc
         r->j->out->same++;
 }
 
-/* Our engine doesn't give this answer: does the capture, or what was said before, tell why? */
+/* Our engine doesn't give this answer: does the capture or an earlier report explain it? */
 static bool explained(struct responder *r, const struct packet *p, const struct match *m,
                       bool no_more)
 {
@@ -312,10 +315,10 @@ static bool explained(struct responder *r, const struct packet *p, const struct 
         return true;
     if (nak && (excuse_delayed(r, p) || excuse_copied(r, p)))
         return true;
-    return behind_already(r, p);
+    return lags_already(r, p);
 }
 
-/* It doesn't, and nothing tells why. */
+/* Judge an answer that our engine doesn't give, and that nothing explains. */
 static void missing_differs(struct responder *r, const struct packet *p, const struct match *m)
 {
     bool ack = p->opcode == WIRE_ACKNOWLEDGE;
@@ -345,7 +348,7 @@ void responder_compare(struct responder *r, const struct packet *p)
         compare_ack(r, p, &m);
     } else if (m.found) {
         compare_found(r, p, &m);
-    } else if (odd_syndrome(p)) {
+    } else if (wrong_syndrome(p)) {
         responder_differ(r, p, "REQ-31", "syndrome", m.near, responder_why("REQ-31"));
     } else if (explained(r, p, &m, no_more)) {
         pass_over(r);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What else explains an answer that our engine doesn't give, or not yet: a hole in the capture,
- * delay and another order behind it, copies, a receive that was not there.
+ * Other explanations of an answer that our engine doesn't give, or not yet: a gap in the capture,
+ * delay and reordering after the capture point, copies, a missing receive.
  */
 #include "as_responder.h"
 
-#define LATE     64u      /* packets in which a delayed one comes */
-#define MISSED   256u     /* packets that are put in order for one answer */
-#define STEPS    4u       /* requests before one whose IP identifications count, then, */
-#define STEP_MAX 64u      /* from one to the next by less than this */
-#define TIME_OUT 1000000u /* ns: no requester retransmits an unanswered packet sooner */
+#define LATE     64u      /* packets in which a delayed one arrives */
+#define MISSED   256u     /* packets reordered for one answer */
+#define STEPS    4u       /* previous requests that prove a counter of IP identifications */
+#define STEP_MAX 64u      /* largest step of that counter */
+#define TIME_OUT 1000000u /* ns: shortest time before a retransmission without an answer */
 
-/* Has the responder refused what this NAK asks for, for want of a receive, between `from` and the
- * NAK and said nothing else of it since? */
+/* Between `from` and the NAK: has the responder refused the NAK's PSN for want of a receive, and
+ * given no other answer to it since? */
 bool excuse_refused_since(const struct responder *r, const struct packet *from,
                           const struct packet *nak)
 {
@@ -28,8 +28,8 @@ bool excuse_refused_since(const struct responder *r, const struct packet *from,
     return false;
 }
 
-/* The latest packet before `end` that asks with this PSN (`fed`: and found what it needed); or
- * NULL. */
+/* The latest request before `end` with this PSN, or NULL; with `fed`, only one that found its
+ * receive. */
 static const struct packet *asked_before(const struct responder *r, const struct packet *end,
                                          uint32_t psn, bool fed)
 {
@@ -39,8 +39,8 @@ static const struct packet *asked_before(const struct responder *r, const struct
     return NULL;
 }
 
-/* The first PSN that this answer covers, from what our engine waits for on, which the capture
- * hasn't shown before it; the answer's own end if there is none. */
+/* The first uncaptured PSN that this answer covers, from our engine's expected PSN on; the answer's
+ * own end if there is none. */
 static uint32_t never_shown(const struct responder *r, const struct packet *p, uint32_t end)
 {
     uint32_t psn = stage_epsn(&r->stage);
@@ -53,18 +53,19 @@ static uint32_t never_shown(const struct responder *r, const struct packet *p, u
     return end;
 }
 
-/* Was this packet, whose answer `p` was seen before it, sent again after a time-out? Not if it
- * comes sooner, or has the number behind that of `last`, the one before the answer. */
+/* Was this packet, captured after its answer `p`, a retransmission after a time-out? Not if it
+ * comes sooner, or if its IP identification follows that of `last`, the packet before the answer.
+ */
 static bool sent_late(const struct packet *p, const struct packet *last, const struct packet *q)
 {
     return q->kept->ns >= p->kept->ns + TIME_OUT &&
            !(last && q->ipv4 && (uint16_t)(q->ip_id - last->ip_id) == 1);
 }
 
-/* Had the requester sent, before this answer, a packet that the capture hadn't shown yet? A packet
- * that is first captured later may not have been sent before. If a later PSN was captured before,
- * it was; it may have been if the requester went back before that, or waited. No responder can
- * guess the answer to a READ. */
+/* Had the requester sent, before this answer, a packet that was not captured before it? A packet
+ * captured later may not have been sent before. If a later PSN was captured before, it was; it may
+ * have been if the requester went back before that, or waited. No responder can guess the answer to
+ * a READ. */
 static bool missed(const struct responder *r, const struct packet *p, uint32_t wanted)
 {
     bool ack = packet_flags(p) & WIRE_F_ACK, before = false, back = false;
@@ -82,27 +83,27 @@ static bool missed(const struct responder *r, const struct packet *p, uint32_t w
     return true;
 }
 
-/* An answer that covers what our engine waits for, or something behind it, though the capture has
- * never shown it. From here on nothing can be told. */
+/* An answer that covers our engine's expected PSN or a later one, but the capture lacks that
+ * request. From here on nothing can be judged. */
 bool excuse_hole(const struct responder *r, const struct packet *p)
 {
-    uint32_t end = (p->psn + packet_positive(p)) & WIRE_PSN_MASK; /* a NAK covers what was before */
+    uint32_t end = (p->psn + packet_positive(p)) & WIRE_PSN_MASK; /* a NAK's own is not covered */
     if (wire_psn_diff(end, stage_epsn(&r->stage)) <= 0 || stage_state(&r->stage) == QPS_ERR)
         return false;
     uint32_t wanted = never_shown(r, p, end);
     return wanted != end && missed(r, p, wanted);
 }
 
-/* Does it refuse a packet that the capture has missed? */
+/* Does the answer refuse a packet that the capture has missed? */
 bool excuse_missed(const struct responder *r, const struct packet *p)
 {
     return packet_flags(p) & WIRE_F_ACK && !packet_positive(p) && p->syndrome != WIRE_SYN_NAK_SEQ &&
            !asked_before(r, p, p->psn, false) && missed(r, p, p->psn);
 }
 
-/* Does it refuse a request that takes a receive, for want of one, or a READ or ATOMIC, for want of
- * room (RNR-08)? Any responder may, and which transmission arrived when can't always be told. But a
- * request that an answer has long covered can't be refused. */
+/* Does the answer refuse a request for want of a receive, or a READ or ATOMIC for want of room
+ * (RNR-08)? Any responder may, and the time of a transmission's arrival is not always known. But a
+ * request that an answer covered long ago can't be refused. */
 bool excuse_starved(const struct responder *r, const struct packet *p)
 {
     const struct packet *asked = asked_before(r, p, p->psn, false), *q = p;
@@ -118,8 +119,8 @@ bool excuse_starved(const struct responder *r, const struct packet *p)
     return true;
 }
 
-/* An answer that shows that the responder is further than our engine: the capture has all that it
- * needed, but in another order, or it is thought lost. Give it in order. */
+/* An answer that shows that the responder is ahead of our engine: the capture has all the packets
+ * for it, but in another order, or marked as lost. Feed them in order. */
 void excuse_order(struct responder *r, const struct packet *p)
 {
     uint32_t goal = (p->psn + packet_positive(p)) & WIRE_PSN_MASK, psn = stage_epsn(&r->stage);
@@ -136,8 +137,8 @@ void excuse_order(struct responder *r, const struct packet *p)
         responder_give(r, (size_t)(missed[i] - r->d->packet));
 }
 
-/* Do the requester's numbers show that between these two packets there were others? They count, as
- * far as the packets before tell. */
+/* Do the requester's IP identifications show other packets between these two? They are a counter,
+ * if the packets before prove it. */
 static bool numbers_lack(const struct responder *r, const struct packet *last,
                          const struct packet *next)
 {
@@ -158,11 +159,11 @@ static bool numbers_lack(const struct responder *r, const struct packet *last,
     return steps == STEPS;
 }
 
-/* Was something sent behind `last`, which this NAK asks for, that the capture has missed? Then it
- * has more of that before what was missed comes, or the requester goes back to `last` and on from
- * there at once, or an answer is to what has never been seen, or to what comes later for the first
- * time, as far as the capture has it: that only if numbers of the requester's packets are missing.
- * None of it if they are numbered, and none is missing. */
+/* Has the capture missed a packet after `last`, whose PSN this NAK names? It has if later packets
+ * were captured before the missing one; if the requester goes back to `last` and continues from
+ * there at once; or if an answer is to an uncaptured PSN, or to one that is first captured later.
+ * The last case counts only if the requester's IP identifications have a gap. None of the cases
+ * counts if they are a counter without a gap. */
 static bool gap_missed(const struct responder *r, const struct packet *nak,
                        const struct packet *last)
 {
@@ -174,7 +175,7 @@ static bool gap_missed(const struct responder *r, const struct packet *nak,
         if (packet_answers(r->d, q) && packet_positive(q) && off >= 0) {
             if (off >= next)
                 return again || (first && numbers_lack(r, last, first));
-            /* (before that it was the answer to `last`, come late) */
+            /* (before that it was the late answer to `last`) */
             answered = answered || (again && q->kept->ns >= again->kept->ns);
         }
         if (!packet_asks(r->d, q) || off < 0)
@@ -190,29 +191,28 @@ static bool gap_missed(const struct responder *r, const struct packet *nak,
     return false;
 }
 
-/* Could what this NAK asks for have come late, behind packets that were sent after it? Not if an
- * answer has covered it before, or a NAK named it. If it hasn't been captured, then what was behind
- * it need not have been, either; but at the responder's own port it would have been. */
+/* Could this NAK's packet have arrived late, after packets that were sent after it? Not if an
+ * answer has covered it before, or a NAK has named it. If it was not captured, later packets may
+ * also be missing, but not at the responder's own port. */
 static bool first_missing(const struct responder *r, const struct packet *p)
 {
-    bool behind = false;
+    bool after = false;
     const struct packet *q = p, *last = NULL;
     for (unsigned n = 0; q > r->d->packet && n < BACK; n++) {
         q--;
         int32_t off = wire_psn_diff(q->psn, p->psn);
-        /* (one from before it was sent has covered nothing, whatever it says) */
+        /* (an answer from before its transmission has not covered it) */
         if (packet_answers(r->d, q) && off >= 0 && (!last || asked_before(r, q, p->psn, false)))
             return false;
-        behind = behind || (packet_asks(r->d, q) && off > 0);
+        after = after || (packet_asks(r->d, q) && off > 0);
         if (!last && packet_asks(r->d, q) && off == 0)
             last = q;
     }
-    return behind || (!r->d->own_port && (!last || gap_missed(r, p, last)));
+    return after || (!r->d->own_port && (!last || gap_missed(r, p, last)));
 }
 
-/* Is it a second NAK for one gap, from a responder that repeats its NAK now and then in case the
- * first was lost? Then it comes two round trips after the first, and the packet it asks for has
- * been retransmitted since. */
+/* Is it a second NAK for one gap, from a responder that repeats its NAK in case the first was lost?
+ * Then it comes two round trips after the first, and its packet has been retransmitted since. */
 static bool said_again(const struct responder *r, const struct packet *p)
 {
     uint64_t rtt = r->d->answers.rtt_samples ? r->d->answers.rtt_min : 0;
@@ -229,8 +229,8 @@ static bool said_again(const struct responder *r, const struct packet *p)
     return false;
 }
 
-/* A NAK that the network explains: what it asks for was delayed behind the capture; or it was
- * overtaken itself by answers to that. Long after them it would be a NAK of a repetition. */
+/* A NAK that the network explains: its packet was delayed after the capture point; or answers to
+ * that packet have overtaken the NAK. Long after them it would be a NAK of a retransmission. */
 bool excuse_delayed(const struct responder *r, const struct packet *p)
 {
     bool covered = false;
@@ -241,7 +241,7 @@ bool excuse_delayed(const struct responder *r, const struct packet *p)
     const struct packet *early =
         r->d->exact && p->psn == stage_epsn(&r->stage) ? asked_before(r, p, p->psn, true) : NULL;
     if (early && !excuse_refused_since(r, early, p))
-        return true; /* it came early; what it came before, just before the NAK was made */
+        return true; /* it came early; the packets that it overtook came just before the NAK */
     if (!r->d->exact && (evidence_late(r->d, p) || first_missing(r, p)))
         return true;
     size_t i = (size_t)(p - r->d->packet);
@@ -256,8 +256,7 @@ bool excuse_delayed(const struct responder *r, const struct packet *p)
     return covered;
 }
 
-/* A fatal NAK for the second time: a copy that a mirror or the network has made, as far as the IP
- * identification tells? */
+/* A second fatal NAK: by its IP identification, is it a copy made by a mirror or the network? */
 bool excuse_copied(const struct responder *r, const struct packet *p)
 {
     const struct packet *q = p;

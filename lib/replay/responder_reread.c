@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * READs that are repeated from the middle: are they answered as READs of their own, or as if the
- * first one had never stopped (RD-10)?
+ * READs that are repeated from the middle: are they answered as READs of their own, or as a
+ * continuation of the first one (RD-10)?
  */
 #include "as_responder.h"
 
@@ -16,9 +16,9 @@ static void differ_repeated(struct responder *r, const struct packet *p)
     responder_differ(r, p, "RD-10", "opcode", due, responder_why("RD-10"));
 }
 
-/* Has the capture shown how the execution began that this answer of ours is from? If not, perhaps
- * it is this very execution that is seen here. */
-static bool begun_before(const struct responder *r, const struct answer *found)
+/* Was the start of the execution captured to which our answer belongs? If not, the captured answer
+ * may be from this very execution. */
+static bool started_before(const struct responder *r, const struct answer *found)
 {
     const struct answer *a = found;
     while (a > r->ledger && !(wire_opcodes[a->opcode].flags & WIRE_F_START) &&
@@ -27,7 +27,7 @@ static bool begun_before(const struct responder *r, const struct answer *found)
     return a->used;
 }
 
-/* Does the capture have this answer of ours behind `p`? Then what it has here is another one, late.
+/* Does the capture have this answer of ours after `p`? Then the one here is another, late answer.
  */
 static bool follows(const struct responder *r, const struct packet *p, const struct answer *a)
 {
@@ -38,8 +38,8 @@ static bool follows(const struct responder *r, const struct packet *p, const str
     return false;
 }
 
-/* Has the response before it just come, since the READ was repeated from here? Then this one goes
- * on with an execution that began before. */
+/* Was the response before it captured just now, after the READ was repeated from here? Then this
+ * one continues an execution that started before. */
 static bool goes_on(const struct responder *r, const struct packet *p)
 {
     const struct packet *q = p;
@@ -62,7 +62,7 @@ bool reread_missed(const struct responder *r, const struct packet *p)
         uint32_t off = (p->psn - q->psn) & WIRE_PSN_MASK;
         bool read = packet_flags(q) & WIRE_F_READ;
         if (packet_answers(r->d, q) && read && off == 1 && p->kept->ns - q->kept->ns < trip)
-            return false; /* it goes on */
+            return false; /* it continues */
         if (packet_asks(r->d, q) && off == 0)
             return false;
         within = packet_asks(r->d, q) && read && off < packet_psns(r->d, q);
@@ -72,8 +72,8 @@ bool reread_missed(const struct responder *r, const struct packet *p)
     return within;
 }
 
-/* Is `found` the answer to the first execution of a READ, but seen where one to a later execution,
- * which begins here, is due? */
+/* Is `found` the answer to the first execution of a READ, at a place that needs one to a later
+ * execution, which starts here? */
 bool reread_oddly(struct responder *r, const struct packet *p, const struct answer *found)
 {
     bool later = false;
@@ -90,19 +90,19 @@ bool reread_oddly(struct responder *r, const struct packet *p, const struct answ
     }
     uint64_t least = r->d->answers.rtt_samples ? r->d->answers.rtt_min / 8 : 0;
     bool at_once = r->reread[p->psn % REREADS].psn == p->psn &&
-                   p->kept->ns - r->reread[p->psn % REREADS].ns < least; /* under way already */
+                   p->kept->ns - r->reread[p->psn % REREADS].ns < least; /* in flight already */
     if (!later || at_once || r->regular || p->overtaken || goes_on(r, p) ||
-        (!r->odd_told && !begun_before(r, found)))
+        (!r->stale_told && !started_before(r, found)))
         return false;
-    if (!r->odd) {
-        r->odd = p;
+    if (!r->stale) {
+        r->stale = p;
         return false;
     }
-    if (!r->odd_told) {
+    if (!r->stale_told) {
         r->j->out->same--;
-        differ_repeated(r, r->odd);
+        differ_repeated(r, r->stale);
     }
-    r->odd_told = true;
+    r->stale_told = true;
     differ_repeated(r, p);
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of any extent of which little is ever written: pages by number, zeros elsewhere. A capture
- * says which octets of a region are used, not how long the region is.
+ * Memory of any extent, mostly never written: pages by number, zeros elsewhere. A capture shows the
+ * used octets of a region, not its length.
  */
 #ifndef URNIC_SPARSE_H
 #define URNIC_SPARSE_H
@@ -9,22 +9,22 @@
 #include "held.h"
 
 #define SPARSE_PAGE      4096u
-#define SPARSE_PAGES_MAX 32768u /* 128 MiB; what is written beyond is forgotten */
+#define SPARSE_PAGES_MAX 32768u /* 128 MiB; writes above it are forgotten */
 
 struct sparse_page;
 
-/* All zero to begin with; free with sparse_free. */
+/* Initialize with zeros; free with sparse_free. */
 struct sparse {
     struct held *held; /* the pages count against it */
     struct sparse_page **bucket;
     uint32_t pages;
 };
 
-/* All zero again, nothing allocated. */
+/* Free the pages: all octets are zero again. */
 void sparse_free(struct sparse *s);
-/* `len` octets to address `at`; what there is no room for stays as it was. */
+/* Write `len` octets to address `at`; octets for which there is no room stay unchanged. */
 void sparse_write(struct sparse *s, uint64_t at, const void *data, uint32_t len);
-/* `len` octets from address `at`. */
+/* Read `len` octets from address `at`. */
 void sparse_read(const struct sparse *s, uint64_t at, void *to, uint32_t len);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The stage: an engine, its queue pair and its clock. What it sends is gathered and sealed as a
- * worker does it, and parsed again; what it is given is addressed to it first.
+ * The stage: an engine, its queue pair and its clock. Packets from the engine are gathered and
+ * sealed as a worker does it, and parsed again; packets to it get its addresses first.
  */
 #include "stage.h"
 #include "step.h"
@@ -61,7 +61,7 @@ static int connect_qp(struct stage *s)
         .access_flags = p->rights,
         .port = 1,
         .path_mtu = (uint8_t)wire_mtu_enum(p->mtu),
-        .retry_cnt = 7, /* with time-out 0: it never gives up by itself */
+        .retry_cnt = 7, /* with time-out 0: the engine never gives up */
         .rnr_retry = 7,
         .min_rnr_timer = p->rnr_timer,
         .max_rd_atomic = 128,
@@ -168,7 +168,7 @@ static int gather(void *arg, const struct engine_slot *slot)
     return 0;
 }
 
-/* A frame goes out. */
+/* Send a frame. */
 static void show(struct stage *s, const struct engine_slot *slot)
 {
     struct wire_pkt p;
@@ -249,7 +249,7 @@ bool stage_wait(struct stage *s)
     return true;
 }
 
-/* Give it a packet with these headers; `have` octets of its payload are known. */
+/* Feed a packet with these headers; `have` octets of its payload are known. */
 static void feed(struct stage *s, const struct wire_pkt *headers, const uint8_t *payload,
                  uint32_t have, uint32_t rkey)
 {
@@ -283,7 +283,7 @@ static void feed(struct stage *s, const struct wire_pkt *headers, const uint8_t 
     step_rx(s->e, &f, s->now, s->owner.copy, s->owner.ctx);
     s->drop = (enum engine_counter)f.drop;
     stage_flush(s);
-    run_until(s, s->now + 2); /* an ACK that waits for company goes alone */
+    run_until(s, s->now + 2); /* a delayed ACK is sent alone */
 }
 
 void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)

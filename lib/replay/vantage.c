@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Captures of several places in one file, each an interface of its own. Clocks differ, and a packet
- * that was lost between the places is at one of them only; put in the order of their times, such
- * packets tell a story that happened nowhere. One place alone tells what happened there.
+ * that was lost between the places is at one of them only. In the order of their times, such
+ * packets form a sequence that occurred nowhere; a single place shows the real sequence there.
  */
 #include <stdlib.h>
 
@@ -10,20 +10,20 @@
 
 #define PLACES_MAX  8u
 #define PORTS_MAX   16u
-#define DOUBLED_MIN 4u  /* answers that tell whether a capture shows all of them twice */
-#define SAME_OCTETS 64u /* by so many from the BTH on, a packet is known again */
+#define DOUBLED_MIN 4u  /* answers needed to decide whether all of them are captured twice */
+#define SAME_OCTETS 64u /* octets from the BTH on that identify a packet */
 
-/* A packet at a place. */
+/* A packet at one place. */
 struct sight {
     uint64_t what;
     unsigned place;
-    bool own; /* of the end whose place we take */
+    bool own; /* of the replaced end */
 };
 
 struct places {
     uint32_t interface[PLACES_MAX];
-    uint64_t own[PLACES_MAX], other[PLACES_MAX]; /* packets of either end seen there */
-    uint8_t ways[PLACES_MAX]; /* in which they were seen to go: bits by own and sent */
+    uint64_t own[PLACES_MAX], other[PLACES_MAX]; /* packets of either end at each place */
+    uint8_t ways[PLACES_MAX];                    /* their directions: bits by own and sent */
     unsigned n;
 };
 
@@ -72,7 +72,8 @@ static int by_what(const void *a, const void *b)
     return (int)x->place - (int)y->place;
 }
 
-/* What one place has, or all together: of each packet the most that any of them has. */
+/* The packets of one place, or of all together: for each packet the maximum number of copies at any
+ * place. */
 static void count(const struct sight *s, size_t n, struct places *at, uint64_t *own,
                   uint64_t *other)
 {
@@ -90,9 +91,9 @@ static void count(const struct sight *s, size_t n, struct places *at, uint64_t *
     }
 }
 
-/* Not at the end's own port: has one interface of several seen all that the flow `own` sent, and
- * most of the other one? The others then add nothing but the differences between their clocks. If
- * there are several such, it is the one that has seen least of the other flow: the nearest. */
+/* Not at the end's own port: does one interface of several show all packets of the flow `own`, and
+ * most of the other flow? Then the others add only the differences between their clocks. Of several
+ * such interfaces, choose the one with the fewest packets of the other flow: the nearest. */
 static bool one_place(const struct direction *d, uint32_t own, uint32_t *interface)
 {
     struct places at = {.n = 0};
@@ -107,7 +108,7 @@ static bool one_place(const struct direction *d, uint32_t own, uint32_t *interfa
             return false;
         at.ways[place] |= (uint8_t)(p->flow == own ? way : way << 2);
         if ((at.ways[place] & 3) == 3 || at.ways[place] >> 2 == 3)
-            return false; /* packets both go out and come in */
+            return false; /* packets are both sent and received there */
         n++;
     }
     struct sight *sight = at.n > 1 ? sights_new(d, n) : NULL;
@@ -134,12 +135,12 @@ static bool one_place(const struct direction *d, uint32_t own, uint32_t *interfa
     return true;
 }
 
-/* Interfaces of the end whose place we take: where its packets went out; several where links are
- * bonded, or the file has sections that name theirs otherwise. */
+/* Interfaces of the replaced end, which sent its packets; several if links are bonded, or if the
+ * file has sections with different names. */
 struct ports {
     uint32_t interface[PORTS_MAX];
     unsigned n;
-    bool twice; /* packets pass more than one of them: a bridge */
+    bool twice; /* packets pass several of them: a bridge */
 };
 
 static bool is_port(const struct ports *s, uint32_t interface)
@@ -161,10 +162,10 @@ static bool add_port(struct ports *s, uint32_t interface)
     return true;
 }
 
-/* False when there is none, or the other end's packets went out there, too. */
+/* False if there is none, or if the other end's packets were also sent there. */
 static bool find_ports(const struct direction *d, uint32_t own, struct ports *s)
 {
-    struct ports other = {.n = 0}; /* where there is more than packets that came in */
+    struct ports other = {.n = 0}; /* interfaces with more than received packets */
     *s = other;
     for (size_t i = 0; i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
@@ -191,10 +192,11 @@ static bool find_ports(const struct direction *d, uint32_t own, struct ports *s)
     return any;
 }
 
-/* Where the end was captured whose place we take, that is: where its packets went out, the capture
- * shows just what came in. Else, if one interface has all that this end sent, what that one shows.
- * Elsewhere each packet counts where it was first seen; also where those of the other end went out,
- * too: a machine with both, and a capture that doesn't name its interfaces. */
+/* If the replaced end itself was captured, at the interface that sent its packets, the capture
+ * shows exactly the received packets. Otherwise, if one interface has all packets of this end, its
+ * packets count. In all other captures the first copy of each packet counts; also if the other
+ * end's packets were sent there, too, as on a machine with both ends in a capture that doesn't name
+ * its interfaces. */
 void vantage_view(struct direction *d, enum replay_role role)
 {
     uint32_t own = role == REPLAY_RESPONDER ? d->answers.id : d->flow.id, interface = 0;
