@@ -7,10 +7,10 @@
 
 #include <sys/types.h>
 
-/* fork(), but the child does not share the file through which Check's assertions report: each
- * notes its place there, and two processes that write to one file tear each other's notes. In the
- * child, a failed assertion ends the process and is reported nowhere; the parent must look at
- * what the child did. Returns as fork() does. */
+/* fork(), but the child does not share the file through which Check's assertions report: each notes
+ * its place there, and two processes that write to one file tear each other's notes. In the child,
+ * a failed assertion ends the process and is reported nowhere; the parent must check the child's
+ * results. Returns as fork() does. */
 pid_t fork_apart(void);
 
 #endif

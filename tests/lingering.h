@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A descriptor whose close takes long: a TCP connection with SO_LINGER whose peer doesn't read what
- * has been sent.
+ * A descriptor whose close takes long: a TCP connection with SO_LINGER whose peer doesn't read the
+ * sent data.
  */
 #ifndef URNIC_TESTS_LINGERING_H
 #define URNIC_TESTS_LINGERING_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program on librpma does: writes, flushes, reads and sends, with every octet checked.
+// A program on librpma: it writes, flushes, reads and sends, with every octet checked.
 //
 //   rpma_check serve ADDRESS PORT    waits for one client
 //   rpma_check call ADDRESS PORT     is that client

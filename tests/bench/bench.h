@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the benches share: the clock, a core of one's own, the order of samples.
+ * Shared by the benches: the clock, a core for each thread, the order of samples.
  */
 #ifndef URNIC_TESTS_BENCH_H
 #define URNIC_TESTS_BENCH_H

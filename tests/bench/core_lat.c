@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * core_lat: how long a cache line takes from one core to another and into its hands. On a virtual
- * machine whose host moves its cores about this changes by a factor of four within seconds, and
- * with it all that two cores do together.
+ * core_lat: the time of a cache line from one core to another. On a virtual machine whose host
+ * moves its cores this changes by a factor of four within seconds, and so do all measurements that
+ * involve two cores.
  *
  * usage: core_lat [CPU-A CPU-B]
  *

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * engine_lat: half round trip of an 8-octet WRITE between two engines in one process, over
- * drivers/mem, on the real clock. What the protocol costs without processes, doorbells and threads.
+ * drivers/mem, on the real clock. This is the cost of the protocol without processes, doorbells and
+ * threads.
  *
  * Each side posts an inline WRITE when it sees the other's arrive in its memory. Prints one JSON
  * object with the median and percentiles in ns.

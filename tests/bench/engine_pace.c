@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a packet costs when queue pairs are paced, by their number: the same total rate, in virtual
+ * The cost of a packet with paced queue pairs, by their number: the same total rate, in virtual
  * time, with the payload gathered and sealed as a worker does it.
  *
  *     engine_pace [QPS ...]        default: 1 1000
@@ -70,7 +70,7 @@ static struct engine *make_engine(uint64_t rate, uint32_t *pd, uint32_t *lkey, s
     return e;
 }
 
-/* UC: what is sent is done, so only sending is measured. */
+/* UC: a sent request is complete, so only sending is measured. */
 static struct qp *make_qp(struct engine *e, uint32_t pd, struct cq *cq)
 {
     struct engine_qp_params q = {

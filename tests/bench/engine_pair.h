@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two engines in one process, each with a port and a queue pair connected to the other's: what the
- * protocol costs without processes, doorbells and threads.
+ * Two engines in one process, each with a port and a queue pair connected to the other's: they show
+ * the cost of the protocol without processes, doorbells and threads.
  */
 #ifndef URNIC_TESTS_ENGINE_PAIR_H
 #define URNIC_TESTS_ENGINE_PAIR_H
@@ -23,7 +23,7 @@ struct side {
     uint32_t qpn;
 };
 
-/* Says what went wrong, and ends. */
+/* Reports the fault and ends the program. */
 void check(int rc, const char *what);
 /* Side n, 0 or 1, on a port of this specification. */
 void side_create(struct side *s, unsigned n, const char *port, uint64_t now);

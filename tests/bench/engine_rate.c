@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * engine_rate: what an 8-octet WRITE costs in each stage of its way between two engines in one
- * process, over memif, on one core. 64 are posted at a time, one in 64 is signalled.
+ * engine_rate: the cost of an 8-octet WRITE in each stage between two engines in one process, over
+ * memif, on one core. 64 are posted at a time, one in 64 is signalled.
  *
- * A stage's time is the shortest of all bursts', as others share the core. Nothing here crosses
- * from one core to another, which costs each side what the distance between them makes it cost.
- * Prints one JSON object with ns per message.
+ * A stage's time is the shortest of all bursts', as others share the core. No data crosses from one
+ * core to another, which would add the cost of their distance. Prints one JSON object with ns per
+ * message.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ enum stage {
     PEEK,   /* frames from the port */
     RX,     /* parsing, iCRC, all checks */
     COPY,   /* to the application's memory */
-    COPIED, /* what has been executed is owed an ACK */
+    COPIED, /* executed requests are owed an ACK */
     RELEASE,
     ACK, /* making, sending, receiving it, one for each burst */
     STAGES

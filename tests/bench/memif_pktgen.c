@@ -132,7 +132,8 @@ static void end_close(struct end *e)
     free(e->memory);
 }
 
-/* Move frames until told to stop. A clock read every 256 bursts costs nothing. */
+/* Move frames until a signal stops the program. Reading the clock every 256 bursts costs nothing.
+ */
 static void end_run(struct end *e, const struct options *o, bool tx, uint32_t size,
                     struct pair *pair)
 {

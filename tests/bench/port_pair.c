@@ -138,7 +138,7 @@ static void move(enum urnic_wr_opcode op, size_t off, size_t to, uint32_t len, u
     e.under_way++;
 }
 
-/* Octets 0..7 are what has come, 8..15 what is sent. */
+/* Octets 0..7 are the received value, 8..15 the sent one. */
 static void send_word(uint64_t n)
 {
     memcpy(e.mem + 8, &n, 8);

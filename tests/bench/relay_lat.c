@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * relay_lat: what application - daemon - daemon - application takes without a NIC in it: four
+ * relay_lat: the latency of application - daemon - daemon - application without a NIC: four
  * processes that only pass a number on through shared memory, each polling and yielding after every
- * empty look. A daemon that looks longer before it yields can be faster than that.
+ * empty poll. A daemon that polls longer before it yields can be faster.
  *
  * usage: relay_lat [CPU-A CPU-B]   applications and daemons of side A and side B are pinned there
  *

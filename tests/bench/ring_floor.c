@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ring_floor: the floor under the time of a full frame from one daemon to another over shared
+ * ring_floor: a lower bound for the time of a full frame from one daemon to another over shared
  * memory. Two threads and a ring of frames, as many as memif's: the sender copies a payload in with
  * its CRC (lib/crc, as daemons do), the receiver computes the CRC and copies the payload out. No
  * protocol at all.
  *
  * usage: ring_floor [CPU-A CPU-B [MIB]]
  *
- * MIB (1): what the sender copies from, and what the receiver copies to.
+ * MIB (1): size of the sender's source and of the receiver's destination.
  *
  * Prints two JSON objects, in bit/s of payload: ring_copy_crc, and ring_copy without the CRCs.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * switch_ns: what a frame costs in a device's switch, on one core: from a program's channel into a
+ * switch_ns: the cost of a frame in a device's switch, on one core: from a program's channel into a
  * port's slot (checked), and from a port's frame into a channel. Beside each a memcpy of as many
  * octets between the same places. A stage's time is the shortest of all bursts', as others share
  * the core. Then the same for 4 programs alone, and beside 996 that are open and send nothing.

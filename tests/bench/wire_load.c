@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How fast something between two ports forwards: sends RoCEv2 WRITEs into one port, takes what
- * comes out of the other, on one core. Only headers are written and no data are read, so that the
+ * The forwarding rate of a device between two ports: sends RoCEv2 WRITEs into one port and receives
+ * them from the other, on one core. Only headers are written and no data are read, so that the
  * forwarder under test is the limit. One JSON object a line:
  *
  *     {"name":"through_4162","value":2510000,"unit":"pps","sent":...,"samples":[...]}
@@ -32,7 +32,7 @@
 struct load {
     struct io_port *port[2];
     uint8_t head[QPS_MAX][128];
-    uint32_t icrc[4][256], icrc_zero; /* what the payload does to the iCRC of the headers */
+    uint32_t icrc[4][256], icrc_zero; /* effect of the payload on the iCRC of the headers */
     uint32_t psn[QPS_MAX];
     unsigned qps, next;
     uint32_t size;
@@ -69,7 +69,7 @@ static void make_heads(struct load *l)
     }
 }
 
-/* A CRC over zeros is linear in what it starts from, but for a constant. */
+/* A CRC over zeros is linear in its start value, apart from a constant. */
 static void make_tables(struct load *l)
 {
     static const uint8_t zero[IO_FRAME_MAX];

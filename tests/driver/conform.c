@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What drivers/io.h promises, tried on a pair of joined ports A and B of one driver:
+ * Tests the promises of drivers/io.h on a pair of joined ports A and B of one driver:
  *
  *     conform DRIVER
  *
@@ -386,7 +386,7 @@ START_TEST(io_lent_frames_stay_until_released)
     for (unsigned i = 0; i < 20; i++)
         frame_check(&frames[i], i, FRAME_MIN);
     port[1]->ops->rx_release(port[1], 5);
-    /* The sender may use what was given back, and nothing else. */
+    /* The sender may use only the slots that were given back. */
     if (!(setup->flags & CONF_FILE))
         while (sent < 60)
             sent += send_some(port[0], sent, 60 - sent, len_min);
@@ -612,7 +612,8 @@ static void *run_stream(void *arg)
     uint64_t end = now_ns() + 4 * PATIENCE, now;
     while ((s->sent < s->count || s->got < s->count) && (now = now_ns()) < end) {
         unsigned n = 0;
-        /* Bounded by what the other side has echoed in its own stream: nothing may overflow. */
+        /* Bounded by the frames that the other side has echoed in its own stream: nothing may
+         * overflow. */
         if (s->sent < s->count && s->sent < s->got + 256) {
             uint32_t left = s->count - s->sent, burst = 1 + s->sent % 32;
             n = send_some(port[s->side], s->sent, burst < left ? burst : left, len_mixed);

@@ -7,8 +7,8 @@
 
 #include "io.h"
 
-#define CONF_FILE       0x01u /* what A sent can be read by B only after A has been closed */
-#define CONF_NEVER_FULL 0x02u /* tx_reserve always gives what was asked for */
+#define CONF_FILE       0x01u /* B can read the frames of A only after A has been closed */
+#define CONF_NEVER_FULL 0x02u /* tx_reserve always gives the requested number */
 #define CONF_LOSSY_FULL 0x04u /* a port that isn't drained loses frames instead of being full */
 #define CONF_PEER_LINK  0x08u /* closing one end is link-down for the other */
 #define CONF_PROCESS    0x10u /* the two ends may be in two processes: kill -9 one of them */
@@ -20,8 +20,8 @@ struct conf_setup {
     const char *spec[2]; /* A and B; A is opened first */
     unsigned flags;
     uint32_t frame_max; /* to ask for; 0 = the driver's default */
-    /* Optional: build up and take down what the ports need outside of the process (veth ...).
-     * setup returns 0, 77 = can't run here, or another exit status. */
+    /* Optional: set up and remove the ports' resources outside of the process (veth ...). setup
+     * returns 0, 77 = can't run here, or another exit status. */
     int (*setup)(const char *dir);
     void (*teardown)(const char *dir);
     /* Of ports that no specification names: open A (0) or B (1), for frames up to frame_max (0 =

@@ -66,8 +66,8 @@ static uint8_t ttl(uint32_t number)
     return number / 150 % 2 ? 64 : 7;
 }
 
-/* A packet of any opcode, as no port looks so far: the number stands for the PSN, the length for
- * the opcode and what follows it. */
+/* A packet of any opcode, which no port checks: the number stands for the PSN, the length for the
+ * opcode and the octets after it. */
 static void fill_roce(uint8_t *f, uint32_t len, uint32_t number, unsigned from)
 {
     uint32_t hdr = header_len();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames that carry a number and octets that follow from it. What is wrong ends the Check test.
+ * Frames that carry a number and octets that follow from it. A wrong frame ends the Check test.
  */
 #ifndef URNIC_TESTS_CONFORM_FRAMES_H
 #define URNIC_TESTS_CONFORM_FRAMES_H
@@ -23,12 +23,13 @@ void frame_roce(const struct io_addr *a, const struct io_addr *b);
 void frame_fill(uint8_t *f, uint32_t len, uint32_t number);
 /* Is it one of ours? Other frames (a kernel's on a veth) are to be ignored. */
 bool frame_ours(const struct io_frame *f);
-/* It must be what frame_fill has made. */
+/* Check that the frame is as frame_fill has made it. */
 void frame_check(const struct io_frame *f, uint32_t number, uint32_t len);
 
-/* Send up to `max` frames from `number` on; returns how many the port took. */
+/* Send up to `max` frames from `number` on; returns the number that the port took. */
 unsigned send_some(struct io_port *io, uint32_t number, unsigned max, length_fn len);
-/* Receive what is there and check that it is number, number + 1, ...; returns how many of ours. */
+/* Receive the waiting frames and check that they are number, number + 1, ...; returns the number of
+ * our frames. */
 unsigned receive_some(struct io_port *io, uint32_t number, length_fn len);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the conformance test of DPDK's kernel-interface drivers runs on: a network namespace of the
- * calling process's own, which ends with it, so that nothing is left to take down.
+ * The network of the conformance test of DPDK's kernel-interface drivers: a namespace of the
+ * calling process's own, which ends with the process, so that nothing needs to be removed.
  */
 #ifndef URNIC_TESTS_SETUP_NETNS_H
 #define URNIC_TESTS_SETUP_NETNS_H

@@ -7,8 +7,8 @@
 
 #include "fuzz.h"
 
-/* Run one file; the input lies in a heap block of its exact size, so that a sanitizer sees every
- * octet read beyond it. */
+/* Run one file; the input lies in a heap block of its exact size, so that a sanitizer notices every
+ * octet read after its end. */
 static int run_file(const char *path)
 {
     FILE *f = fopen(path, "rb");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A liburnic for the fuzz target of the emulated rdma_cm: one device, ids that know their state,
- * and events that come when the target asks for them. It refuses what liburnic refuses, and stops
- * the target when an id is used that has ended.
+ * and events that come when the target asks for them. It refuses the calls that liburnic refuses,
+ * and stops the target when a destroyed id is used.
  */
 #ifndef URNIC_TESTS_FAKE_URNIC_CM_H
 #define URNIC_TESTS_FAKE_URNIC_CM_H
@@ -161,7 +161,7 @@ static inline void fake_forget(const struct urnic_cm_id *id)
     fake.nevents = kept;
 }
 
-/* ---- what the emulation calls ---- */
+/* ---- functions that the emulation calls ---- */
 
 int urnic_get_device_list(struct urnic_device **list, int *n)
 {

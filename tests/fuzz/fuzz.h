@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What every fuzz target defines, and the check that it uses for its own findings.
+ * The functions that every fuzz target defines, and the check for its own findings.
  */
 #ifndef URNIC_TESTS_FUZZ_H
 #define URNIC_TESTS_FUZZ_H

@@ -56,7 +56,7 @@ static void make(struct bed *b, unsigned i)
     FUZZ_CHECK(b->memory[i].base != MAP_FAILED);
 }
 
-/* Read it all: what isn't in a mapping ends the program. */
+/* Read all octets: one outside of a mapping ends the program. */
 static bool readable(const uint8_t *at, uint32_t len)
 {
     for (uint32_t k = 0; k < len; k += 16)

@@ -4,7 +4,7 @@
  *
  * The input is a list of steps: an opcode octet, then its arguments. Datagrams are built from the
  * input with class and version mended, and with ids of real connections filled in when asked, so
- * that the state machine behind the checks is reached.
+ * that inputs pass the checks and reach the state machine.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Any file at all as the daemon's configuration, and any text as its --device: it is refused with a
- * sentence, or says what a daemon can be made from.
+ * Any file as the daemon's configuration, and any text as its --device: it is refused with a
+ * sentence, or is a configuration that a daemon can use.
  *
  * The input is a file if it begins with '{', else the text of a device.
  */

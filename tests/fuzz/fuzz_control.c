@@ -4,7 +4,7 @@
  * threads, two devices on an emulated link, and a client of its own for each input.
  *
  * The input is a list of messages: two octets of length, one octet that picks a request type, then
- * the message's octets behind the header. Small numbers in the right places are handles of objects
+ * the message's octets after the header. Small numbers in the right places are handles of objects
  * that earlier messages made, so that a mutated list still builds queue pairs and takes them down.
  */
 #include "fuzz_daemon.h"

@@ -82,7 +82,7 @@ static inline void fuzz_client_end(struct client *c, int sock)
     close(sock);
 }
 
-/* Take every answer and close what came with it, as a client would. */
+/* Take every answer and close its descriptors, as a client would. */
 static inline void fuzz_drain(int sock)
 {
     static uint8_t buf[IPC_MSG_MAX];

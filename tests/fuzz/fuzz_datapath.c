@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The daemon's rounds between two parties that can't be trusted: an application that writes
- * anything into its queues, doorbells and memory, and a network that sends any frames to the port
- * (SHM-01 .. SHM-05, SHM-08, SEC-03). The memory of another, idle application on the device does
- * not change; frames that leave the port are whole and the device's own; and a client's objects end
- * with it.
+ * The daemon's rounds between two untrusted parties: an application that writes anything into its
+ * queues, doorbells and memory, and a network that sends any frames to the port (SHM-01 .. SHM-05,
+ * SHM-08, SEC-03). The memory of another, idle application on the device does not change; frames
+ * that leave the port are whole and the device's own; and a client's objects end with it.
  *
- * The input is a list of steps: the low half of an octet says what (enum step), the high half is an
- * argument; further octets follow as each step needs them. What is missing at the end reads as 0.
+ * The input is a list of steps: the low half of an octet names the step (enum step), the high half
+ * is an argument; further octets follow as each step needs them. Missing octets at the end read as
+ * 0.
  *
  * The device has two workers. The other application is on the first one, which has the port; with
  * an odd number of octets the first application is on the second worker, to which frames come over
@@ -365,7 +365,7 @@ static void move_index(unsigned arg)
     ring(q->number);
 }
 
-/* The part of a patient client: take its completions, and start failed objects anew. */
+/* Act as a patient client: take its completions, and restart failed objects. */
 static void refill(unsigned arg)
 {
     const struct client_cq *cq = handle_get(&w.c->handles, HANDLE_CQ, w.cq);
@@ -523,7 +523,7 @@ static void worker_turn(unsigned k, uint64_t now)
     device_service(d, now);
 }
 
-/* The first worker once more: it sends what the second one has for it. */
+/* Run the first worker again: it sends the frames of the second one. */
 static void one_round(void)
 {
     uint64_t now = clock_now();

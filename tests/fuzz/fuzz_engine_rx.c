@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * An engine with a live queue pair of each kind under a stream of frames, posts, copies that are
- * late or fail, time, and objects that vanish. Whatever comes in, the engine may only name octets
- * of regions that are registered, or that it holds.
+ * late or fail, time, and objects that vanish. With any input, the engine may only name octets of
+ * regions that are registered, or that it holds.
  *
- * The input is a list of commands: low half of an octet says what (enum command), high half is an
- * argument; further octets follow as each command needs them. What is missing at the end reads as
- * 0.
+ * The input is a list of commands: the low half of an octet names the command (enum command), the
+ * high half is an argument; further octets follow as each command needs them. Missing octets at the
+ * end read as 0.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 enum command {
     CMD_FRAME,  /* a packet from fields; argument: queue pair, and 8 = don't mend the service */
     CMD_BYTES,  /* a frame of given octets; argument: queue pair, 8 = as it is, without mending */
-    CMD_RX,     /* engine_rx on what has gathered */
+    CMD_RX,     /* engine_rx on the gathered frames */
     CMD_COPY,   /* do copies; argument + 1 of them */
     CMD_FAIL,   /* fail copies */
     CMD_TX,     /* engine_tx; argument: which slot's gather fails, 15 = none */
@@ -27,7 +27,7 @@ enum command {
     CMD_SEND,   /* post a work request */
     CMD_ERR,    /* queue pair to ERR, or (8) RESET and back to RTS */
     CMD_RENEW,  /* destroy the queue pair and make another; (8) one that places early (LR-09) */
-    CMD_REVOKE, /* deregister a region and register it anew; (8) bind or invalidate the window */
+    CMD_REVOKE, /* deregister a region and register it again; (8) bind or invalidate the window */
     CMD_MAX
 };
 

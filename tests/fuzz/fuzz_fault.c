@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rule text, a NUL, then frames, each behind five octets: flags (1 = from b to a, 2 = only half
- * of it is there, 4 = with the iCRC that it has, else with the right one), length, time since the
- * one before. A text is refused with a place in it, or its rules do to the frames only what fault.h
- * says, touch no octet beyond them, and do the same again after a reset.
+ * A rule text, a NUL, then frames, each after five octets: flags (1 = from b to a, 2 = only half of
+ * it is there, 4 = keep its iCRC, otherwise make a right one), length, time since the one before. A
+ * text is refused with a place in it, or its rules have only the effects in fault.h on the frames,
+ * touch no octet outside of them, and repeat these effects after a reset.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void check_injected(const struct fault_out *out)
     }
 }
 
-/* All frames once; returns a digest of what became of them. */
+/* Process all frames once; returns a digest of the outcomes. */
 static uint64_t play(struct fault *f, const uint8_t *data, size_t size)
 {
     struct fault_hold *h = fault_hold_new(16);

@@ -23,7 +23,7 @@ struct fuzz_frames {
     uint64_t ns, number;
     uint32_t len;
     uint8_t frame[4400];
-    uint8_t *exact; /* the last one, so that a sanitizer sees every octet beyond */
+    uint8_t *exact; /* the last one; a sanitizer notices octets after its end */
 };
 
 static inline void fuzz_mend(uint8_t *f, size_t len)
@@ -34,7 +34,7 @@ static inline void fuzz_mend(uint8_t *f, size_t len)
         wire_put32le(f + p.icrc_off, wire_icrc(f, p.icrc_off + WIRE_ICRC_LEN, p.ip_off, p.bth_off));
 }
 
-/* The next frame, valid until the next call. False: there is none; nothing is left to be freed. */
+/* The next frame, valid until the next call. False: no frame is left, and no memory to free. */
 static inline bool fuzz_next(struct fuzz_frames *r, struct lint_frame *f)
 {
     free(r->exact);

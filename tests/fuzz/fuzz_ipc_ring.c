@@ -16,7 +16,7 @@
 
 volatile uint32_t fuzz_ipc_sink; /* so that nothing read is optimised away */
 
-/* Read all that the fetch says is there: a sanitizer sees what lies outside. */
+/* Read all octets that the fetch names: a sanitizer notices those outside. */
 static uint32_t touch(const struct ipc_send *s)
 {
     uint32_t sum = s->wr.opcode;

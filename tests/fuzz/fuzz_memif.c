@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A memif server port and a client that says and writes anything: the port stays within its memory,
- * never lends or reserves more than it may, counts right, and works again with the next peer.
+ * A memif server port and a client with arbitrary messages and memory: the port stays within its
+ * memory, never lends or reserves more than it may, counts right, and works again with the next
+ * peer.
  *
  * Input: a script of steps, each one octet that chooses the step and the octets it takes. With an
  * odd number of octets the port has two workers, and the client two pairs of rings, which are the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What fuzz targets of both roles of memif have: the input as a script, the port's owner, and what
- * a peer writes into rings.
+ * Shared by the fuzz targets of both roles of memif: the input as a script, the port's owner, and a
+ * peer's writes into rings.
  */
 #ifndef URNIC_TESTS_FUZZ_MEMIF_H
 #define URNIC_TESTS_FUZZ_MEMIF_H

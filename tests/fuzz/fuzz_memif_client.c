@@ -119,7 +119,7 @@ static void say_anything(struct server *s, struct io_port *io, struct script *in
     say(s, io, type, msg, fd);
 }
 
-/* Octets anywhere in the region: buffers, descriptors, what lies between. */
+/* Write octets anywhere in the region: to buffers, descriptors, or between them. */
 static void write_anywhere(struct server *s, struct script *in)
 {
     uint32_t at = take(in, 2), n = take(in, 1) % 32;

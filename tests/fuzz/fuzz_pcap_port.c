@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Any file at all behind a pcap port: it is refused with a sentence, or its frames are lent in
+ * Any file as the input of a pcap port: it is refused with a sentence, or its frames are lent in
  * bounds, one after the other, until the link goes down.
  */
 #include <string.h>
@@ -28,7 +28,7 @@ static uint64_t receive(struct io_port *io, unsigned max, uint64_t now)
     return n;
 }
 
-/* The first octet says how many frames are taken at a time, and whether at their pace. */
+/* The first octet gives the number of frames taken at a time, and whether at their pace. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct io_open_params params = {.frame_max = FRAME_MAX};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Any text at all as a scenario: it is refused with a reason, or says what a network can be built
- * from. Small ones are built and run for so many windows or frames, and then have figures that can
- * be true.
+ * Any text as a scenario: it is refused with a reason, or describes a network that can be built.
+ * Small networks are built and run for a number of windows or frames, and then have plausible
+ * figures.
  */
 #include <math.h>
 
@@ -15,7 +15,7 @@
 #define HOSTS     64u
 #define FLOWS_MAX 500.0
 
-/* How many flows a line of traffic makes, about. */
+/* The approximate number of flows of a line of traffic. */
 static double flows_of(const struct sim_scenario *s, const struct sim_load *l)
 {
     double hosts = sim_topo_hosts(&s->topo), count = l->count ? l->count : 1;

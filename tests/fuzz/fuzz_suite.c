@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic wire --suite` says of any packets at all that a device under test has sent: each case
- * ends, and says something that is whole.
+ * The verdicts of `urnic wire --suite` on any packets from a device under test: each case ends,
+ * with a complete verdict.
  *
  * Input: the case, the options, then records: flags (1 = from side B, 2 = a frame of octets follows
- * instead of fields, 4 = it holds a CM message), what the rules did to it, a time step, and the
+ * instead of fields, 4 = it holds a CM message), the rules' actions on it, a time step, and the
  * fields.
  */
 #include <string.h>
@@ -80,7 +80,7 @@ static void add(struct suite_trace *t, struct input *in, uint64_t *now)
     size_t len = flags & 2 ? take(in, 2) % FRAME : build(in, flags, buf);
     for (size_t i = 0; flags & 2 && i < len; i++)
         buf[i] = (uint8_t)take(in, 1);
-    frame = malloc(len ? len : 1); /* so that a sanitizer sees every octet beyond */
+    frame = malloc(len ? len : 1); /* a sanitizer notices octets after its end */
     FUZZ_CHECK(frame);
     memcpy(frame, buf, len);
     const struct suite_pkt head = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The switch of a device between a port and two programs, where everybody sends anything: what
- * leaves is what programs may send, each frame of the port goes to its owner or to the engine, and
- * no frame is counted twice or not at all.
+ * The switch of a device between a port and two programs, all of which send arbitrary frames: only
+ * frames that programs may send leave, each frame of the port goes to its owner or to the engine,
+ * and each frame is counted once.
  *
  * Input: a script of steps, each one octet that chooses the step and the octets it takes. A frame
  * is 16 bits of length and its octets.
@@ -151,7 +151,7 @@ static void asked(struct switch_ask *a)
     FUZZ_CHECK(a->to == NULL && a->got <= a->room && a->len <= a->room);
 }
 
-/* The daemon asks, and the program answers what it likes. */
+/* The daemon asks, and the program gives an arbitrary answer. */
 static void ask(struct bed *b, unsigned i)
 {
     static struct switch_ask a;
@@ -186,7 +186,7 @@ static void drain(struct bed *b, unsigned i)
     io->ops->rx_release(io, n);
 }
 
-/* The program writes into its channel what it likes. */
+/* The program writes arbitrary octets into its channel. */
 static void lie(struct bed *b, unsigned i)
 {
     struct channel_head *h = (struct channel_head *)(void *)b->prog[i].base;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whose is a frame on a wire that the kernel shares? Any octets, judged within their bounds: a
- * packet to the device that the engine would take is never the kernel's alone, and what is kept
+ * The owner of a frame on a wire that the kernel shares. Any octets, judged within their bounds: a
+ * packet to the device that the engine would take is never the kernel's alone, and a frame withheld
  * from the kernel is in the device's VLAN.
  *
  * Input: an octet for the VLAN, then the frame.

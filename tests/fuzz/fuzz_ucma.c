@@ -32,7 +32,7 @@ const char *__lsan_default_suppressions(void)
     return "leak:dev_of";
 }
 
-/* Where a command has what. -1 = nowhere. */
+/* Offsets of a command's fields. -1 = no such field. */
 #define OFF(type, field) (int)offsetof(struct type, field)
 static const struct row {
     int response, id, file;
@@ -141,7 +141,7 @@ static void copy_file(struct file *file)
     ucma_unlock();
 }
 
-/* poll() says what the queue holds. */
+/* poll() agrees with the queue. */
 static void check_poll(const struct file *file)
 {
     struct pollfd p = {.fd = file->fd, .events = POLLIN};

@@ -4,8 +4,8 @@
  *
  * VAL-07 SEC-03: no octet outside the frame is touched, whatever the flags. A frame that parses is
  * rebuilt from its fields, and the result must parse to the same fields. The iCRC of the input is
- * also mended (a fuzzer can't guess it), so that the checks behind it are reached. Behind a frame
- * of its flow, which differs in one octet, it parses the same.
+ * also mended (a fuzzer can't guess it), so that the checks after it are reached. After a frame of
+ * its flow, which differs in one octet, it parses the same.
  */
 #include <string.h>
 

@@ -134,7 +134,7 @@ static void tools_begin(struct tools *t)
 static void tools_take(struct tools *t, const uint8_t *data, uint32_t have,
                        const struct lint_frame *f)
 {
-    uint8_t *exact = malloc(have ? have : 1); /* so that a sanitizer sees every octet beyond */
+    uint8_t *exact = malloc(have ? have : 1); /* a sanitizer notices octets after its end */
     FUZZ_CHECK(exact);
     memcpy(exact, data, have);
     struct lint_frame mine = *f;
@@ -243,7 +243,7 @@ static uint64_t odd_number(void)
     return below(3) ? odd[below(sizeof(odd) / sizeof(odd[0]))] : next();
 }
 
-/* One field of the transport headers gets another value, and the packet is built anew. */
+/* Change one field of the transport headers, and rebuild the packet. */
 static void spoil_field(struct packet *k)
 {
     struct wire_pkt p;
@@ -427,7 +427,7 @@ int main(int argc, char **argv)
         if (!strcmp(capture[i].name, at))
             one_round(i, strtoull(argv[optind], NULL, 0));
     for (unsigned i = 0; !at && i < captures;
-         i++) /* the first of each, for what is allocated once */
+         i++) /* the first of each, for memory that is allocated once */
         one_round(i, i);
     long before = memory();
     for (uint64_t n = captures; !at && n < count; n++)

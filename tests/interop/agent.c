@@ -4,10 +4,10 @@
  *
  *     agent PORT
  *
- * A connection sends the command and a zero octet; what follows is the command's input. Back comes
- * its output, standard error included, and at the end, in one octet, its exit status (128 plus the
- * number of the signal that ended it). Says GUEST-READY when it listens. A guest that talks to
- * nothing but its own QEMU needs neither keys nor a login.
+ * The peer sends the command, a zero octet, and the command's input. The agent returns the output,
+ * standard error included, and at the end, in one octet, the exit status (128 plus the number of
+ * the signal that ended it). It prints GUEST-READY when it listens. A guest that is connected only
+ * to its own QEMU needs neither keys nor a login.
  */
 #include <netinet/in.h>
 #include <signal.h>

@@ -8,7 +8,8 @@
  *     datagrams hear GROUP - COUNT SIZE          take COUNT datagrams to the group
  *     datagrams tell GROUP - COUNT SIZE          send them
  *
- * Says "ready" when it listens, or has joined, and at the end what came. Exit status 0: all of it.
+ * Prints "ready" when it listens, or has joined, and at the end the received datagrams. Exit status
+ * 0: all were received.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,7 +33,7 @@ static struct {
     struct urnic_cm_id *id, *listener;
     struct urnic_ah *ah;
     uint32_t to_qpn, to_qkey;
-    uint8_t *memory; /* a receive buffer, then what is sent */
+    uint8_t *memory; /* a receive buffer, then the data to send */
     unsigned count;
     uint32_t size;
     unsigned received, sent;

@@ -85,10 +85,11 @@ int end_modify(struct end *e, unsigned q, int state);
 int end_state(struct end *e, unsigned q);
 int end_destroy(struct end *e, unsigned q);
 
-/* Post work: a receive into [off, off + len) of the region (lkey 0: its own); what goes out. */
+/* Post work: a receive into [off, off + len) of the region (lkey 0: its own), or a send from there.
+ */
 int end_recv(struct end *e, unsigned q, uint64_t id, uint32_t off, uint32_t len, uint32_t lkey);
 int end_send(struct end *e, unsigned q, const struct end_work *w);
-/* 1 and a completion, 0 when there is none, -errno. */
+/* 1 and a completion, 0: no completion, or -errno. */
 int end_poll(struct end *e, struct end_wc *wc);
 /* The next asynchronous event and the queue pair that it is about (0: none), likewise. */
 int end_async(struct end *e, int *type, uint32_t *qpn);

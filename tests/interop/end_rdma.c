@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An end on libibverbs and librdmacm, for the kernel's RoCE: what end.h says, one call for one
- * call.
+ * An end on libibverbs and librdmacm, for the kernel's RoCE: implements end.h call by call.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An end on liburnic: what end.h says, one call for one call.
+ * An end on liburnic: implements end.h call by call.
  */
 #include <arpa/inet.h>
 #include <errno.h>

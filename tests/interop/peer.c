@@ -67,7 +67,7 @@ static unsigned slot(void)
     return (unsigned)number("q", 0) % END_QPS;
 }
 
-/* A word as a string of its own, up to the next space. */
+/* Copy a word, up to the next space. */
 static size_t text(const char *name, char *out, size_t size)
 {
     const char *from = word(name);

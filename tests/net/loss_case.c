@@ -152,7 +152,7 @@ static int make_arena(struct run *r, struct vnet_host *h, uint8_t **arena, uint3
     if (!*arena)
         return loss_fail(r, "no memory");
     memset(*arena, LOSS_GUARD_FILL, size);
-    /* Guards are registered too: rights must not be what saves them. */
+    /* Guards are registered too, so that missing rights don't protect them. */
     int rc = vnet_reg(h, *arena, size, MEM_LOCAL_WRITE | MEM_REMOTE_ANY, lkey, rkey);
     return rc ? loss_fail(r, "registering: %d", rc) : 0;
 }
@@ -253,7 +253,7 @@ static void tear_down(struct run *r)
 
 /* ---- running ---- */
 
-/* Between the steps: post what is still to be posted; has everything completed? */
+/* Between the steps: post the remaining requests. Has everything completed? */
 static bool done(void *ctx)
 {
     struct run *r = ctx;

@@ -18,7 +18,7 @@
 #define LOSS_RECV_ID    5000u
 #define LOSS_IMM        0x11220000u
 
-/* ---- what a case is made of ---- */
+/* ---- the parts of a case ---- */
 
 enum op { SEND, SEND_IMM, SEND_INV, WRITE, WRITE_IMM, READ, AWRITE, CAS, FADD, OPS };
 
@@ -69,7 +69,7 @@ struct totals {
     uint64_t virtual_ns;
 };
 
-/* Runs a case and prints why it failed, if it did; `verbose`: and what it was like. 0 or -1. */
+/* Runs a case and prints the reason if it fails; with `verbose` also its parameters. 0 or -1. */
 int loss_case_run(const struct test_case *tc, struct totals *sum, bool verbose);
 
 /* ---- shared by loss_case.c and loss_judge.c ---- */

@@ -38,7 +38,7 @@ static bool is_read_data(uint8_t opcode)
     return wire_opcodes[opcode].flags & WIRE_F_READ && wire_opcodes[opcode].flags & WIRE_F_RESPONSE;
 }
 
-/* Forget what doesn't matter any more when the requester has made progress. */
+/* Forget the state that the requester's progress has made obsolete. */
 static void follow_progress(struct loss_oracle *o)
 {
     struct engine_qp_info info;

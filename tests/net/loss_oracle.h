@@ -19,7 +19,7 @@ struct loss_entry {
 
 struct loss_try {
     uint64_t time;
-    uint32_t epsn; /* what the responder waited for at that time */
+    uint32_t epsn; /* the responder's expected PSN at that time */
 };
 
 struct loss_oracle {

@@ -123,8 +123,8 @@ START_TEST(ctr_04_two_flows)
 }
 END_TEST
 
-/* The same two flows without control: the queue fills up to what windows allow, and it says that
- * the marks are there for DCQCN to see, not of its making. */
+/* The same two flows without control: the queue fills up to the windows' limit. This shows that the
+ * marks do not depend on DCQCN. */
 START_TEST(cc_02_marks_without_control)
 {
     start(MARKING, "none", 2);
@@ -139,7 +139,7 @@ START_TEST(cc_02_marks_without_control)
 }
 END_TEST
 
-/* CC-21: READ responses are what the responder is limited in. */
+/* CC-21: the responder's limiter applies to its READ responses. */
 START_TEST(cc_21_reads)
 {
     start(MARKING, "dcqcn:paper", 2);
@@ -157,8 +157,8 @@ START_TEST(cc_21_reads)
 }
 END_TEST
 
-/* CC-24: those that look at the round trip keep the link busy and the queue short, where no control
- * at all lets it grow until it drops. */
+/* CC-24: algorithms that use the round trip keep the link busy and the queue short; without control
+ * the queue grows until it drops. */
 START_TEST(cc_24_round_trip)
 {
     static const struct {
@@ -189,7 +189,7 @@ START_TEST(cc_24_round_trip)
 }
 END_TEST
 
-/* LR-14: goodput over a lossy link, and how many packets were sent again for each one lost. */
+/* LR-14: goodput over a lossy link, and the number of retransmissions for each lost packet. */
 START_TEST(lr_14_gbn_against_sr)
 {
     double goodput[2], again[2];
@@ -240,8 +240,8 @@ static void watch_first(void *ctx, const uint8_t *frame, uint32_t len, unsigned 
         rule->nak_at = now;
 }
 
-/* LR-13, LR-14: lose the first transmission of PSN +4 and of nothing else: how many packets that
- * costs, how soon the NAK comes. */
+/* LR-13, LR-14: lose only the first transmission of PSN +4: the number of additional packets, and
+ * the time to the NAK. */
 START_TEST(lr_13_one_packet)
 {
     static const struct {

@@ -92,7 +92,7 @@ static enum qp_state state_of(struct vnet_host *h, struct qp *qp)
 
 /* ---- copies ---- */
 
-struct plan { /* what a copier does to the copies of one queue pair */
+struct plan { /* a copier's actions on the copies of one queue pair */
     uint32_t qpn;
     int64_t what;
     unsigned after; /* copies that go well before */
@@ -388,7 +388,7 @@ START_TEST(full_port_loses_nothing)
 }
 END_TEST
 
-/* TMR-04 unplugged for a while, within the retries: the transfer goes on afterwards. */
+/* TMR-04 unplugged for a while, within the retries: the transfer continues afterwards. */
 START_TEST(unplugged_and_back)
 {
     struct qp *qa, *qb;
@@ -408,7 +408,7 @@ END_TEST
 
 /* ---- credits ---- */
 
-static bool deaf; /* what B sends is lost */
+static bool deaf; /* B's packets are lost */
 
 static void lose_answers(void *ctx, const uint8_t *frame, uint32_t len, unsigned dir, uint64_t now,
                          struct mem_link_verdict *v)
@@ -429,8 +429,8 @@ static void post_lost_update(struct qp *qb)
     deaf = false;
 }
 
-/* ACK-15 ACK-16: one receive is posted, and what tells of it is lost: before the message comes, or
- * when its first packet has been answered. It comes all the same. */
+/* ACK-15 ACK-16: one receive is posted, and the packet with its credit is lost: before the message
+ * arrives, or after the answer to its first packet. The message arrives nevertheless. */
 START_TEST(lost_credits_hold_up_nobody)
 {
     static const uint8_t ops[] = {WR_SEND, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_WRITE_WITH_IMM};

@@ -87,7 +87,7 @@ static uint64_t seed_of_the_day(void)
 }
 
 struct settings {
-    size_t sample; /* how many cases */
+    size_t sample; /* number of cases */
     const char *only;
     bool verbose, list, full, seeded;
     uint64_t seed;

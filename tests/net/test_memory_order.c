@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What memory holds when packets are lost, late and doubled: WRITEs of any length to the same few
- * octets, with WRITEs with immediate, SENDs, READs and ATOMICs between them, all under way
- * together. However losses are repaired, memory ends as if the messages had come one after the
- * other, and the table of REQ-17 holds on the way.
+ * The contents of memory when packets are lost, late and doubled: WRITEs of any length to the same
+ * few octets, with WRITEs with immediate, SENDs, READs and ATOMICs between them, all in flight
+ * together. With any kind of loss recovery, memory ends as if the messages had arrived one after
+ * the other, and the table of REQ-17 holds on the way.
  */
 #include <string.h>
 
@@ -50,7 +50,7 @@ static bool fenced;      /* every WRITE has a fence */
 static unsigned noticed; /* receives checked */
 static unsigned teller;  /* the message of the next receive */
 
-/* ---- what is to happen ---- */
+/* ---- the plan ---- */
 
 static enum op draw_op(void)
 {
@@ -174,8 +174,7 @@ static bool done(void *ctx)
     return a->wcs_n == MESSAGES;
 }
 
-/* REQ-17: what a READ or ATOMIC has found is what was written before it; without a fence, or
- * something later. */
+/* REQ-17: a READ or ATOMIC has found the last WRITE before it, or, without a fence, a later one. */
 static void judge_reader(unsigned i)
 {
     const struct message *m = &message[i];
@@ -211,7 +210,7 @@ static void all_seeds(uint8_t at_a, uint8_t at_b)
             post(i);
         int rc = vnet_run(net, done, NULL, 10000 * MS);
         ck_assert_msg(rc == 0, "seed %d: %s", (int)s, net->why);
-        ck_assert_int_eq(vnet_run_for(net, MS), 0); /* what is still under way does no harm */
+        ck_assert_int_eq(vnet_run_for(net, MS), 0); /* packets in flight do no harm */
         look();
         judge();
         early += engine_counters(b->engine)[ENGINE_C_rx_placed_early];
@@ -235,7 +234,7 @@ START_TEST(lr_09_early_packets)
 }
 END_TEST
 
-/* LR-02, LR-06: what later messages have in memory already is not overwritten. */
+/* LR-02, LR-06: octets of later messages, in memory already, are not overwritten. */
 START_TEST(lr_06_selective_repeat)
 {
     all_seeds(RECOVER_SR, RECOVER_SR);

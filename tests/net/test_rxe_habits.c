@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Habits of Linux's rxe that can't be provoked in the interoperation tests, played on virtual time
- * (doc/conformance.md, appendix A): what our side makes of them, or never lets happen.
+ * (doc/conformance.md, appendix A): our side handles or prevents them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -133,7 +133,7 @@ START_TEST(a13_spurious_repetitions)
 {
     struct qp *qa, *qb;
     struct vnet_qp_params p = {.timeout = 12,
-                               .retry_cnt = 7}; /* 16.8 ms: a third of what it takes */
+                               .retry_cnt = 7}; /* 16.8 ms: a third of the time needed */
     start(",rate=10G,delay=2us", 7);
     ck_assert_int_eq(vnet_connect(a, b, &p, &qa, &qb), 0);
     b->copier.place = slowly;

@@ -91,7 +91,7 @@ static void late_add(struct host *h, const struct engine_copy *c, uint64_t due, 
     h->late_tail = &l->next;
 }
 
-/* Do, fail or put off the copies of one engine_rx; tell the engine what is done. */
+/* Do, fail or delay the copies of one engine_rx; report the finished ones to the engine. */
 static void copies_take(struct host *h, unsigned n)
 {
     const struct vnet_copier *copier = &h->pub.copier;
@@ -112,7 +112,7 @@ static void copies_take(struct host *h, unsigned n)
         engine_copied(h->pub.engine, h->results, done, now);
 }
 
-/* Late copies whose time has come, in order within their queue pair. Returns how many. */
+/* Report the late copies that are due, in order within their queue pair. Returns their number. */
 static unsigned late_run(struct host *h)
 {
     uint64_t now = h->pub.net->now;
@@ -197,7 +197,7 @@ static int slot_gather(void *arg, const struct engine_slot *s)
     return status;
 }
 
-/* One burst of at most n frames. Returns how many the engine had. */
+/* Send one burst of at most n frames. Returns the number of the engine's frames. */
 static unsigned tx_burst(struct host *h, unsigned n)
 {
     struct io_port *io = h->pub.port;

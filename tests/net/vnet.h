@@ -6,8 +6,8 @@
  * and, when no host has work, moves the clock to the next deadline. The same calls with the same
  * seeds have exactly the same effects.
  *
- * Memory is what the test has: vnet_reg registers a buffer of the test under its own address.
- * A copier may delay or fail copies, the way another thread or a dying client would.
+ * Memory is the test's own: vnet_reg registers a buffer of the test under its own address. A copier
+ * may delay or fail copies, as another thread or a dying client would.
  */
 #ifndef URNIC_TESTS_VNET_H
 #define URNIC_TESTS_VNET_H
@@ -43,9 +43,9 @@ struct vnet_service {
     void *ctx;
     /* A datagram for QP1, from inside of engine_rx. */
     void (*gsi_rx)(void *ctx, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len);
-    /* Once in each turn of the host: do what is due. True when there was something to do. */
+    /* Called once in each turn of the host: do the due work. True if there was any. */
     bool (*run)(void *ctx, uint64_t now);
-    /* Fill a slot with a datagram (engine_gsi_emit); false: there is none. */
+    /* Fill a slot with a datagram (engine_gsi_emit); false: no datagram is waiting. */
     bool (*tx)(void *ctx, struct engine_slot *slot);
     uint64_t (*deadline)(void *ctx);
 };
@@ -88,17 +88,17 @@ struct vnet {
     struct vnet_host *hosts[VNET_HOSTS];
     struct mem_link *link;
     uint64_t steps; /* times that a host had something to do */
-    char why[256];  /* what vnet_run didn't like */
+    char why[256];  /* the reason for a failure of vnet_run */
 };
 
-/* `keys` are those of a mem: specification, starting with a comma, or "". seed: of engines' keys
- * and of the link's dice. Returns NULL after printing the reason. */
+/* `keys`: keys of a mem: specification, starting with a comma, or "". seed: for the engines' keys
+ * and the link's dice. Returns NULL after printing the reason. */
 struct vnet *vnet_new(unsigned hosts, const char *keys, uint64_t seed);
 void vnet_free(struct vnet *net);
 
-/* Run until done(ctx) says so. Returns 0; -ETIMEDOUT when the clock would pass `until`; -EDEADLK
- * when nothing will ever happen again; -ELOOP when a deadline is not in the future and nothing
- * comes of it. done == NULL: until nothing is left to do (0) or `until` (-ETIMEDOUT). */
+/* Run until done(ctx) is true. Returns 0; -ETIMEDOUT when the clock would pass `until`; -EDEADLK
+ * when no further event is possible; -ELOOP when a deadline is not in the future and has no effect.
+ * done == NULL: run until all work is done (0) or `until` (-ETIMEDOUT). */
 int vnet_run(struct vnet *net, bool (*done)(void *ctx), void *ctx, uint64_t until);
 /* Run for `ns`. Returns 0 or -ELOOP. */
 int vnet_run_for(struct vnet *net, uint64_t ns);

@@ -15,7 +15,7 @@
 struct rig {
     pid_t pid;
     char dir[64], socket[96];
-    uid_t uid; /* whose the daemon is, told before it starts; 0 = the test's own */
+    uid_t uid; /* user of the daemon, set before it starts; 0 = the test's own */
 };
 
 /* Start `urnicd --foreground --socket DIR/sock ARGS` and wait until it serves; the test fails if it
@@ -81,7 +81,7 @@ void end_expect(struct end *e, enum urnic_wc_status status, uint64_t wr_id);
 struct urnic_cm_event await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want);
 
 /* One request of a tool, on a connection of its own: hello, then this message and its answer.
- * Returns the answer's status; what fits of it is in reply. fd -1 = none goes along. */
+ * Returns the answer's status; reply holds as much of the answer as fits. fd -1 = no descriptor. */
 int rig_request(const struct rig *r, const void *msg, size_t len, int fd, void *reply, size_t size);
 
 /* A counter of a device by its name. */

@@ -58,7 +58,7 @@ static inline void transfer(unsigned rounds)
     }
 }
 
-/* The same dice in each run, but for those of $HOSTILE_SEED. */
+/* The same dice in each run, unless $HOSTILE_SEED is set. */
 static inline uint32_t rng(void)
 {
     static uint64_t s;
@@ -116,7 +116,7 @@ static inline void settle(const char *device, const char *name, uint64_t value)
     }
 }
 
-/* Wait until a counter is at least this: it says what happened. */
+/* Wait until a counter is at least this. */
 static inline void reach(const char *device, const char *name, uint64_t value)
 {
     uint64_t until = rig_now_ms() + 20000;

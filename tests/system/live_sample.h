@@ -12,8 +12,8 @@
 
 #define LIVE_SIZE (1u << 20) /* octets of memory that each end has */
 
-/* WRITE a part there, have it read back to another place, send it, and add to a word, all in one
- * go; the contents must be right. `seed` makes them differ from the last ones. */
+/* WRITE a part of memory, READ it back to another place, SEND it, and add to a word, all at once;
+ * the contents must be right. `seed` makes them differ from the last ones. */
 void live_exchange(struct end *from, struct end *to, uint32_t seed);
 /* Connect n pairs of ends, and exchange between each, both ways, three times. */
 void live_exchanges(struct end *a, struct end *b, unsigned n);

@@ -5,8 +5,8 @@
  *     memif_testpmd PATH-OF-DPDK-TESTPMD
  *
  * It echoes numbered frames of all sizes, floods us, is flooded, and is killed; with several queues
- * it echoes those of each. Every octet and both sides' counters are compared. testpmd leaves before
- * our port does: when its peer exits first it can crash.
+ * it echoes the frames of each. Every octet and both sides' counters are compared. testpmd leaves
+ * before our port does: when its peer exits first it can crash.
  */
 #include <check.h>
 #include <errno.h>
@@ -232,7 +232,7 @@ static void frame_check(const struct io_frame *f, uint32_t number, uint32_t max)
 }
 
 /* Send `count` frames of up to `max` octets to testpmd, which sends them back; at most `window` are
- * under way, since testpmd drops what it can't send at once. */
+ * in flight, since testpmd drops frames that it can't send at once. */
 static void echo(struct io_port *io, uint32_t count, uint32_t max, uint32_t window)
 {
     uint64_t end = now_ns() + PATIENCE;
@@ -365,7 +365,7 @@ START_TEST(testpmd_and_we_understand_each_other)
         testpmd_end(&t, true);
         wait_link(io, false);
         if (!server)
-            unlink(path); /* a killed server leaves it behind, and DPDK then can't listen */
+            unlink(path); /* a killed server leaves its socket, and DPDK then can't listen */
     }
     io->ops->close(io);
 }

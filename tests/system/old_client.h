@@ -49,7 +49,7 @@ enum old_event {
     OLD_EV_DISCONNECTED = 10,
 };
 
-/* A message: what was sent or received, octet by octet, and descriptors. */
+/* A message: the sent or received octets, and descriptors. */
 struct old_msg {
     uint8_t b[512];
     size_t len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * For tests of ports that a program opens for itself: an end of a connection, with memory of the
- * program's own, and what the two ends do.
+ * program's own, and the operations of the two ends.
  */
 #ifndef URNIC_PORT_RIG_H
 #define URNIC_PORT_RIG_H
@@ -237,7 +237,7 @@ struct port_test {
     int n; /* times: _i counts them */
 };
 
-/* Run them; what main() returns. */
+/* Run the tests; the result is main()'s. */
 static inline int port_run(const char *name, const struct port_test *tests, size_t n)
 {
     Suite *suite = suite_create(name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What programs written for rdma_cm rely on: accepting, refusing and hanging up in any order, and
- * what becomes of queue pairs and ids meanwhile.
+ * Behaviour that programs for rdma_cm rely on: accepting, refusing and disconnecting in any order,
+ * and the effects on queue pairs and ids.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -522,7 +522,7 @@ START_TEST(hangs_up_unanswered)
     ck_assert_int_eq(end_post_recv(&a, 0, 64, 8), 0);
     ck_assert_int_eq(urnic_disconnect(active), -EINVAL);
     ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
-    ck_assert_int_eq(attr.qp_state, URNIC_QPS_INIT); /* what fails changes nothing */
+    ck_assert_int_eq(attr.qp_state, URNIC_QPS_INIT); /* a failed call changes nothing */
     ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 8, 0, 0, 9), -EINVAL);
     ck_assert_int_eq(urnic_destroy_ep(active), 0);
     a.qp = NULL;
@@ -743,8 +743,8 @@ START_TEST(prepares_in_vain)
 }
 END_TEST
 
-/* QP-05: what the connection does to a queue pair that its owner has reset meanwhile is nothing,
- * whenever the event is got. */
+/* QP-05: the connection does not touch a queue pair that its owner has reset meanwhile, no matter
+ * when the program gets the event. */
 START_TEST(stays_reset)
 {
     const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
@@ -788,7 +788,7 @@ START_TEST(hung_up_by_itself)
 }
 END_TEST
 
-/* How many events about this id the daemon has sent. */
+/* The number of events about this id that the daemon has sent. */
 static uint32_t events_of(const struct urnic_cm_id *id)
 {
     struct ipc_cm_migrate to_itself = {.hdr.type = IPC_CM_MIGRATE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a context says of its device, and what it leaves in its process.
+ * A context's description of its device, and the traces of a context in its process.
  */
 #include <dirent.h>
 #include <errno.h>

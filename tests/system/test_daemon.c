@@ -95,7 +95,7 @@ static void *add_locally(void *word)
 }
 
 /* ATM-05: atomics of a peer are atomic against those of a CPU that shares the memory, and the
- * device says so. */
+ * device announces it. */
 START_TEST(atomics_against_a_cpu)
 {
     const uint32_t hca = 1; /* so much holds for memory of processes */
@@ -195,7 +195,7 @@ static enum urnic_qp_state state_of(struct urnic_qp *qp)
     return attr.qp_state;
 }
 
-/* How many READs and atomics it may start, how many it takes. */
+/* The number of READs and atomics that it may start, and that it accepts. */
 static void depths(struct urnic_qp *qp, unsigned starts, unsigned takes)
 {
     struct urnic_qp_attr attr;
@@ -205,8 +205,8 @@ static void depths(struct urnic_qp *qp, unsigned starts, unsigned takes)
 }
 
 /* CM-25: with events, each side's queue pair goes with the connection: INIT when it is given to the
- * id, RTS when ESTABLISHED is told, ERR when DISCONNECTED is; given in both possible ways. CM-07:
- * it does as many READs as the two have agreed on. */
+ * id, RTS at ESTABLISHED, ERR at DISCONNECTED; given in both possible ways. CM-07: it has as many
+ * READs in flight as the two have agreed on. */
 START_TEST(queue_pairs_go_with_connections)
 {
     struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(4792)};
@@ -440,7 +440,7 @@ START_TEST(solicited_events)
 }
 END_TEST
 
-/* ---- what changes while it runs ---- */
+/* ---- changes at run time ---- */
 
 static void set_link(const char *device, bool up)
 {
@@ -519,9 +519,9 @@ static void sleep_until(uint64_t ms)
         poll(NULL, 0, (int)(ms - now));
 }
 
-/* TMR-02: a daemon that was kept off the processor reads the answers that have come meanwhile
- * before it counts any as lost, also those after many other packets. On a busy machine the peer may
- * really have been late; the test then tries again. */
+/* TMR-02: a daemon that did not get the processor reads the answers that have arrived meanwhile
+ * before it counts any as lost, also answers after many other packets. On a busy machine the peer
+ * may really have been late; the test then tries again. */
 START_TEST(off_the_processor)
 {
     struct urnic_qp *stream;
@@ -601,7 +601,8 @@ START_TEST(both_off_the_processor)
 }
 END_TEST
 
-/* GID-04: an address comes and goes; the table and the clients are told, other entries stay. */
+/* GID-04: an address comes and goes: the table changes, clients get events, and other entries stay.
+ */
 START_TEST(address_change)
 {
     struct ipc_addr_admin m = {.hdr.type = IPC_ADDR_ADD, .device = "urn0", .prefix_len = 24};
@@ -684,7 +685,7 @@ START_TEST(address_comes_back)
 }
 END_TEST
 
-/* GID-04: when it doesn't, the queue pair goes to ERR after the hold time, and says so. */
+/* GID-04: when it doesn't, the queue pair goes to ERR after the hold time, with an event. */
 START_TEST(address_stays_away)
 {
     pair_up_holding("name=urn0,port=mem:L,addr=10.0.0.1/24,hold=20");

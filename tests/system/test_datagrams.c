@@ -160,7 +160,7 @@ static struct sockaddr_storage group_named(const char *name)
     return group;
 }
 
-/* a joins the group; what it needs to send to it. */
+/* a joins the group, and learns how to send to it. */
 static void join_to_send(struct member *m, const struct sockaddr *group, struct urnic_send_wr *wr)
 {
     struct urnic_cm_event ev;

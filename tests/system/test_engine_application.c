@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * engine=application (SHM-13, SHM-14): programs run the engine themselves, behind channels of a
- * daemon. Each end is a process of its own.
+ * engine=application (SHM-13, SHM-14): programs run the engine themselves, at channels of a daemon.
+ * Each end is a process of its own.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -122,7 +122,7 @@ START_TEST(shm_14_programs_exchange_messages)
     join(&e, pairs[_i].here, pairs[_i].engine, SIZE);
     port_connect(&e, address(other.device));
     exchange(&e);
-    /* SHM-14: what a program that may have to be scheduled advertises. */
+    /* SHM-14: the time-out that a program advertises because it may have to be scheduled. */
     if (strcmp(other.engine, "daemon") != 0) {
         struct urnic_qp_attr attr;
         OK(urnic_query_qp(e.conn->qp, &attr));
@@ -300,7 +300,7 @@ START_TEST(shm_14_many_programs)
 }
 END_TEST
 
-/* What such an engine says of itself. */
+/* The attributes of such an engine. */
 START_TEST(shm_14_limits)
 {
     struct urnic_device_attr attr;
@@ -361,8 +361,8 @@ static void send_to_group(struct end *e, uint32_t len)
     OK(urnic_destroy_ah(ah));
 }
 
-/* How many completions come to it, of which one is for a datagram of `len` octets of its own or of
- * others; waits for that one. */
+/* Waits for the completion of a datagram of `len` octets, its own or another's; returns the number
+ * of completions until then. */
 static unsigned hear(struct end *e, uint32_t len)
 {
     struct urnic_wc wc;
@@ -549,7 +549,7 @@ START_TEST(shm_13_no_frame_is_lost_at_full_speed)
 }
 END_TEST
 
-/* A word that is no engine is refused. */
+/* A word that names no engine is refused. */
 START_TEST(shm_14_unknown_engine)
 {
     struct urnic_context *ctx;

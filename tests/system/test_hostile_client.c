@@ -29,15 +29,15 @@ static void writes_for_ever(void)
     }
 }
 
-/* SHM-07: everything of a client that was killed in the middle of a transfer is freed, again and
- * again, and others don't notice.
+/* SHM-07: all resources of a client that was killed in the middle of a transfer are freed, again
+ * and again, without an effect on others.
  *
  * Nothing that the teardown does touches the other pair: a job on the worker takes apart at most 16
  * objects, mappings are given back on the control thread, the emulated link drops nothing, and a
  * sender that finds it full waits without its timer. So when a transfer fails here with "retries
- * exceeded", the peer's worker has not answered for 8 time-outs of 67 ms: it was not given a core
- * for half a second. A machine can do that (seen once, at a load of 14 on two cores), a daemon that
- * stalls would too: that is what this limit is here to find.
+ * exceeded", the peer's worker has not answered for 8 time-outs of 67 ms: it got no core for half a
+ * second. A busy machine can cause that (seen once, at a load of 14 on two cores), and so can a
+ * stalling daemon, which this limit is meant to find.
  */
 START_TEST(killed_in_transfer)
 {
@@ -213,7 +213,7 @@ START_TEST(full_channel)
 }
 END_TEST
 
-/* CQ-06: what the socket had no room for is owed, and comes when there is room. */
+/* CQ-06: events for which the socket had no room are owed, and come when there is room. */
 START_TEST(owed_event)
 {
     struct urnic_wc wc;
@@ -250,8 +250,8 @@ START_TEST(owed_event)
 }
 END_TEST
 
-/* EVT-04: unread asynchronous events are kept, some thousands, then lost and counted, and the next
- * one says so. */
+/* EVT-04: some thousands of unread asynchronous events are kept; further ones are lost and counted,
+ * and the next one reports it. */
 START_TEST(events_lost)
 {
     struct ipc_addr_admin m = {.device = "urn0", .ip = {0xfd, [15] = 7}, .prefix_len = 64};
@@ -279,7 +279,7 @@ START_TEST(events_lost)
     }
     uint64_t lost = counter("urn0", "async_events_lost");
     end_close(&x);
-    ck_assert_uint_ge(counter("urn0", "async_events_lost"), lost); /* counts what has been */
+    ck_assert_uint_ge(counter("urn0", "async_events_lost"), lost); /* counts lost events */
     transfer(10);
 }
 END_TEST
@@ -420,9 +420,9 @@ static double speed_beside(void (*fn)(void))
     return (double)n * 1000 / (double)(end - begin);
 }
 
-/* SHM-08: whatever a client does to the daemon, it takes no more of it than one that merely
- * transfers as much as it can. A machine has bad moments, so one good comparison of many is enough:
- * what a client can slow others down by, it can at any time. */
+/* SHM-08: no client costs the daemon more than one that merely transfers as much as it can. A
+ * machine has bad moments, so one good comparison of many is enough: a client that can slow others
+ * down can do so at any time. */
 START_TEST(others_keep_their_speed)
 {
     static const struct {

@@ -195,7 +195,7 @@ static void ask(int s, const void *msg, size_t len, void *answer, size_t size)
     ck_assert_int_eq(((const struct ipc_hdr *)answer)->status, 0);
 }
 
-/* Receive `n` answers; returns how many of them say this. */
+/* Receive `n` answers; returns the number with this status. */
 static unsigned answers(int s, unsigned n, int status)
 {
     uint8_t buf[IPC_MSG_MAX];

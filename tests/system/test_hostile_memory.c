@@ -106,7 +106,7 @@ START_TEST(truncating_race)
 }
 END_TEST
 
-/* MR-12: only tmpfs and hugetlbfs; only what is there; only what may be written. */
+/* MR-12: only tmpfs and hugetlbfs; only existing octets; only writable memory. */
 START_TEST(refused_memory)
 {
     struct urnic_mr *mr;
@@ -134,7 +134,7 @@ START_TEST(refused_memory)
 }
 END_TEST
 
-/* A region of addresses of y's process, told to the daemon by hand. */
+/* A region of addresses of y's process, requested from the daemon by hand. */
 static int register_raw(uint64_t off, uint64_t len, uint64_t iova, unsigned access,
                         struct ipc_mr *out)
 {

@@ -88,7 +88,7 @@ static void down(void)
     rig_stop(&rig);
 }
 
-/* ---- Mallory: another process, of another user, told what to do by a pipe ---- */
+/* ---- Mallory: another process, of another user, with commands by a pipe ---- */
 
 struct mallory {
     pid_t pid;
@@ -135,7 +135,7 @@ static int move_to_peer(struct end *e, uint32_t qpn)
     if (rc == 0)
         rc = urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE);
     if (rc < 0)
-        return -EPROTO; /* not what this is about */
+        return -EPROTO; /* not the subject of this test */
     attr.ah_attr.sgid_index = 3;
     attr.ah_attr.hop_limit = 64;
     attr.ah_attr.dgid[10] = attr.ah_attr.dgid[11] = 0xFF;
@@ -263,7 +263,7 @@ START_TEST(two_claims)
 }
 END_TEST
 
-/* SEC-33: what the connection manager has negotiated is its user's. */
+/* SEC-33: a queue pair negotiated by the connection manager is its user's. */
 START_TEST(connection_is_its_users)
 {
     if (!up())

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic copy` fetches from a server that lies: it says so and ends, and writes nothing of it.
- * `urnic rping --verbose` shows a client's data, in which there is more than letters.
+ * `urnic copy` fetches from a lying server: it reports an error and ends, and writes no data.
+ * `urnic rping --verbose` shows a client's data that is not only letters.
  */
 #include <endian.h>
 #include <errno.h>
@@ -136,7 +136,7 @@ START_TEST(another_chunk)
 }
 END_TEST
 
-/* With what copy adds to it, the work request's id would be that of a receive. */
+/* With the number that copy adds, the work request's id would be that of a receive. */
 START_TEST(chunk_that_wraps)
 {
     offer(0x1FFFFFFFFull - 0x1000000000000ull, LENGTH);
@@ -183,7 +183,7 @@ static struct urnic_conn *connect_to_rping(void)
     return conn;
 }
 
-/* Say where what is to be shown lies, and wait until the server has read and answered. */
+/* Name the address of the data to show, and wait until the server has read it and answered. */
 static void show_to_rping(struct urnic_conn *conn, const char *text)
 {
     uint64_t at = htobe64(end.mr->iova + IN_AT + 64);

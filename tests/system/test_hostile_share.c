@@ -22,7 +22,7 @@
 
 /* ---- descriptors and memory ---- */
 
-/* How many descriptors the daemon has, and the highest of them. */
+/* The number of the daemon's descriptors, and the highest of them. */
 static unsigned daemon_fds(int *highest)
 {
     const struct dirent *e;
@@ -98,7 +98,7 @@ static void crowd_in(struct crowd *c)
     daemon_fds(&highest);
     low = (struct rlimit){.rlim_cur = (rlim_t)highest + 1, .rlim_max = c->old.rlim_max};
     ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &low, NULL), 0);
-    while (got != 0) { /* what is free between others is used up first */
+    while (got != 0) { /* free numbers between others are used first */
         struct ipc_hello hello;
         ck_assert_uint_lt(c->n, sizeof(c->sock) / sizeof(c->sock[0]));
         int s = c->sock[c->n++] = raw_connect();
@@ -252,8 +252,8 @@ static void makes_all(struct urnic_context *ctx, struct urnic_pd *pd, int want)
     ck_assert_int_eq(urnic_destroy_channel(ch), 0);
 }
 
-/* That holds for its first queue, too, with which come those that follow; and the daemon keeps
- * nothing of what it made in vain, of which it would have enough after some hundred times. */
+/* That holds for its first queue, too, whose slab later queues share. The daemon keeps no resources
+ * of a failed request; otherwise it would run out after some hundred requests. */
 START_TEST(no_descriptors_for_its_first_queue)
 {
     uint64_t cqs = counter("urn0", "cqs");
@@ -312,7 +312,7 @@ START_TEST(slabs_within_quota)
 }
 END_TEST
 
-/* SEC-22: mappings are counted, too, and those that are gone don't count. */
+/* SEC-22: mappings are counted, too, until they are unmapped. */
 START_TEST(slabs_by_number)
 {
     enum { MOST = 8192 };
@@ -379,14 +379,14 @@ START_TEST(impossible_requests)
         uint64_t more;
     } longer = {.m.hdr.type = IPC_PD_FREE};
     ck_assert_int_eq(asks(&x, &longer, sizeof(longer), NULL), -EINVAL); /* no such domain */
-    longer.more = 1; /* what a newer client says there, this daemon can't do */
+    longer.more = 1; /* a newer client's request, unknown to this daemon */
     ck_assert_int_eq(asks(&x, &longer, sizeof(longer), NULL), -E2BIG);
     end_close(&x);
     transfer(10);
 }
 END_TEST
 
-/* QP-01 QP-16 SRQ-01: more than the device has, and what isn't there. */
+/* QP-01 QP-16 SRQ-01: more than the device has, and missing objects. */
 START_TEST(impossible_queues)
 {
     const struct urnic_srq_attr good = {.max_wr = 4, .max_sge = 1};
@@ -456,7 +456,7 @@ START_TEST(mappings_within_quota)
     while (n < 8 && (rc = urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n])) == 0)
         n++;
     ck_assert(rc == -ENOMEM ? n <= 4 : rc == -EDQUOT && n == 4);
-    if (rc == -EDQUOT) { /* what is given back can be had again */
+    if (rc == -EDQUOT) { /* a returned share can be taken again */
         ck_assert_int_eq(urnic_dereg_mr(mr[--n]), 0);
         ck_assert_int_eq(urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n++]), 0);
     }
@@ -499,7 +499,7 @@ START_TEST(deferred_within_quota)
     }
     transfer(10);
 
-    /* The client goes, and then he comes after all: another client isn't told in its place. */
+    /* The client goes, and then the neighbour's answer comes: no other client gets it. */
     struct ipc_addr_admin come = {.hdr.type = IPC_ADDR_ADD, .device = "urn1", .prefix_len = 24};
     close(s);
     settle("urn0", "contexts", 1);

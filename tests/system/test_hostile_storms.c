@@ -3,8 +3,8 @@
  * SHM-12 beside a client that works: a hostile client holds 30,000 queue pairs ($STORM_QPS, if it
  * is set) and makes the daemon look for them without a pause, by requests, and by frames and
  * changes of the interface. Meanwhile another client on the same worker writes 64 octets, again and
- * again. How long a WRITE takes is printed and bounded, and so is the number of queue pairs that
- * the worker looks at.
+ * again. The time of a WRITE is printed and bounded, and so is the number of queue pairs that the
+ * worker visits.
  *
  * The machine may be busy, so the victim is watched for several short times, in one of which it
  * must have been served well.
@@ -332,7 +332,7 @@ static void changes_mtu(void)
 
 struct wait {
     double p50, p99, max; /* us */
-    unsigned during;      /* what of the storm was done meanwhile */
+    unsigned during;      /* part of the storm done meanwhile */
 };
 
 static int by_size(const void *one, const void *other)
@@ -402,9 +402,9 @@ static uint64_t all_jobs(const char *name)
     return n;
 }
 
-/* Part by part a job looks at as many queue pairs as its budget allows. A part ends because of
- * that, or it is the last one of what a request or frame has caused; and the first part of some
- * jobs is done with the request. */
+/* Part by part a job visits as many queue pairs as its budget allows. A part ends at the budget, or
+ * it is the last part of a request's or frame's work. Some jobs do their first part with the
+ * request. */
 static void storm_within(const char *what, void (*fn)(void), unsigned budget, double most_ms)
 {
     uint64_t looks = all_jobs("visits"), over = all_jobs("over_budget"), most;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Users that take all that they can get, by as many connections as it needs: others still get what
- * they ask for (SEC-22).
+ * Users that take all that they can get, by as many connections as needed: others still get their
+ * requests (SEC-22).
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -152,7 +152,8 @@ static int take_queues(struct urnic_context *ctx)
     return urnic_create_cq(ctx, 1u << 20, NULL, NULL, &cq);
 }
 
-/* A process of this user: takes all that its contexts get, says how many, and keeps it. */
+/* A process of this user takes all objects that its contexts can get, reports their number, and
+ * keeps them. */
 static void hog(take_fn take, int told)
 {
     struct urnic_context *ctx[CONTEXTS];
@@ -176,7 +177,7 @@ static void hog(take_fn take, int told)
         pause();
 }
 
-/* Another user: what it needs for a transfer, and the transfer. */
+/* Another user: the objects for a transfer, and the transfer. */
 static void lives(void)
 {
     if (setgid(OTHER) < 0 || setuid(OTHER) < 0)
@@ -199,7 +200,7 @@ static void lives(void)
     end_close(&y);
 }
 
-/* How many the hog got; meanwhile others live, and afterwards all of it is back. */
+/* The number that the hog got; meanwhile others work, and afterwards all objects are returned. */
 static unsigned hogged(take_fn take)
 {
     int told[2], status;
@@ -269,7 +270,7 @@ START_TEST(all_descriptors)
 }
 END_TEST
 
-/* So many of this size are no more than the share of what the machine has. */
+/* This many regions of this size are within the share of the machine's memory. */
 static void within_memory(uint64_t n, uint64_t octets)
 {
     struct sysinfo mem;
@@ -434,14 +435,14 @@ static unsigned receive_all(int sock, unsigned *refused)
         ssize_t len = ipc_recv(sock, &hdr, sizeof(hdr), fds, &nfds, 0);
         if (len == 0)
             break;
-        /* what doesn't fit is cut off, with its descriptors: the header tells */
+        /* a message that doesn't fit is cut off, with its descriptors: the header shows it */
         n += len == -EMSGSIZE;
         *refused += len > 0 && hdr.status == -EDQUOT;
     }
     return n;
 }
 
-/* Tells when it has done that; receives when it is told to, and then it gets some again. */
+/* Reports when it has done so; receives on command, and then gets some again. */
 static void unread_hog(int told, int go, bool fall_out)
 {
     struct ipc_slab_alloc m = {.hdr.type = IPC_SLAB_ALLOC, .size = 4096};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keys that come and go by work requests: memory windows, regions that are registered fast, and
- * what invalidates them, all through liburnic and a daemon.
+ * Keys that are made and invalidated by work requests: memory windows and fast registrations, all
+ * through liburnic and a daemon.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void post(struct end *e, const struct urnic_send_wr *wr)
     ck_assert_int_eq(urnic_post_send(e->qp, wr, NULL), 0);
 }
 
-/* a writes through the key; what becomes of it. */
+/* a writes through the key; returns the outcome. */
 static void write_by(uint32_t rkey, uint64_t va, uint32_t len, enum urnic_wc_status status)
 {
     ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, len, va, rkey, 77), 0);
@@ -199,8 +199,8 @@ START_TEST(fast_registration)
 }
 END_TEST
 
-/* MR-08 SHM-03: nothing outside of what the region was made for, no more pieces than it has room
- * for, and not twice; whatever the numbers. */
+/* MR-08 SHM-03: nothing outside of the region's memory, no more pieces than its size, and not
+ * twice; with any numbers. */
 START_TEST(fast_registration_refused)
 {
     static const struct {

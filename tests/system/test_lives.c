@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs with more than one life: what RESET and destroying leave of the one before.
+ * Queue pairs with several lives: the effects of an earlier life after RESET or destroying.
  */
 #include <poll.h>
 #include <pthread.h>

@@ -161,7 +161,7 @@ START_TEST(groups)
         ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
         seen |= wc.wr_id == 1 ? 1 : 2;
     }
-    ck_assert_uint_eq(seen, 3); /* what was sent, and what came back */
+    ck_assert_uint_eq(seen, 3); /* the sent frame, and its echo */
     end_expect(&b, URNIC_WC_SUCCESS, 11);
     end_expect(&far, URNIC_WC_SUCCESS, 12);
 

@@ -35,7 +35,7 @@ static void to_init(struct old_end *e)
     old_call(e, OLD_QP_MODIFY, &m, 112, 16);
 }
 
-/* RTR, then RTS, with what the connection manager tells. */
+/* RTR, then RTS, with the connection manager's values. */
 static void to_rts(struct old_end *e, uint32_t id)
 {
     for (uint32_t state = 2; state <= 3; state++) {

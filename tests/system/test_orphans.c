@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * EVT-01, SHM-07: a daemon that was killed, in the middle of whatever its clients were doing. All
- * that an application can wait by ends within a second and says so, and all that it has can be
- * destroyed.
+ * EVT-01, SHM-07: a daemon that was killed during any activity of its clients. Every wait of an
+ * application ends within a second with an error, and all its objects can be destroyed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +71,7 @@ START_TEST(polls_after_the_end)
     transfer(10);
     rig_stop(&rig);
     while ((rc = urnic_poll_cq(a.cq, 1, &wc)) > 0)
-        ; /* what was posted was flushed */
+        ; /* posted requests were flushed */
     ck_assert_int_eq(rc, -ENODEV);
     orphan();
 }
@@ -273,8 +272,8 @@ START_TEST(destroys)
 }
 END_TEST
 
-/* A new daemon at the same place is another one: what was made by the first one stays dead, and can
- * be destroyed beside what is made by the second. */
+/* A new daemon at the same socket is another one: objects of the first one stay dead, and can be
+ * destroyed beside objects of the second. */
 START_TEST(outlived_by_a_new_one)
 {
     struct urnic_wc wc;

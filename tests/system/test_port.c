@@ -56,7 +56,7 @@ struct two {
     const char *server, *client, *to;
 };
 
-/* Serves without a call, until the client says by a word in its memory that it has finished. */
+/* Serves without a call, until a word in its memory shows that the client has finished. */
 static void serve(void *arg)
 {
     const struct two *t = arg;

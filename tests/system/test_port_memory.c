@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of a program that owns a port: any of it can be registered, and what the program takes
- * away under traffic costs the request, never the program (MR-12).
+ * Memory of a program that owns a port: any of it can be registered, and memory that the program
+ * removes under traffic costs the request, never the program (MR-12).
  */
 #include "port_rig.h"
 
@@ -27,7 +27,7 @@ static void pair(struct port_end *a, struct port_end *b, const char *link, const
     port_open(b, spec, SIZE);
 }
 
-/* In the place of what it has from malloc. */
+/* Replaces memory from malloc. */
 static void use_memory(struct port_end *e, uint8_t *mem, size_t size, unsigned access)
 {
     OK(urnic_dereg_mr(e->mr));
@@ -152,7 +152,7 @@ START_TEST(mr_12_kinds)
 }
 END_TEST
 
-/* ATM-05: all atomics are instructions, and the device says so. */
+/* ATM-05: all atomics are instructions, and the device announces it. */
 START_TEST(atm_05_capability)
 {
     struct port_end e;
@@ -164,7 +164,7 @@ START_TEST(atm_05_capability)
 }
 END_TEST
 
-/* Rights follow the mapping, in each page of the range; the errors are those of ibv_reg_mr. */
+/* Rights follow the mapping, in each page of the range; the errors are ibv_reg_mr's. */
 START_TEST(mr_12_rights)
 {
     struct port_end e;
@@ -217,7 +217,7 @@ static size_t resident(void)
     return pages * PAGE;
 }
 
-/* 6 GiB of which no page is there, and none comes but those that are used. */
+/* 6 GiB without a page; only the used pages are allocated. */
 START_TEST(mr_12_untouched)
 {
     struct port_end a, b;
@@ -298,7 +298,7 @@ static void lose(uint8_t *at, enum way way)
 static const struct {
     enum urnic_wr_opcode opcode;
     bool own;    /* b's */
-    bool writes; /* to what goes */
+    bool writes; /* to removed memory */
     uint32_t len;
     unsigned status;
 } asked[] = {

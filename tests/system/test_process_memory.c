@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of any kind can be registered by programs of the daemon's own user: what the daemon can't
- * map, it copies to and from through the kernel.
+ * Programs of the daemon's own user can register memory of any kind: the daemon copies memory that
+ * it can't map through the kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -182,7 +182,7 @@ START_TEST(private_memory)
 }
 END_TEST
 
-/* MR-02: objects that others may share, too; what is written is in the object. */
+/* MR-02: objects that others may share, too; writes are in the object. */
 START_TEST(shared_memory)
 {
     char name[] = "/dev/shm/urnic-test-XXXXXX";
@@ -346,7 +346,7 @@ START_TEST(many_regions)
 }
 END_TEST
 
-/* After a fork the parent's regions are what they were: the child has copies of their pages. */
+/* After a fork the parent's regions are unchanged: the child has copies of their pages. */
 START_TEST(forked_children)
 {
     uint8_t *heap = malloc(SIZE);

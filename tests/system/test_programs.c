@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What applications are made of, on a link that loses packets: records read while their owner
+ * Typical patterns of applications, on a link that loses packets: records read while their owner
  * changes them, a lock among processes, many senders to one receive queue, receives that the daemon
  * has not seen yet, fences, windows that close, connections that go while their events come,
  * services for datagrams, and a process that dies while its child lives.
@@ -70,7 +70,7 @@ static uint64_t word(const struct end *e, size_t off)
 
 static _Atomic bool enough;
 
-/* Odd while it is being changed. */
+/* Odd during a change. */
 static void *change(void *arg)
 {
     _Atomic uint64_t *version = arg, *data = version + 1;
@@ -245,8 +245,8 @@ static bool limit_reached(void)
     return yes;
 }
 
-/* SRQ-03 SRQ-05 RNR-06: a queue for all, that is only refilled when its limit says so, and all wait
- * for that as long as it takes. */
+/* SRQ-03 SRQ-05 RNR-06: a shared queue that is refilled only at its limit event, and all senders
+ * wait for that. */
 START_TEST(refills_when_told)
 {
     struct urnic_srq_attr size = {.max_wr = PLACES, .max_sge = 1, .srq_limit = FEW};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the public headers promise to programs that mix things up, leave things out, or are faster
- * than the news.
+ * Promises of the public headers to programs that confuse objects, omit arguments, or are faster
+ * than events.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -54,8 +54,8 @@ END_TEST
 
 /* ---- objects of another context ---- */
 
-/* Handles are numbers that begin anew in each context: those of two contexts in which the same was
- * done in the same order are equal, and mustn't pass for one another. */
+/* Handles are numbers that restart in each context: two contexts with the same operations in the
+ * same order have equal handles, which mustn't be accepted in the other context. */
 START_TEST(keeps_contexts_apart)
 {
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC};
@@ -138,7 +138,7 @@ static int answer(int s)
     return hdr.status;
 }
 
-/* How many times the request is granted; how it is refused then. */
+/* The number of granted requests, and the error of the next one. */
 static unsigned granted(int s, const void *msg, size_t len, int *refusal)
 {
     unsigned sent = 0, n = 0;
@@ -344,7 +344,7 @@ END_TEST
 
 /* ---- attributes ---- */
 
-/* As in verbs, what the mask doesn't name isn't looked at, the state included. */
+/* As in verbs, attributes that the mask doesn't name are ignored, the state included. */
 START_TEST(looks_at_the_mask_only)
 {
     struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1};
@@ -408,8 +408,8 @@ END_TEST
 
 /* ---- memory ---- */
 
-/* MR-04: a region of 0 octets has keys, and room for nothing but what has 0 octets itself. */
-/* A region from address 0 says so: `iova` is what work requests and peers name. */
+/* MR-04: a region of 0 octets has keys, and accepts only requests of 0 octets. */
+/* A region from address 0: work requests and peers name `iova`. */
 START_TEST(counts_from_zero)
 {
     const unsigned access = END_ACCESS | URNIC_ACCESS_ZERO_BASED;
@@ -521,8 +521,9 @@ END_TEST
 #define TURN_SENDS 64u
 #define TURN_RECVS 40u
 
-/* A stream of messages for a receiver that has fewer places, and posts each anew. Sender,
- * receiver and daemon share a core. Returns how often the daemon had no place. */
+/* A stream of messages for a receiver that has fewer receives, and posts each again. Sender,
+ * receiver and daemon share a core. Returns the number of times that the daemon found no receive.
+ */
 static uint64_t stream_to_few_places(void)
 {
     uint64_t before = rig_counter(&rig, "urn1", "tx_rnr_nak");
@@ -579,15 +580,15 @@ END_TEST
 
 #define EVENTS 1000u
 
-/* An event for each of `n` of them: their limits are above what they have. */
+/* Cause an event for each of `n` queues: their limits are above their fill level. */
 static void raise_limits(struct urnic_srq **srq, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         ck_assert_int_eq(urnic_modify_srq_limit(srq[i], 4), 0);
 }
 
-/* EVT-04: a slow client with a thousand objects gets an event for each, except for those destroyed
- * before it reads. */
+/* EVT-04: a slow client with a thousand objects gets an event for each, except for objects
+ * destroyed before it reads. */
 START_TEST(tells_all)
 {
     struct urnic_srq *srq[EVENTS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the public headers promise of connections, to programs that are faster than the news, or
- * whose addresses come and go.
+ * Promises of the public headers about connections, to programs that are faster than events, or
+ * whose addresses change.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -368,8 +368,8 @@ static void check_retries(const struct end *e, unsigned retry_cnt, unsigned rnr_
     ck_assert_uint_eq(attr.rnr_retry, rnr_retry);
 }
 
-/* CM-10: each end sets for the other how often an RNR NAK is retried; the active side sets the
- * retry count of both. */
+/* CM-10: each end sets the other's RNR retry count; the active side sets the retry count of both.
+ */
 START_TEST(tries_as_the_peer_says)
 {
     const struct urnic_conn_param ours = {

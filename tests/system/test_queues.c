@@ -209,7 +209,7 @@ static void on_alarm(int sig)
     (void)sig;
 }
 
-/* A signal ends the waits that say so, and a handler set with SA_RESTART doesn't. */
+/* A signal ends the waits that document it, unless its handler has SA_RESTART. */
 START_TEST(signals_end_waits)
 {
     struct urnic_async_event event;

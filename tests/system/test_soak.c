@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Soak: thousands of connect, transfer, disconnect cycles leave nothing behind in the daemon: no
- * queue pair, completion queue, region, connection, descriptor, and no memory that grows with the
- * cycles.
+ * Soak: thousands of connect, transfer, disconnect cycles leave nothing in the daemon: no queue
+ * pair, completion queue, region, connection, descriptor, and no memory that grows with the cycles.
  *
  * usage: test_soak [CYCLES]   (default 10000; $URNICD and $URNIC are the programs)
  */

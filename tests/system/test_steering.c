@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What tools change while the daemon runs: emulated links, addresses, rules, congestion control;
- * and that nothing else changes with it.
+ * Changes by tools while the daemon runs: emulated links, addresses, rules, congestion control.
+ * Nothing else changes with them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -109,7 +109,7 @@ START_TEST(link_faults)
 }
 END_TEST
 
-/* How many packets a full queue marks is what was asked for, all of them here. */
+/* A full queue marks the requested part of packets, here all of them. */
 START_TEST(link_marks)
 {
     const char *args[] = {"--device",
@@ -190,7 +190,7 @@ START_TEST(addresses_come_back)
         take_event(&a);
     nanosleep(&hold, NULL);
     write_all(&a, &b, 1);
-    /* GID-04: only the device's own clients are told. */
+    /* GID-04: only the device's own clients get the event. */
     struct pollfd p = {.fd = urnic_async_fd(b.ctx), .events = POLLIN};
     ck_assert_int_eq(poll(&p, 1, 0), 0);
     down();
@@ -238,7 +238,7 @@ static int says(const char *json)
     return rig_request(&rig, text, sizeof(*text) + len, -1, answer_buf, sizeof(answer_buf) - 1);
 }
 
-/* How often it is in the last answer. */
+/* The number of times that it is in the last answer. */
 static unsigned said(const char *what)
 {
     const char *at = (const char *)answer_buf + sizeof(struct ipc_text);
@@ -268,7 +268,7 @@ START_TEST(requests_in_json)
 }
 END_TEST
 
-/* Rules that are wrong are refused, and those before stay. */
+/* Wrong rules are refused, and the rules before stay. */
 START_TEST(wrong_rules)
 {
     up("");
@@ -369,8 +369,8 @@ static uint64_t rate_of(const struct urnic_qp *qp)
     return list->qp[0].cc_rate;
 }
 
-/* QP-15: of a rate limit and what congestion control allows the smaller one holds; without the
- * limit, or after RESET, congestion control alone. */
+/* QP-15: the smaller of rate limit and congestion control's rate holds; without the limit, or after
+ * RESET, congestion control's alone. */
 START_TEST(rate_limits)
 {
     static const struct {

@@ -120,7 +120,7 @@ static struct stuck stuck_new(void)
     return k;
 }
 
-/* Read all octets that come. Returns how many, without waiting for the end of file. */
+/* Read all octets that come. Returns their number, without waiting for the end of file. */
 static size_t take(int fd, int ms)
 {
     static uint8_t buf[65536];
@@ -285,7 +285,7 @@ START_TEST(daemon_ends)
 }
 END_TEST
 
-/* ---- a file that can't be begun ---- */
+/* ---- a file that can't be started ---- */
 
 /* The client that asks learns the reason, and may have another capture then. */
 START_TEST(refused)
@@ -346,7 +346,7 @@ static bool hung_new(struct hung *h)
     return true;
 }
 
-/* It takes what comes from now on. */
+/* From now on it takes the octets. */
 static void hung_let_go(struct hung *h)
 {
     struct uffdio_zeropage zero = {.range = {(uintptr_t)h->page, (uint64_t)sysconf(_SC_PAGESIZE)}};
@@ -399,7 +399,7 @@ START_TEST(ends_before_it_begins)
     up();
     s = greeted();
     gone = greeted();
-    ck_assert_int_eq(start(s, sink, &h), 0); /* what its handle is */
+    ck_assert_int_eq(start(s, sink, &h), 0); /* to get its handle */
     ask_stop(s, h.handle);
     ck_assert_int_eq(answer(s).hdr.status, 0);
     ask_start(gone, f.fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SEC-25: a number is checked as it came. What is too large by 2^8, 2^16, 2^24 or 2^31 mustn't pass
- * for what is left of it in a narrower place.
+ * SEC-25: a number is checked before it is narrowed. One that is too large by 2^8, 2^16, 2^24 or
+ * 2^31 mustn't be accepted as its lower bits.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ static void down_with_all(void)
 struct field {
     const char *name;
     size_t off, size;
-    unsigned from; /* what is added: 2^8, 2^16, 2^24, 2^31, from this one on */
+    unsigned from; /* added number: 2^8, 2^16, 2^24, 2^31, from this one on */
 };
 #define F(type, field, from)                                                                       \
     {                                                                                              \
@@ -410,7 +410,7 @@ START_TEST(addresses)
     ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), 0);
     end_wait(&a, &wc, 5000);
     ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
-    /* The daemon looks, too: what liburnic lets pass completes with an error. */
+    /* The daemon checks, too: a request that liburnic lets pass completes with an error. */
     ah->av.flow_label = 1u << 20;
     ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), 0);
     end_expect(&a, URNIC_WC_LOC_QP_OP_ERR, 5);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What programs written for verbs rely on, and what a refused call leaves behind.
+ * Behaviour that programs for verbs rely on, and the state after a refused call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,8 @@ START_TEST(registers_shared_objects_only)
 }
 END_TEST
 
-/* Handles are numbers that begin anew in each context: one of another context mustn't pass. */
+/* Handles are numbers that restart in each context: another context's handle mustn't be accepted.
+ */
 START_TEST(refuses_other_contexts)
 {
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 1}};
@@ -123,7 +124,7 @@ START_TEST(destroys_detached_only)
 }
 END_TEST
 
-/* QP-03: what the device says is the most, is. */
+/* QP-03: the device's maxima hold. */
 START_TEST(keeps_to_its_limits)
 {
     const unsigned mask = URNIC_QP_STATE | URNIC_QP_MAX_QP_RD_ATOMIC | URNIC_QP_MAX_DEST_RD_ATOMIC;
@@ -146,7 +147,7 @@ START_TEST(keeps_to_its_limits)
 }
 END_TEST
 
-/* QP-15 CC-19: the rate limit of a queue pair holds, is told, and ends with RESET. */
+/* QP-15 CC-19: the rate limit of a queue pair holds, can be queried, and ends with RESET. */
 START_TEST(limits_rates)
 {
     struct urnic_qp_attr attr = {.rate_limit = 100000}; /* kbit/s */
@@ -181,8 +182,8 @@ static void begin_to_drain(bool notify)
     ck_assert_int_eq(move(a.qp, attr, URNIC_QPS_SQD, URNIC_QP_EN_SQD_ASYNC_NOTIFY), 0);
 }
 
-/* QP-07: a queue pair says that its send queue is being drained, and when it is; a program that
- * asks for it is told, once. A test process that lost the core for a second gets another try. */
+/* QP-07: a queue pair shows that its send queue is draining, and then drained; a program that asks
+ * for it gets one event. A test process that lost the core for a second gets another try. */
 START_TEST(says_when_drained)
 {
     struct urnic_async_event ev;
@@ -233,7 +234,7 @@ START_TEST(tells_the_time)
             end_wait(side ? &b : &a, &wc, 20000);
             uint64_t ms = wc.timestamp / 1000000;
             ck_assert_uint_le(ms, rig_now_ms());
-            ck_assert_uint_ge(ms + 100, begin); /* the round may have begun before */
+            ck_assert_uint_ge(ms + 100, begin); /* the round may have started before */
             ck_assert_uint_ge(ms, before[side] + i * 100);
             before[side] = ms;
         }
@@ -557,8 +558,8 @@ static void await_event(struct urnic_channel *ch, struct urnic_cq *want)
     urnic_ack_cq_events(cq, 1);
 }
 
-/* CQ-05: a waiter for an event of a queue that ends for want of room is woken, and all are told,
- * once all its entries have been polled. The next queue in its place starts anew. */
+/* CQ-05: a waiter for an event of a queue that overflows is woken, and all waiters get the error
+ * once all its entries have been polled. The next queue in its place starts fresh. */
 START_TEST(says_that_it_overran)
 {
     enum { ENTRIES = 4 };

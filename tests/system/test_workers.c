@@ -158,7 +158,7 @@ static unsigned next_random(unsigned *state)
     return (*state = *state * 1103515245u + 12345u) >> 16;
 }
 
-/* Says how many octets it wants to have; the server sends them. Then either side hangs up. */
+/* Sends the number of octets that it wants; the server sends them. Then either side disconnects. */
 static void *client(void *arg)
 {
     const unsigned k = (unsigned)(uintptr_t)arg;

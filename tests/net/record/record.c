@@ -4,7 +4,7 @@
  *         writes own-NAME.pcapng and own-NAME.txt; another seed than 0: the same scenarios, with
  *         other dice
  *     record --list
- *         name, MTU and what it must show, one a line
+ *         name, MTU and required events, one a line
  */
 #include "record.h"
 
@@ -438,7 +438,7 @@ static void log_completions(struct record *r)
         }
 }
 
-/* Did it show what it is for? */
+/* Did the scenario show its event? */
 static int judge(struct record *r)
 {
     const struct record_scenario *s = r->s;

@@ -3,8 +3,8 @@
  * The recorder of pcaps/own-*: scenarios of our engine and connection manager over the emulated
  * link, on virtual time. The same scenario gives the same file again, octet by octet.
  *
- * Each has hosts A (0), B (1) and perhaps C (2), and one capture: what the ports of some of them
- * sent and took. A scenario must show what it is for: counters say so, or it fails.
+ * Each has hosts A (0), B (1) and perhaps C (2), and one capture: the frames sent and received at
+ * some of their ports. Counters must show the event of a scenario, otherwise it fails.
  */
 #ifndef URNIC_TESTS_RECORD_H
 #define URNIC_TESTS_RECORD_H
@@ -39,7 +39,7 @@ struct record;
 struct record_scenario {
     const char *name, *shows;
     const char *link; /* keys of mem: beside rate and delay, or NULL */
-    double loss[2];   /* of what A sends, of what B sends */
+    double loss[2];   /* of A's packets, of B's packets */
     unsigned taps;    /* bit per host whose port is captured; 0 = A's */
     struct vnet_qp_params qp;
     const char *cc; /* congestion control, or NULL */

@@ -117,6 +117,6 @@ int record_steps(struct record *r)
     int rc = vnet_run(r->net, done, &w, RECORD_LIMIT);
     if (rc)
         return record_fail(r, "%s", r->net->why);
-    vnet_run_for(r->net, 100000); /* what is still under way */
+    vnet_run_for(r->net, 100000); /* packets still in flight */
     return r->s->qp.type == QP_UC || r->s->status ? 0 : check(r);
 }
