@@ -97,8 +97,8 @@ bool dpdk_hint_fanout_taken(int ifindex, int pid)
 }
 
 /* The PCI address of the device behind a class's folder, such as /sys/class/net/eth0; "" = none. */
-static void pci_behind(const struct dpdk_machine *m, const char *class, const char *name,
-                       char address[64])
+static void pci_of(const struct dpdk_machine *m, const char *class, const char *name,
+                   char address[64])
 {
     char path[320], link[320];
     snprintf(path, sizeof(path), "%s/sys/class/%s/%.63s/device", m->root, class, name);
@@ -118,7 +118,7 @@ static int check_name(const struct dpdk_spec *spec, const struct dpdk_machine *m
             return 0;
     snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s", m->root, spec->name);
     bool rdma = access(path, F_OK) == 0;
-    pci_behind(m, "infiniband", spec->name, address);
+    pci_of(m, "infiniband", spec->name, address);
     if (rdma && *address)
         snprintf(err, err_size,
                  "dpdk:%s: is an RDMA device, no device of DPDK's; its NIC is dpdk:%s", spec->name,

@@ -17,10 +17,10 @@
 #define UDP_V4 (IP + WIRE_IPV4_LEN)
 #define UDP_V6 (IP + WIRE_IPV6_LEN)
 /* from an IPv4 field of two octets to the end of the UDP header */
-#define BEHIND_ID     (14u + WIRE_UDP_LEN)
-#define BEHIND_FLAGS  (12u + WIRE_UDP_LEN)
-#define BEHIND_SPORT  6u
-#define BEHIND_SOURCE (4u + WIRE_UDP_LEN) /* the source address, of four octets */
+#define AFTER_ID     (14u + WIRE_UDP_LEN)
+#define AFTER_FLAGS  (12u + WIRE_UDP_LEN)
+#define AFTER_SPORT  6u
+#define AFTER_SOURCE (4u + WIRE_UDP_LEN) /* the source address, of four octets */
 
 static const uint8_t peer_mac[6] = IO_PEER_MAC;
 
@@ -105,7 +105,7 @@ struct udp_verdict udp_frame_check(uint8_t *frame, uint32_t len, uint16_t guess)
         return v;
     if (v4 && guess)
         wire_put16(ip + 4, guess);
-    uint32_t behind = len - hdr - WIRE_ICRC_LEN;
+    uint32_t rest = len - hdr - WIRE_ICRC_LEN;
     uint32_t diff = wire_icrc(frame, len, IP, hdr) ^ wire_get32le(frame + len - WIRE_ICRC_LEN);
     if (diff == 0) {
         v.good = true;
@@ -117,8 +117,8 @@ struct udp_verdict udp_frame_check(uint8_t *frame, uint32_t len, uint16_t guess)
     if (!v4)
         return v;
     for (unsigned clear = 0; clear < 2; clear++) {
-        uint32_t flag = clear ? udp_icrc_delta(DF, 0, behind + BEHIND_FLAGS) : 0;
-        if (!udp_icrc_solve(diff ^ flag, behind + BEHIND_ID, &d0, &d1))
+        uint32_t flag = clear ? udp_icrc_delta(DF, 0, rest + AFTER_FLAGS) : 0;
+        if (!udp_icrc_solve(diff ^ flag, rest + AFTER_ID, &d0, &d1))
             continue;
         v = (struct udp_verdict){
             .good = true, .id = (uint16_t)(guess ^ (d0 << 8 | d1)), .df = !clear};
@@ -139,10 +139,10 @@ bool udp_frame_other_source(const uint8_t *frame, uint32_t len, struct io_addr *
 {
     if (frame[12] != WIRE_ETHERTYPE_IPV4 >> 8 || len < UDP_HDR_V4 + LEAST)
         return false;
-    uint32_t behind = len - UDP_HDR_V4 - WIRE_ICRC_LEN + BEHIND_SOURCE;
+    uint32_t rest = len - UDP_HDR_V4 - WIRE_ICRC_LEN + AFTER_SOURCE;
     uint32_t diff =
         wire_icrc(frame, len, IP, UDP_HDR_V4) ^ wire_get32le(frame + len - WIRE_ICRC_LEN);
-    uint32_t d = udp_icrc_solve_four(diff, behind);
+    uint32_t d = udp_icrc_solve_four(diff, rest);
     memset(source->b, 0, 10);
     memset(source->b + 10, 0xFF, 2);
     for (unsigned i = 0; i < 4; i++)
@@ -205,12 +205,12 @@ bool udp_frame_parse(const uint8_t *frame, uint32_t len, struct udp_out *o)
 void udp_frame_reseal(uint8_t *datagram, const struct udp_out *o, uint16_t id)
 {
     uint8_t *icrc = datagram + o->len - WIRE_ICRC_LEN;
-    uint32_t behind = o->len - WIRE_ICRC_LEN, diff = 0;
+    uint32_t rest = o->len - WIRE_ICRC_LEN, diff = 0;
     uint16_t sport = o->sport ^ WIRE_UDP_PORT, number = o->id ^ id;
     if (sport)
-        diff ^= udp_icrc_delta((uint8_t)(sport >> 8), (uint8_t)sport, behind + BEHIND_SPORT);
+        diff ^= udp_icrc_delta((uint8_t)(sport >> 8), (uint8_t)sport, rest + AFTER_SPORT);
     if (o->v4 && number)
-        diff ^= udp_icrc_delta((uint8_t)(number >> 8), (uint8_t)number, behind + BEHIND_ID);
+        diff ^= udp_icrc_delta((uint8_t)(number >> 8), (uint8_t)number, rest + AFTER_ID);
     if (diff)
         wire_put32le(icrc, wire_get32le(icrc) ^ diff);
 }

@@ -2,7 +2,7 @@
  *
  * Polynomials over GF(2), bit-reflected as in the CRC's register: bit 31 is the coefficient of x^0.
  * Octets d0, d1 in the two lowest octets of a register stand for D * x^16, and their change moves
- * the CRC by D * x^32 * x^(8 * behind) mod P.
+ * the CRC by D * x^32 * x^(8 * rest) mod P.
  */
 #include "udp_icrc.h"
 
@@ -61,25 +61,25 @@ void udp_icrc_init(void)
     pthread_once(&once, fill);
 }
 
-uint32_t udp_icrc_delta(uint8_t d0, uint8_t d1, uint32_t behind)
+uint32_t udp_icrc_delta(uint8_t d0, uint8_t d1, uint32_t rest)
 {
-    if (behind >= IO_FRAME_MAX)
+    if (rest >= IO_FRAME_MAX)
         return 0;
-    return times((uint32_t)d1 << 8 | d0, power[behind]);
+    return times((uint32_t)d1 << 8 | d0, power[rest]);
 }
 
-bool udp_icrc_solve(uint32_t diff, uint32_t behind, uint8_t *d0, uint8_t *d1)
+bool udp_icrc_solve(uint32_t diff, uint32_t rest, uint8_t *d0, uint8_t *d1)
 {
-    if (behind >= IO_FRAME_MAX)
+    if (rest >= IO_FRAME_MAX)
         return false;
-    uint32_t d = times(diff, inverse[behind]);
+    uint32_t d = times(diff, inverse[rest]);
     *d0 = (uint8_t)d;
     *d1 = (uint8_t)(d >> 8);
     return d <= 0xFFFF;
 }
 
 /* Four octets stand for D * x^0 in the register: what is behind them, and the CRC's own x^32. */
-uint32_t udp_icrc_solve_four(uint32_t diff, uint32_t behind)
+uint32_t udp_icrc_solve_four(uint32_t diff, uint32_t rest)
 {
-    return behind + 2 < IO_FRAME_MAX ? times(diff, inverse[behind + 2]) : 0;
+    return rest + 2 < IO_FRAME_MAX ? times(diff, inverse[rest + 2]) : 0;
 }

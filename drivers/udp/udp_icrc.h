@@ -13,20 +13,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Make the tables. Call it once before the others, from any thread; again does no harm. */
+/* Make the tables. Call it once before the others, from any thread; repeated calls have no effect.
+ */
 void udp_icrc_init(void);
 
-/* How an iCRC changes (XOR) when two octets that lie together change by XOR with d0 and d1.
- * `behind`: octets between the second one and the iCRC, less than IO_FRAME_MAX. */
-uint32_t udp_icrc_delta(uint8_t d0, uint8_t d1, uint32_t behind);
+/* The change (XOR) of an iCRC when two adjacent octets change by XOR with d0 and d1. `rest`: octets
+ * between the second one and the iCRC, less than IO_FRAME_MAX. */
+uint32_t udp_icrc_delta(uint8_t d0, uint8_t d1, uint32_t rest);
 
-/* The other way round: which change of two octets there, if any, makes this change of the iCRC?
- * One 32-bit difference in 65,536 has one. */
-bool udp_icrc_solve(uint32_t diff, uint32_t behind, uint8_t *d0, uint8_t *d1);
+/* The inverse: the change of two octets there that makes this change of the iCRC. False: there is
+ * none, as for all but one of 65,536 differences. */
+bool udp_icrc_solve(uint32_t diff, uint32_t rest, uint8_t *d0, uint8_t *d1);
 
 /* The change of four octets there that makes this change of the iCRC, the first one in the lowest
- * bits. `behind` counts from the fourth one. There always is one; 0 for a `behind` that is too
+ * bits. `rest` counts from the fourth one. There always is one; 0 for a `rest` that is too
  * large. */
-uint32_t udp_icrc_solve_four(uint32_t diff, uint32_t behind);
+uint32_t udp_icrc_solve_four(uint32_t diff, uint32_t rest);
 
 #endif

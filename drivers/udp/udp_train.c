@@ -12,15 +12,15 @@
 #define PSN_MASK  0xFFFFFFu
 #define RESPONSES 0x1000000u
 
-static uint32_t behind(uint32_t psn, uint32_t of)
+static uint32_t distance(uint32_t psn, uint32_t of)
 {
     return (of - psn) & PSN_MASK;
 }
 
-/* Does psn come shortly before `of`? */
+/* Is psn before `of`, within half of the PSNs? */
 static bool before(uint32_t psn, uint32_t of)
 {
-    uint32_t d = behind(psn, of);
+    uint32_t d = distance(psn, of);
     return d > 0 && d <= PSN_MASK / 2;
 }
 
@@ -102,7 +102,7 @@ static void forget(struct udp_flow *f, uint32_t psn, unsigned n)
 static unsigned in_train(const struct udp_flow *f, uint32_t psn)
 {
     for (unsigned i = 0; i < UDP_FLOW_MEMO; i++) {
-        uint32_t place = behind(f->memo[i].first, psn);
+        uint32_t place = distance(f->memo[i].first, psn);
         if (place < f->memo[i].n)
             return f->memo[i].n - place;
     }
@@ -140,7 +140,7 @@ unsigned udp_train_ask(struct udp_trains *t, const struct io_addr *to, const uin
         return n;
     uint32_t key = key_of(bth), psn = psn_of(bth);
     struct udp_flow *f = flow_of(t, to, key);
-    if (!is_it(f, to, key) || !before(psn, f->next) || behind(psn, f->next) > UDP_FLOW_REACH)
+    if (!is_it(f, to, key) || !before(psn, f->next) || distance(psn, f->next) > UDP_FLOW_REACH)
         return n;
     if (psn != f->last)
         went_back(f, r, psn, told);
@@ -157,7 +157,7 @@ void udp_train_sent(struct udp_trains *t, const struct io_addr *to, const uint8_
         n = 1; /* requests and responses mixed, or READs: not told apart by PSN */
     struct udp_flow *f = flow_of(t, to, key);
     bool fresh = !is_it(f, to, key);
-    if (!fresh && before(psn, f->next) && behind(psn, f->next) > UDP_FLOW_REACH)
+    if (!fresh && before(psn, f->next) && distance(psn, f->next) > UDP_FLOW_REACH)
         fresh = true;
     if (fresh) {
         memset(f, 0, sizeof(*f));
@@ -192,7 +192,7 @@ void udp_train_heard(struct udp_trains *t, const struct io_addr *from, const uin
         if (!f->used || f->key & RESPONSES || !same(&f->to, from))
             continue;
         for (unsigned k = 0; k < UDP_FLOW_MEMO; k++) {
-            uint32_t place = behind(f->memo[k].first, psn);
+            uint32_t place = distance(f->memo[k].first, psn);
             if (f->memo[k].n == 0 || place == 0 || place >= f->memo[k].n)
                 continue;
             r->proven = true;

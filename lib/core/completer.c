@@ -145,7 +145,7 @@ static void rx_ack(struct rx *rx, struct qp *qp, const struct swqe *rd, psn_t p)
 
 /* Handle a NAK or RNR NAK of a packet after a READ or ATOMIC that lacks answers. False: it is
  * handled like any other. */
-static bool rx_nak_behind(struct rx *rx, struct qp *qp, const struct swqe *rd, psn_t p)
+static bool rx_nak_after(struct rx *rx, struct qp *qp, const struct swqe *rd, psn_t p)
 {
     struct engine *e = rx->e;
     if (recovery_selective(qp)) {
@@ -176,8 +176,8 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
         return;
     }
     recorder_note(e, qp, kind == WIRE_AETH_RNR ? NOTE_RX_RNR : NOTE_RX_NAK, p, syndrome);
-    bool behind_rd = rd && !psn_eq(p, rd->first) && !before_rd(qp, rd, p);
-    if (behind_rd && rx_nak_behind(rx, qp, rd, p))
+    bool after_rd = rd && !psn_eq(p, rd->first) && !before_rd(qp, rd, p);
+    if (after_rd && rx_nak_after(rx, qp, rd, p))
         return;
     if (is_fatal_nak(syndrome) && guess_peer_closed(rx, qp, GUESS_RESP)) {
         rx_drop(rx, ENGINE_C_rx_rate_limited);

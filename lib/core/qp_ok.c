@@ -243,9 +243,9 @@ static bool credits_ok(struct look *l)
     if (!qp->credits || r->head == r->started)
         return true;
     const struct swqe *w = req_wqe(qp, r->started - 1);
-    int32_t beyond = psn_diff(psn(r->ssn), psn(r->lsn));
+    int32_t excess = psn_diff(psn(r->ssn), psn(r->lsn));
     bool sent = psn_diff(r->max, w->first) > 0;
-    HOLDS(beyond <= (sent ? 1 : 2), "credits", "ssn %u, lsn %u", r->ssn, r->lsn);
+    HOLDS(excess <= (sent ? 1 : 2), "credits", "ssn %u, lsn %u", r->ssn, r->lsn);
     return true;
 }
 

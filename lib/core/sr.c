@@ -269,8 +269,8 @@ static bool leave_out(struct rx *rx, unsigned first, unsigned i, const struct me
     uint64_t begin = c->dst.off, end = begin + c->len, hole_end = hole->off + hole->len;
     if (c->kind != ENGINE_PUT || c->dst.obj != hole->obj || hole_end <= begin || hole->off >= end)
         return true;
-    bool before = hole->off > begin, behind = hole_end < end;
-    if (before && behind) {
+    bool before = hole->off > begin, after = hole_end < end;
+    if (before && after) {
         if (rx->ncopies - first == ENGINE_FRAME_COPIES)
             return false;
         struct engine_copy *rest = &rx->copies[rx->ncopies++];
@@ -280,7 +280,7 @@ static bool leave_out(struct rx *rx, unsigned first, unsigned i, const struct me
     }
     if (before) {
         slice(c, 0, hole->off - begin);
-    } else if (behind) {
+    } else if (after) {
         slice(c, hole_end - begin, end - hole_end);
     } else {
         rec->pending--;

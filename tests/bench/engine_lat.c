@@ -85,11 +85,11 @@ int main(void)
         side_connect(&side[i], &side[1 - i], i, now);
 
     for (unsigned r = 0; r < WARM + ROUNDS; r++) {
-        uint64_t begun = clock_ns();
+        uint64_t start = clock_ns();
         for (unsigned i = 0; i < 2; i++) {
             struct side *from = &side[i], *to = &side[1 - i];
             uint64_t value = (uint64_t)r * 2 + i + 1, seen;
-            ping(from, to, value, begun);
+            ping(from, to, value, start);
             unsigned spins = 0;
             do {
                 now = clock_ns();
@@ -110,7 +110,7 @@ int main(void)
             if (engine_deadline(side[i].e) <= ended)
                 engine_expire(side[i].e, ended);
         if (r >= WARM)
-            sample[r - WARM] = (uint32_t)((ended - begun) / 2);
+            sample[r - WARM] = (uint32_t)((ended - start) / 2);
     }
     qsort(sample, ROUNDS, sizeof(sample[0]), by_value);
     printf("{\"name\":\"engine_lat\",\"value\":%u,\"unit\":\"ns\",\"min\":%u,\"p99\":%u,"

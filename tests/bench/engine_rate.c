@@ -124,7 +124,7 @@ static void post(struct side *s, const struct side *peer, uint64_t now)
 /* 64 messages there, and their acknowledgement back. */
 static void burst(struct side side[2])
 {
-    uint64_t sum[STAGES] = {0}, answer[STAGES] = {0}, at = clock_ns(), begun = at;
+    uint64_t sum[STAGES] = {0}, answer[STAGES] = {0}, at = clock_ns(), start = at;
     unsigned seen = 0;
     post(&side[0], &side[1], at);
     lap(POST, &at, sum);
@@ -148,7 +148,7 @@ static void burst(struct side side[2])
         if (sum[i] < least[i])
             least[i] = sum[i];
     if (at - begun < least_all)
-        least_all = at - begun;
+        least_all = at - start;
 }
 
 int main(void)

@@ -63,12 +63,12 @@ static void application(struct hop *right)
 {
     static uint32_t sample[ROUNDS];
     for (unsigned r = 1; r <= ROUNDS + WARM; r++) {
-        uint64_t begun = clock_ns();
+        uint64_t start = clock_ns();
         atomic_store_explicit(&right->forward, r, memory_order_release);
         while (atomic_load_explicit(&right->back, memory_order_acquire) != r)
             sched_yield();
         if (r > WARM)
-            sample[r - WARM - 1] = (uint32_t)((clock_ns() - begun) / 2);
+            sample[r - WARM - 1] = (uint32_t)((clock_ns() - start) / 2);
     }
     qsort(sample, ROUNDS, sizeof(sample[0]), by_value);
     printf("{\"name\":\"floor_lat\",\"value\":%u,\"unit\":\"ns\",\"min\":%u,\"p99\":%u}\n",

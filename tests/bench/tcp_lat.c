@@ -82,12 +82,12 @@ int main(int argc, char **argv)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     static uint32_t sample[ROUNDS];
     for (unsigned r = 0; r < ROUNDS + WARM; r++) {
-        uint64_t v, begun = clock_ns();
+        uint64_t v, start = clock_ns();
         give(fd, r);
         if (!take(fd, &v) || v != r)
             die("the echo is wrong");
         if (r >= WARM)
-            sample[r - WARM] = (uint32_t)((clock_ns() - begun) / 2);
+            sample[r - WARM] = (uint32_t)((clock_ns() - start) / 2);
     }
     qsort(sample, ROUNDS, sizeof(sample[0]), by_value);
     printf("{\"name\":\"tcp_lat\",\"value\":%u,\"unit\":\"ns\",\"min\":%u,\"p99\":%u}\n",

@@ -238,9 +238,9 @@ static void mend(struct packet *k)
 
 static uint64_t odd_number(void)
 {
-    static const uint64_t odd[] = {0,        1,        0x7FFFFFFF, 0x80000000, 0xFFFFFFFF,
-                                   0x7FFFFF, 0x800000, 0xFFFFFF,   UINT64_MAX, 1ull << 63};
-    return below(3) ? odd[below(sizeof(odd) / sizeof(odd[0]))] : next();
+    static const uint64_t extreme[] = {0,        1,        0x7FFFFFFF, 0x80000000, 0xFFFFFFFF,
+                                       0x7FFFFF, 0x800000, 0xFFFFFF,   UINT64_MAX, 1ull << 63};
+    return below(3) ? extreme[below(sizeof(extreme) / sizeof(extreme[0]))] : next();
 }
 
 /* Change one field of the transport headers, and rebuild the packet. */

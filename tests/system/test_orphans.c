@@ -83,7 +83,7 @@ struct waiter {
     const char *what;
     void *(*fn)(void *arg);
     pthread_t thread;
-    _Atomic bool begun, ended;
+    _Atomic bool started, ended;
     int rc;
 };
 
@@ -92,7 +92,7 @@ static struct urnic_listener *listener;
 
 static int begin(struct waiter *w)
 {
-    atomic_store(&w->begun, true);
+    atomic_store(&w->started, true);
     return 0;
 }
 
@@ -193,7 +193,7 @@ START_TEST(waits)
     ck_assert_int_eq(urnic_listen_addr(a.ctx, NULL, 0, 0, &listener), 0);
     for (unsigned i = 0; i < n; i++) {
         ck_assert_int_eq(pthread_create(&all[i].thread, NULL, all[i].fn, &all[i]), 0);
-        while (!atomic_load(&all[i].begun))
+        while (!atomic_load(&all[i].started))
             usleep(100);
     }
     usleep(50000); /* they have gone to sleep */

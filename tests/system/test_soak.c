@@ -156,7 +156,7 @@ static void run(const struct rig *r, struct end *active, unsigned n)
     cycles = all;
 }
 
-START_TEST(shm_07_cycles_leave_nothing_behind)
+START_TEST(shm_07_cycles_leave_nothing)
 {
     static const char *const objects[] = {"qps", "cqs", "pds", "mrs", "srqs", "contexts"};
     struct rig r;
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
     Suite *s = suite_create("soak");
     TCase *t = tcase_create("soak");
     tcase_set_timeout(t, 600);
-    tcase_add_test(t, shm_07_cycles_leave_nothing_behind);
+    tcase_add_test(t, shm_07_cycles_leave_nothing);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

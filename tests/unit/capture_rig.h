@@ -24,7 +24,7 @@ struct packet {
     uint8_t data[PACKET_MAX];
 };
 
-/* Those of the capture that was loaded last. */
+/* The frames of the capture that was loaded last. */
 static struct packet *packets;
 static unsigned packets_n;
 

@@ -88,7 +88,7 @@ static inline uint32_t rig_number(const struct io_frame *f)
     return number;
 }
 
-/* Take one frame: its number, or UINT32_MAX if there is none. */
+/* Take one frame: its number, or UINT32_MAX if no frame waits. */
 static inline uint32_t rig_take(struct io_port *io)
 {
     struct io_frame f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What tests of liburnic share: a fake daemon, a context, a completion queue, a queue pair.
+ * Shared by the tests of liburnic: a fake daemon, a context, a completion queue, a queue pair.
  */
 #ifndef URNIC_CLIENT_SETUP_H
 #define URNIC_CLIENT_SETUP_H

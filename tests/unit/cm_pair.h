@@ -20,14 +20,14 @@
 struct side {
     struct cm *cm;
     struct wire_addr addr;
-    struct cm_event ev[64]; /* what the consumer was told */
+    struct cm_event ev[64]; /* events for the consumer */
     unsigned nev;
 };
 
 static struct side a, b;
 static uint64_t now;
 static unsigned sent[0x20]; /* by attribute */
-/* How many of each will be lost, by attribute. */
+/* Number of messages to lose, by attribute. */
 static int lose[0x20];
 
 static inline void setup_with(struct cm_params pa, struct cm_params pb)

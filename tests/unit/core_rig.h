@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A rig for the engine's unit tests: one engine with one queue pair, a peer that the test plays by
- * hand, one region of memory, time that the test steps, copies that wait when told to.
+ * hand, one region of memory, time that the test steps, copies that wait on demand.
  */
 #ifndef URNIC_TEST_CORE_RIG_H
 #define URNIC_TEST_CORE_RIG_H
@@ -45,7 +45,7 @@ struct rig {
     struct wire_addr lip, rip;
     bool ipv6;
 
-    /* what the queue pair sent, since rig_clear */
+    /* packets of the queue pair since rig_clear */
     struct wire_pkt sent[RIG_LOG];
     uint8_t *payload[RIG_LOG]; /* points into frames kept until rig_clear */
     unsigned nsent;
@@ -90,9 +90,9 @@ struct engine_send_wr rig_wr(struct rig *r, enum wr_opcode op, uint64_t wr_id, u
 int rig_post(struct rig *r, enum wr_opcode op, uint64_t wr_id, uint32_t len, unsigned flags);
 int rig_post_recv(struct rig *r, uint64_t wr_id, uint32_t off, uint32_t len);
 
-/* Send all that can be sent, at most `max` packets (0 = all). Returns how many. */
+/* Send the waiting packets, at most `max` (0 = all). Returns their number. */
 unsigned rig_tx(struct rig *r, unsigned max);
-void rig_clear(struct rig *r); /* forget what was sent and completed */
+void rig_clear(struct rig *r); /* forget packets and completions */
 
 /* A packet from the peer, addresses filled in; payload from `data` (NULL = a pattern). Copies are
  * executed at once unless `late`. */
@@ -104,7 +104,7 @@ void rig_ack(struct rig *r, uint32_t psn);
 void rig_read_resp(struct rig *r, unsigned op, uint32_t psn, uint32_t len, int fill);
 void rig_copy(struct rig *r, unsigned n, int status); /* finish the n oldest late copies */
 
-/* Let time pass; expires what is due on the way. */
+/* Let time pass; runs the timers that are due on the way. */
 void rig_pass(struct rig *r, uint64_t ns);
 uint64_t rig_count(const struct rig *r, enum engine_counter c);
 uint32_t rig_psn(uint32_t first, uint32_t n); /* first + n, 24 bits */

@@ -517,10 +517,10 @@ static void lie(struct ipc_where *w, enum fake_lie lie)
     case FAKE_TOO_LONG:
         w->entries = 1u << 30;
         break;
-    case FAKE_BEHIND:
+    case FAKE_OUTSIDE:
         w->off = 1ull << 40;
         break;
-    case FAKE_ODD:
+    case FAKE_UNALIGNED:
         w->off += 8;
         break;
     case FAKE_NOWHERE:

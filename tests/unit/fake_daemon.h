@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A daemon in the test's own process: one thread serves the control protocol and the queues as the
- * contract in lib/ipc says, and moves data by plain copies, since addresses are valid here. Every
- * request succeeds, at once unless told otherwise; nothing is sent anywhere.
+ * A daemon in the test's own process: one thread serves the control protocol and the queues by the
+ * contract in lib/ipc, and moves data by plain copies, since addresses are valid here. Every
+ * request succeeds, at once by default; nothing is sent anywhere.
  */
 #ifndef URNIC_FAKE_DAEMON_H
 #define URNIC_FAKE_DAEMON_H
@@ -18,8 +18,8 @@ enum fake_lie {
     FAKE_NO_ENTRIES,
     FAKE_3_ENTRIES,
     FAKE_TOO_LONG,
-    FAKE_BEHIND,
-    FAKE_ODD,
+    FAKE_OUTSIDE,
+    FAKE_UNALIGNED,
     FAKE_NOWHERE,
     FAKE_LIES
 };
@@ -27,9 +27,9 @@ enum fake_lie {
 /* Settings that a test may change while it runs. */
 struct fake_knobs {
     _Atomic bool hold;       /* leave doorbells and queues alone */
-    _Atomic bool kill;       /* close every descriptor without a word, as a crash does */
+    _Atomic bool kill;       /* close every descriptor without a message, as in a crash */
     _Atomic unsigned status; /* of the next completions */
-    _Atomic unsigned kicks;  /* counted: how often a client woke the worker */
+    _Atomic unsigned kicks;  /* counted: wakes of the worker by clients */
     _Atomic unsigned async;  /* 1 + event number to send about the newest queue pair; cleared */
     _Atomic unsigned stale_async; /* the same, about a queue pair that never was */
     _Atomic bool lost;            /* with the event: others were lost before it */

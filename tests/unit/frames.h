@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames for the tests of lib/wire: a good packet to start from, and what mends one after a test
- * has changed octets of it.
+ * Frames for the tests of lib/wire: a good packet to start from, and functions that mend it after a
+ * test has changed octets.
  */
 #ifndef URNIC_TESTS_FRAMES_H
 #define URNIC_TESTS_FRAMES_H

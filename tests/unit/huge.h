@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * For tests of huge pages: whether this kernel has any for shared memory, and what got them.
+ * For tests of huge pages: does this kernel have them for shared memory, and which memory got them?
  */
 #ifndef URNIC_TEST_HUGE_H
 #define URNIC_TEST_HUGE_H

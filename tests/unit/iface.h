@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What tests on kernel interfaces share. They make a network namespace of their own first.
+ * Shared by tests on kernel interfaces, which first make a network namespace of their own.
  */
 #ifndef URNIC_TEST_IFACE_H
 #define URNIC_TEST_IFACE_H
@@ -20,8 +20,8 @@ static inline void sh(const char *cmd)
     ck_assert_msg(rc == 0, "%s: status %d", cmd, rc);
 }
 
-/* Wait until an interface that is up passes frames on. The kernel sees to it in a thread of its own
- * and drops what is sent before, without an error: on a busy machine for a second or more. */
+/* Wait until an interface that is up forwards frames. The kernel enables it in a thread of its own
+ * and silently drops frames until then: on a busy machine for a second or more. */
 static inline void iface_wait(const char *iface)
 {
     char cmd[160];

@@ -110,7 +110,7 @@ struct found {
     struct lint_finding f[32];
 };
 
-/* The row's exchange as packets, changed where it says so. */
+/* The row's exchange as packets, with the row's changes. */
 void build(struct run *r, const struct row *row, enum net net);
 
 /* For lint_new, with a struct found: keeps the first ones. */

@@ -26,7 +26,7 @@ void lint_check_row(const struct row *row, enum net net)
     judge(&run, &found, &t);
     for (unsigned i = 0; i < found.n; i++) {
         const struct lint_finding *f = &found.f[i];
-        if (f->verdict == LINT_ARTEFACT && !row->octets) /* an ACK of what has other fields now */
+        if (f->verdict == LINT_ARTEFACT && !row->octets) /* an ACK of a changed packet */
             continue;
         ck_assert_msg(strlen(f->rule->id) == id && !strncmp(f->rule->id, row->name, id),
                       "%s%s: found %s (%s) at packet %llu: %s, expected %s, seen %s", row->name,

@@ -44,7 +44,8 @@ static inline struct net_port *port_new(const uint8_t *mac, const char *v4, cons
     return p;
 }
 
-/* Carry what `from` sends to `to` and back; returns the frames that `from` sent. */
+/* Carry the frames of `from` to `to`, and the answers back; returns the number of frames that
+ * `from` sent. */
 static inline unsigned carry(struct net_port *from, struct net_port *to, uint64_t now)
 {
     uint8_t b[NET_TX_MAX];

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* How many times longer than on a machine of its own anything may take now: by how many run for
- * each core; 1 to 20. */
+/* The factor for time-outs on the machine's current load, by the runnable threads for each core; 1
+ * to 20. */
 static inline unsigned patience_factor(void)
 {
     double load, cores = (double)sysconf(_SC_NPROCESSORS_ONLN);

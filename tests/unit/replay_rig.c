@@ -121,7 +121,8 @@ uint64_t expect_differences(struct replay *r, enum replay_role role, const char 
     return totals.compared;
 }
 
-/* A NIC fills the checksums in later: on its own machine, what is sent is captured without. */
+/* A NIC fills the checksums in later: on its own machine, sent packets are captured without them.
+ */
 static void take_checksums_off(uint8_t *frame, size_t len, enum ids kind)
 {
     wire_put32le(frame + len - WIRE_ICRC_LEN, 0);

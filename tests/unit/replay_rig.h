@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Captures of one connection for `urnic replay`, step by step: what is in them, and how many
- * differences are found. A sends requests, from PSN 10 on, and B answers.
+ * Captures of one connection for `urnic replay`, step by step: their contents, and the number of
+ * differences. A sends requests, from PSN 10 on, and B answers.
  */
 #ifndef URNIC_TEST_REPLAY_RIG_H
 #define URNIC_TEST_REPLAY_RIG_H
@@ -107,7 +107,7 @@ struct step {
         .opcode = 0xFF                                                                             \
     }
 
-/* A capture, and what is to be found in it. */
+/* A capture, and the expected findings. */
 struct row {
     const char *name; /* begins with the rule that is called broken, if one is */
     struct step step[STEPS];
@@ -134,8 +134,8 @@ size_t make(const struct step *all, const struct step *s, enum ids kind, unsigne
 /* Adds the packet to the capture, `ns` after its start; *number counts the packets. */
 void add_step(struct replay *r, struct step s, uint64_t *number, uint64_t ns);
 
-/* Replays what was added, and frees it: there must be `n` differences, all of this rule. Returns
- * how many packets were compared. */
+/* Replays the added packets, and frees them: there must be `n` differences, all of this rule.
+ * Returns the number of compared packets. */
 uint64_t expect_differences(struct replay *r, enum replay_role role, const char *rule, unsigned n);
 
 /* Replays a row with our engine as responder, and fails on a difference that the row doesn't

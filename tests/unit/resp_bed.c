@@ -37,7 +37,7 @@ static void on_comm_est(void *arg, void *qp_arg, uint32_t qpn)
     (void)qpn;
     struct bed *b = arg;
     (void)qp_arg;
-    if (b->s->setup.rtr) /* in RTS it is called all the same; tests/drill says so (CM-23) */
+    if (b->s->setup.rtr) /* in RTS it is called, too, as tests/drill shows (CM-23) */
         b->ev[b->nev++] = EV_HOOK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What packet scripts run on (resp_script.h): an engine with one queue pair, its memory, and all
- * that came out of it and was not expected yet.
+ * The environment of packet scripts (resp_script.h): an engine with one queue pair, its memory, and
+ * its output that no line has expected yet.
  */
 #ifndef URNIC_TEST_RESP_BED_H
 #define URNIC_TEST_RESP_BED_H
@@ -44,7 +44,7 @@ struct bed {
     size_t rbuf[64]; /* where receive i begins in rbufs */
     size_t rbuf_end;
     bool hold, notx, gather_fail, dead;
-    /* what has happened and was not yet expected */
+    /* output that no line has expected yet */
     struct out out[OUTS];
     unsigned nout, oout;
     struct engine_wc wc[256];
@@ -91,14 +91,14 @@ uint8_t payload_octet(uint32_t psn, size_t i);
 void bed_setup(struct bed *b, const struct script *s, uint32_t psn0);
 /* Free them. No object may be left, and the octets after the region must not have changed. */
 void bed_teardown(struct bed *b);
-/* The queue pair goes from RESET to RTS, or to RTR where its set-up says so. */
+/* Move the queue pair from RESET to RTS, or to RTR if its set-up demands it. */
 void bed_to_rts(struct bed *b);
 /* The queue pair goes to this state, with these attributes. */
 void bed_modify(struct bed *b, struct engine_qp_attr *a, enum qp_state state, unsigned mask);
 
 /* The copies that wait are done, with this status. */
 void bed_copies(struct bed *b, int status);
-/* Take what goes out, unless the port is full. */
+/* Take the outgoing packets, unless the port is full. */
 void bed_tx(struct bed *b);
 /* The burst that was gathered comes in, and all happens that follows from it. */
 void bed_pump(struct bed *b);

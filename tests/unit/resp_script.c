@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The interpreter of packet scripts: resp_script.h says what they are.
+ * The interpreter of packet scripts, which resp_script.h describes.
  */
 #include "resp_script.h"
 

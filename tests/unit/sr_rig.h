@@ -53,7 +53,7 @@ static inline uint32_t tx_psn(uint32_t n)
     return rig_psn(RIG_PSN, n);
 }
 
-/* PSN numbers of what was sent since rig_clear, as text. */
+/* PSN numbers of the packets sent since rig_clear, as text. */
 static inline const char *sent(const struct rig *r)
 {
     static char text[512];

@@ -37,7 +37,7 @@ START_TEST(sec_08_any_block_can_be_drawn)
         b = (struct blocks){0};
         ck_assert_int_eq(blocks_draw(&b, &owner[0], NULL, S, rows[i].random), rows[i].block);
     }
-    /* Those that are taken are left out. */
+    /* Used blocks are left out. */
     b = (struct blocks){0};
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(blocks_draw(&b, &owner[0], NULL, S, 0), i);

@@ -159,7 +159,7 @@ START_TEST(addresses)
     bounded(before);
     ck_assert_uint_eq(in_state(QPS_RTR, true), 0);
 
-    /* Away, back and away while the first pass is under way: what counts is how it is now. */
+    /* Removed, back and removed during the first pass: only the current state counts. */
     ck_assert_int_eq(device_addr_del(dev, &second.ip, now), 0);
     device_timers(dev, now);
     ck_assert_int_eq(device_addr_add(dev, &second), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The bump in the wire between two emulated links, on virtual time: what reaches the far end, in
- * which order, and what the counters say.
+ * The bump in the wire between two emulated links, on virtual time: the frames at the far end,
+ * their order, and the counters.
  */
 #include <stdio.h>
 #include <string.h>

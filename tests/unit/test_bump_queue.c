@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Frames kept back come out whole, in the order of their times, and no more of them than there is
- * room for. (What decides when is in test_fault_hold.)
+ * room for. (The time of release is decided in test_fault_hold.)
  */
 #include <string.h>
 
@@ -68,7 +68,7 @@ START_TEST(what_does_not_fit_is_refused)
 }
 END_TEST
 
-/* Buffers are used again: what one frame left there is not in the next. */
+/* Buffers are reused: octets of one frame are not in the next. */
 START_TEST(buffers_go_round)
 {
     ck_assert_int_eq(bump_queue_init(&q, 3, 128), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The capture reader over files made here octet by octet: formats, byte orders, and what is left of
+ * The capture reader over files made here octet by octet: formats, byte orders, and the packets of
  * a file that was cut short.
  */
 #include <errno.h>
@@ -138,7 +138,7 @@ START_TEST(classic_pcap_of_every_kind)
 }
 END_TEST
 
-/* Every cut of a file gives the whole packets before it, and says so. */
+/* Every cut of a file gives the whole packets before it, and a report of the cut. */
 START_TEST(a_file_cut_short_gives_what_it_has)
 {
     struct file f = {0};
@@ -331,7 +331,7 @@ START_TEST(damage)
     }
 
     f = (struct file){0};
-    size_t at = block(&f, 0x0A0D0D0A); /* a section header that lacks half of what it must have */
+    size_t at = block(&f, 0x0A0D0D0A); /* a section header without half of its fields */
     put32(&f, 0x1A2B3C4D);
     block_end(&f, at);
     ng_interface(&f, 1, -1, 0);
@@ -429,8 +429,8 @@ START_TEST(drops_are_counted_once)
 }
 END_TEST
 
-/* A block with different lengths at its two ends has lost octets: its contents aren't what was
- * captured, and the beginning of the next one is unknown. */
+/* A block with different lengths at its two ends has lost octets: its contents aren't the captured
+ * ones, and the start of the next block is unknown. */
 START_TEST(blocks_whose_lengths_differ)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the capture reader makes of link types, and of RoCE inside something else.
+ * Link types in the capture reader, and RoCE inside other protocols.
  */
 #include "capture_file.h"
 
@@ -78,13 +78,13 @@ END_TEST
 #define GENEVE    2, 0, 0x65, 0x58, 0, 0, 77, 0, 1, 2, 3, 1, 4, 5, 6, 7 /* with an option */
 #define VXLAN     8, 0, 0, 0, 0, 0, 77, 0
 
-/* RoCE inside something else: what is put in place of the Ethernet header's type, and how much of
- * the frame follows it. */
+/* RoCE inside other protocols: the octets that replace the Ethernet header's type, and the part of
+ * the frame that follows them. */
 static const struct wrapping {
     const char *name;
     enum capread_carrier carrier;
     bool bare; /* IP follows, else the whole frame */
-    bool tags; /* what the frame's own addresses are followed by */
+    bool tags; /* the frame's own addresses are followed by its tags */
     uint8_t n, head[80];
 } wrappings[] = {
     {"VXLAN", CAPREAD_VXLAN, .n = 38, .head = {8, 0, IPV4(17), UDP(4789), VXLAN}},
@@ -163,7 +163,7 @@ static void unwrap(const struct wrapping *w, uint16_t port, uint32_t have, struc
     ck_assert_msg(capread_next(*c, p) == 1, "%s", w->name);
 }
 
-/* WIRE-05, and what mirrors and overlay networks put around RoCE. */
+/* WIRE-05, and the headers of mirrors and overlay networks around RoCE. */
 START_TEST(what_is_wrapped)
 {
     const struct wrapping *w = &wrappings[_i];
@@ -215,7 +215,7 @@ START_TEST(what_a_mirror_has_cut)
     static const struct {
         const char *name;
         bool v6, tag;
-        uint8_t more; /* what the IP header says more than UDP's */
+        uint8_t more; /* octets by which the IP length exceeds UDP's */
         uint8_t bad;  /* added to the IPv4 checksum */
         uint32_t wire_len;
     } cases[] = {
@@ -268,7 +268,7 @@ START_TEST(what_a_mirror_has_cut)
 }
 END_TEST
 
-/* ERF: extension headers, padding of the record, and what isn't Ethernet. */
+/* ERF: extension headers, padding of the record, and records that aren't Ethernet. */
 START_TEST(endace_records)
 {
     uint8_t erf[16 + 8 + 2 + sizeof(eth) + 6] = {0};

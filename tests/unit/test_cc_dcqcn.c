@@ -58,7 +58,7 @@ START_TEST(cc_18_lazy_is_exact)
 }
 END_TEST
 
-/* CC-18: so does what many events do at once, whatever the parameters are. */
+/* CC-18: so does the effect of many events at once, with any parameters. */
 START_TEST(cc_18_many_at_once)
 {
     static const char *const specs[] = {
@@ -179,14 +179,14 @@ START_TEST(cc_11_alpha)
     cc_run(&cc, 550 * US);
     double alpha = (double)cc_alpha(&cc) / CC_ONE;
     ck_assert_double_eq_tol(alpha, 0.96162, 0.00002);
-    cnp(560 * US); /* and rises by g of what is missing */
+    cnp(560 * US); /* and rises by g of the rest */
     ck_assert_double_eq_tol((double)cc_alpha(&cc) / CC_ONE, alpha + (1 - alpha) / 256, 0.00002);
-    cc_run(&cc, 615 * US - 1); /* K begins anew with the CNP */
+    cc_run(&cc, 615 * US - 1); /* K restarts with the CNP */
     ck_assert_double_eq_tol((double)cc_alpha(&cc) / CC_ONE, alpha + (1 - alpha) / 256, 0.00002);
 }
 END_TEST
 
-/* CC-12: the byte counter makes events of its own; both beyond F is hyper increase, by steps. */
+/* CC-12: the byte counter makes events of its own; both above F is hyper increase, by steps. */
 START_TEST(cc_12_bytes_and_hyper)
 {
     start("dcqcn,f=1,bytes=1000K,timer=1s,reduce=0,ai=40M,hai=100M,scale=0");

@@ -29,7 +29,7 @@ START_TEST(cc_24_timely_thresholds)
 {
     begin("timely:paper");
     ck_assert_uint_eq(cc.rate, CC_UNLIMITED);
-    ack(1000 * US); /* half of it beyond 500 us: 0.4 of the rate goes */
+    ack(1000 * US); /* half of it above 500 us: minus 0.4 of the rate */
     rate_is(24);
     ack(1000 * US);
     rate_is(14.4);
@@ -67,7 +67,7 @@ START_TEST(cc_24_timely_hyperactive)
     ck_assert_uint_eq(cc.rate, GBIT + 90 * MBIT);
     ack(194 * US);
     ck_assert_uint_eq(cc.rate, GBIT + 140 * MBIT);
-    ack(195 * US); /* it grows: cut, and the count begins anew */
+    ack(195 * US); /* it grows: cut, and the count restarts */
     ck_assert_uint_lt(cc.rate, GBIT + 140 * MBIT);
     uint64_t cut = cc.rate;
     ack(150 * US);
@@ -88,8 +88,8 @@ START_TEST(cc_24_timely_bounds)
 }
 END_TEST
 
-/* CC-24, Swift: a round trip beyond the target takes beta of the part that is too much, once in a
- * round trip and never more than half. */
+/* CC-24, Swift: a round trip above the target takes beta of the excess, once in a round trip and
+ * never more than half. */
 START_TEST(cc_24_swift_cut)
 {
     begin("swift:paper");
@@ -186,7 +186,7 @@ START_TEST(cc_24_hours)
 {
     begin("timely:paper");
     ack(UINT64_MAX / 2);
-    rate_is(8); /* all of it is beyond T_high: beta of the rate goes */
+    rate_is(8); /* all of it is above T_high: minus beta of the rate */
     ack(1);
     rate_is(8.01);
     ack(UINT64_MAX);

@@ -51,7 +51,7 @@ START_TEST(cc_15_alpha_before_cut)
 }
 END_TEST
 
-/* CC-15: below stage F fast recovery, at F additive, beyond it hyper increase, the same each time.
+/* CC-15: below stage F fast recovery, at F additive, above it hyper increase, the same each time.
  */
 START_TEST(cc_15_stages)
 {
@@ -84,7 +84,7 @@ START_TEST(cc_14_target)
 }
 END_TEST
 
-/* CC-20: with slow_restart a loss halves the rate, and the increase begins anew. */
+/* CC-20: with slow_restart a loss halves the rate, and the increase restarts. */
 START_TEST(cc_20_slow_restart)
 {
     start("dcqcn-mlx:connectx");
@@ -98,7 +98,7 @@ START_TEST(cc_20_slow_restart)
 }
 END_TEST
 
-/* CC-18, CC-22: back at line rate nothing is left to do; so long after, it begins anew. */
+/* CC-18, CC-22: back at line rate no work is left; a CNP long after starts again. */
 START_TEST(cc_22_rest)
 {
     start("dcqcn-mlx:connectx");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Parameters and their text form, and what every algorithm has in common.
+ * Parameters and their text form, and common properties of all algorithms.
  */
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +82,7 @@ START_TEST(cc_09_start)
 }
 END_TEST
 
-/* CC-13: what the log states means the same when it is read again. */
+/* CC-13: the text in the log has the same meaning when it is read again. */
 START_TEST(cc_13_text_round_trip)
 {
     for (const struct cc_preset *p = cc_presets + 1; p->type; p++) {
@@ -178,7 +178,7 @@ START_TEST(cc_31_fits_the_line)
         ck_assert_uint_eq(c.v[CC_P_reduce] / 1000, want[i].reduce);
         ck_assert_uint_eq(c.v[CC_P_cnp_interval] / 1000, want[i].cnp_interval);
         ck_assert_uint_eq(c.bounded, 0);
-        /* Once is enough, and what is printed then can be read again. */
+        /* Once is enough, and the printed text can be read again. */
         cc_conf_format(&c, first, sizeof(first));
         cc_conf_fit(&c, 7000000);
         cc_conf_format(&c, again, sizeof(again));
@@ -191,7 +191,7 @@ START_TEST(cc_31_fits_the_line)
 }
 END_TEST
 
-/* CC-31: what still doesn't fit is said. */
+/* CC-31: a remaining contradiction is reported. */
 START_TEST(cc_31_says_what_does_not_fit)
 {
     static const struct {
@@ -226,7 +226,7 @@ START_TEST(cc_31_says_what_does_not_fit)
 }
 END_TEST
 
-/* CC-13: a mistake is refused, and the message says what would be right. */
+/* CC-13: a mistake is refused, and the message names the right form. */
 START_TEST(cc_13_refused)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A channel: its memory, frames and metadata, what a hostile end can do, growing, a program that
- * dies. The promises of io.h are tested by tests/driver, wake-ups by test_channel_wake.c.
+ * A channel: its memory, frames and metadata, a hostile end, growing, a program that dies. The
+ * promises of io.h are tested by tests/driver, wake-ups by test_channel_wake.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -188,7 +188,7 @@ START_TEST(shm_02_an_index_goes_forward_only)
     atomic_store(&rig.head->to[CHANNEL_PROGRAM].cons, 10);
     ck_assert_uint_eq(sw->ops->tx_reserve(sw, s, 8, 0), 8);
     atomic_store(&rig.head->to[CHANNEL_PROGRAM].cons, 5);
-    ck_assert_uint_eq(sw->ops->tx_reserve(sw, s, 8, 0), 8); /* what it knew suffices */
+    ck_assert_uint_eq(sw->ops->tx_reserve(sw, s, 8, 0), 8); /* its last look suffices */
     for (uint32_t i = 0; i < 4; i++)
         ck_assert(rig_send(sw, i, 80));
     ck_assert_uint_eq(sw->ops->tx_reserve(sw, s, 8, 0), 0);
@@ -197,7 +197,7 @@ START_TEST(shm_02_an_index_goes_forward_only)
 }
 END_TEST
 
-/* SHM-01: a descriptor is read once, and what can't be lent costs its own frame only. */
+/* SHM-01: a descriptor is read once, and a bad one costs only its own frame. */
 START_TEST(shm_01_descriptors_that_are_wrong_lose_their_frame)
 {
     struct io_frame f[8];
@@ -268,7 +268,7 @@ START_TEST(a_link_that_is_down_sends_nothing)
     io->ops->link(io, &link);
     ck_assert(!link.up);
     ck_assert_str_eq(link.why, "no cable");
-    ck_assert_uint_eq(rig_take(io), 1); /* what has come is still there */
+    ck_assert_uint_eq(rig_take(io), 1); /* a received frame is still there */
     channel_set_link(io, false, "no cable");
     channel_set_link(io, true, "not used");
     io->ops->link(io, &link);
@@ -317,7 +317,7 @@ START_TEST(growing_keeps_every_frame_and_their_order)
     ck_assert_ptr_null(daemon.base);
     ck_assert_int_eq(channel_grow(rig.end[0], &none), -EBUSY);
     ck_assert(!channel_grown(rig.end[0]));
-    ck_assert(!rig_send(rig.end[0], sent[0], 100)); /* no room even to say so */
+    ck_assert(!rig_send(rig.end[0], sent[0], 100)); /* no room even for the mark */
 
     /* The switch moves to the new memory before the program knows it: the program waits. */
     for (unsigned i = 0; i < 10; i++)
@@ -332,7 +332,7 @@ START_TEST(growing_keeps_every_frame_and_their_order)
     while (got[0] < sent[0])
         ck_assert_uint_eq(rig_take(rig.end[1]), got[0]++);
 
-    /* The other way: what is lent of the old memory stays, and is waited for. */
+    /* The other direction: lent frames of the old memory stay, and delay the move. */
     unsigned lent = rig.end[0]->ops->rx_peek(rig.end[0], f, 20, 0);
     ck_assert_uint_eq(lent, 20);
     rig.end[0]->ops->rx_release(rig.end[0], 10);

@@ -99,8 +99,7 @@ START_TEST(the_same_often)
 }
 END_TEST
 
-/* SEC-33: queue pairs alone own nothing; what is shared is counted once for each that comes later.
- */
+/* SEC-33: queue pairs alone own nothing; sharing is counted once for each later one. */
 START_TEST(sec_33_queue_pairs_share)
 {
     claims_init(&t, 7);
@@ -199,7 +198,7 @@ static void ask_now(struct claim *c, uint64_t at)
     asked_at = at;
 }
 
-/* SEC-33: what a claim on another worker of the device has to do is that worker's to do. */
+/* SEC-33: the actions for a claim on another worker of the device are left to that worker. */
 START_TEST(sec_33_on_other_workers)
 {
     claims_init(&t, 7);
@@ -233,10 +232,10 @@ START_TEST(sec_33_on_other_workers)
     ck_assert_uint_eq(owner, 1);
     ck_assert_uint_eq(asked_at, 77);
     ck_assert(claim_refuses(&t, &key, 5, 3, &owner, 88));
-    ck_assert(claim_refuses(&t, &key, 5, 3, &owner, 99)); /* told once */
+    ck_assert(claim_refuses(&t, &key, 5, 3, &owner, 99)); /* reported once */
     ck_assert_uint_eq(asked_at, 77);
     ck_assert_ptr_eq(claim_news(&t, 0), &conn);
-    ck_assert_ptr_eq(conn.in, &t); /* it goes on to claim it */
+    ck_assert_ptr_eq(conn.in, &t); /* it still claims it */
     ck_assert_ptr_null(claim_news(&t, 0));
     struct claim_counters n;
     claim_counts(&t, &n);

@@ -276,8 +276,8 @@ END_TEST
 
 START_TEST(cm_35_ids)
 {
-    /* CM-35 what an id keeps, what it refuses by itself, an event that comes before the reply of
-     * its request, and a queue pair that outlives it */
+    /* CM-35 the contents of an id, its own refusals, an event that comes before the reply of its
+     * request, and a queue pair that outlives it */
     struct setup s = setup_start(8);
     const struct sockaddr nowhere = {.sa_family = AF_UNIX};
     const struct sockaddr_in sin = {

@@ -39,7 +39,7 @@ static void down(void)
     fake_stop(fake);
 }
 
-/* One that the fake daemon answers late when told; the answer repeats what it was about. */
+/* A request that the fake daemon answers late on demand; the answer repeats its contents. */
 struct asker {
     pthread_t thread;
     uint8_t about;
@@ -80,7 +80,7 @@ static int make_domain(void)
 
 START_TEST(shm_08_a_late_answer_holds_up_nobody)
 {
-    /* SHM-08 a call that waits for a neighbour isn't what another thread's call waits for */
+    /* SHM-08 a call that waits for a neighbour doesn't delay another thread's call */
     struct asker a;
 
     up();

@@ -66,7 +66,7 @@ static void signals(bool on)
     setitimer(ITIMER_REAL, &often, NULL);
 }
 
-/* What the calls that begin a connection say now, in a process that gets signals. */
+/* The results of calls that open a connection, in a process that gets signals. */
 static void nobody_serves(void)
 {
     struct urnic_context *ctx;
@@ -174,7 +174,7 @@ START_TEST(shm_09_devices_and_memory)
     OK(urnic_alloc_pd(ctx, &pd));
     ck_assert_int_eq(urnic_close(ctx), -EBUSY);
     OK(urnic_alloc(ctx, 5000, &mem));
-    /* MR-12 what is there can be registered, if the daemon knows how to reach it */
+    /* MR-12 existing memory can be registered, if the daemon can reach it */
     ck_assert_int_eq(urnic_reg_mr(pd, &heap, sizeof(heap), 0, &mr), -EOPNOTSUPP);
     ck_assert_int_eq(urnic_reg_mr(pd, NULL, 9000, 0, &mr), -EFAULT);
     ck_assert_int_eq(urnic_free(ctx, (char *)mem + 8), -EINVAL);
@@ -241,7 +241,8 @@ END_TEST
 
 START_TEST(shm_01_daemon_lies)
 {
-    /* SHM-01 a queue that can't lie where the daemon says is refused, and nothing stays behind */
+    /* SHM-01 a queue at an impossible place in the daemon's answer is refused, and nothing remains
+     * of it */
     struct setup s = setup_start(8);
     struct urnic_cq *cq;
     for (unsigned lie = FAKE_TRUE + 1; lie < FAKE_LIES; lie++) {
@@ -257,7 +258,7 @@ END_TEST
 
 START_TEST(shm_01_older_daemon)
 {
-    /* SHM-01 what an older daemon doesn't know is refused, and not asked for */
+    /* SHM-01 a request that an older daemon doesn't know is refused, and not sent */
     struct setup s = setup_start(8);
     struct urnic_cm_channel *ch;
     struct urnic_cm_id *id;
@@ -329,7 +330,7 @@ START_TEST(evt_03_unread_events_go_with_their_object)
     while (atomic_load(&fake_knobs(s.fake)->async) != 0)
         usleep(1000);
     usleep(10000);
-    OK(urnic_destroy_qp(second)); /* its event lies behind the other one's */
+    OK(urnic_destroy_qp(second)); /* its event is after the other one's */
     OK(urnic_get_async_event(s.ctx, &ev));
     ck_assert_ptr_eq(ev.qp, first);
     urnic_ack_async_event(&ev);
@@ -371,7 +372,7 @@ END_TEST
 
 START_TEST(evt_04_events_were_lost)
 {
-    /* EVT-04 the application is told that the list has a hole */
+    /* EVT-04 the application learns that the list has a gap */
     struct setup s = setup_start(8);
     struct urnic_async_event ev;
     for (unsigned lost = 0; lost < 2; lost++) {
@@ -423,8 +424,8 @@ static void until_readable(int fd)
 
 START_TEST(evt_03_readable_never_blocks)
 {
-    /* EVT-03 poll() has called the descriptor readable, and what it was about is destroyed before
-     * the event is read: the call returns all the same, though the descriptor blocks */
+    /* EVT-03 poll() has called the descriptor readable, and the event's object is destroyed before
+     * the event is read: the call still returns, though the descriptor blocks */
     struct setup s = setup_start(8);
     struct urnic_async_event ev;
     int fd = urnic_async_fd(s.ctx);
@@ -439,7 +440,7 @@ START_TEST(evt_03_readable_never_blocks)
     until_readable(fd);
     AT_ONCE(urnic_get_async_event(s.ctx, &ev), -EAGAIN);
 
-    /* One of a live object behind it is got. */
+    /* The event of a live object after it is delivered. */
     qp = setup_qp(&s, NULL, 8, 64);
     atomic_store(&fake_knobs(s.fake)->stale_async, 1 + URNIC_EVENT_COMM_EST);
     until_readable(fd);
@@ -511,7 +512,7 @@ END_TEST
 
 START_TEST(qp_14_a_number_is_not_given_twice)
 {
-    /* QP-14 what comes late for a queue pair that is gone must not be taken for its successor's */
+    /* QP-14 a late completion of a destroyed queue pair must not be taken for its successor's */
     struct setup s = setup_start(8);
     uint32_t before = 0;
     for (unsigned i = 0; i < 100; i++) {
@@ -606,7 +607,7 @@ static bool is_mapped(void *at)
 START_TEST(shm_07_fork)
 {
     /* SHM-07 a child's control calls are refused, and it has the parent's data, but neither its
-     * queues nor its events; the parent goes on */
+     * queues nor its events; the parent continues */
     struct setup s = setup_start(8);
     struct urnic_async_event event;
     struct urnic_context *bare;
@@ -634,7 +635,7 @@ START_TEST(shm_07_fork)
 }
 END_TEST
 
-/* A child that asks for things, and destroys what its parent has, by all calls that do. */
+/* A child that creates objects, and destroys its parent's objects, by all such calls. */
 static bool child_is_refused(struct setup *s, struct urnic_srq *srq, struct urnic_ah *ah)
 {
     struct urnic_srq_attr srq_attr = {.max_wr = 1, .max_sge = 1};
@@ -747,7 +748,7 @@ START_TEST(evt_03_a_child_leaves_events_to_its_parent)
 }
 END_TEST
 
-/* What the application gave with an object comes back, and how large it became is told. */
+/* The application's value for an object is returned, and so is the granted size. */
 START_TEST(objects_and_their_contexts)
 {
     struct setup s = setup_start(8);
@@ -814,7 +815,7 @@ START_TEST(ud_05_address_handles)
 }
 END_TEST
 
-/* UD-02: a datagram that no packet holds is refused when it is posted, not lost behind the ring. */
+/* UD-02: a datagram that no packet holds is refused when it is posted, not lost in the daemon. */
 START_TEST(ud_02_datagram_too_long)
 {
     struct setup s = setup_start(8);

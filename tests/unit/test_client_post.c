@@ -119,8 +119,8 @@ END_TEST
 
 START_TEST(qp_16_lists_in_part)
 {
-    /* QP-16 of a list of receives those before the first that finds no place are taken; that one is
-     * named, and so is the first when the daemon has gone */
+    /* QP-16 of a list of receives, those before the first one without a place are accepted; bad_wr
+     * names that one, and the first one when the daemon is gone */
     struct setup s = setup_start(2);
     struct urnic_recv_wr list[3] = {{.wr_id = 1, .next = &list[1]}, {.wr_id = 2, .next = &list[2]}};
     const struct urnic_recv_wr *bad = NULL;
@@ -292,8 +292,7 @@ END_TEST
 
 START_TEST(qp_04_reset_in_the_middle)
 {
-    /* QP-04 counts begin anew, in both queues, and completions vanish from both completion queues
-     */
+    /* QP-04 counts restart in both queues, and completions vanish from both completion queues */
     struct setup s = setup_start(8);
     struct urnic_cq *sends = s.cq, *receives;
     OK(urnic_create_cq(s.ctx, 64, NULL, NULL, &receives));
@@ -367,7 +366,7 @@ START_TEST(srq_01_shared_receive_queue)
             poll_n(s.cq, wc, 1);
         }
     }
-    for (unsigned i = 0; i < 4; i++) { /* what RESET drops frees its places as well */
+    for (unsigned i = 0; i < 4; i++) { /* requests dropped by RESET free their places, too */
         struct urnic_send_wr send = {.opcode = URNIC_WR_SEND};
         OK(urnic_post_send(qp, &send, NULL));
     }
@@ -381,7 +380,7 @@ START_TEST(srq_01_shared_receive_queue)
     to_state(qp, URNIC_QPS_INIT);
     to_state(qp, URNIC_QPS_RTR);
     to_state(qp, URNIC_QPS_RTS);
-    for (unsigned i = 0; i < 4; i++) { /* and so does what goes with its queue pair */
+    for (unsigned i = 0; i < 4; i++) { /* and so do requests of a destroyed queue pair */
         struct urnic_send_wr send = {.opcode = URNIC_WR_SEND};
         OK(urnic_post_send(qp, &send, NULL));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections are made: the three messages, what each of them says, and what is lost of them.
+ * Making connections: the three messages, their contents, and their loss.
  */
 #include <errno.h>
 #include <string.h>
@@ -64,8 +64,8 @@ END_TEST
 
 START_TEST(cm_07_an_offer_beyond_what_we_have)
 {
-    /* CM-07: rdma_cm offers all that its device has, 128: what the queue pair is set to before the
-     * REP is what this device can, and what the REP will say. */
+    /* CM-07: rdma_cm offers its device's maximum, 128. Before the REP the queue pair is set to this
+     * device's own limit, which the REP will carry. */
     struct cm_conn *ca, *cb;
     struct cm_qp_attr q;
     teardown();
@@ -84,7 +84,7 @@ START_TEST(cm_07_an_offer_beyond_what_we_have)
     ck_assert_int_eq(cm_qp_attr(cb, &q), 0);
     ck_assert_uint_eq(q.max_rd_atomic, 16);
     ck_assert_uint_eq(q.max_dest_rd_atomic, 3);
-    cm_grant(b.cm, cb, 200, 2); /* not bound by what was granted before */
+    cm_grant(b.cm, cb, 200, 2); /* not bound by the earlier grant */
     ck_assert_int_eq(cm_qp_attr(cb, &q), 0);
     ck_assert_uint_eq(q.max_rd_atomic, 2);
     ck_assert_uint_eq(q.max_dest_rd_atomic, 16);
@@ -117,7 +117,7 @@ START_TEST(cm_18_losses_are_repaired)
     pump();
     wait_ns(3 * SEC);
     ck_assert_msg(last(&b)->type == CM_EV_ESTABLISHED, "%s", losses[_i].rule);
-    ck_assert_uint_eq(a.nev, 2); /* REP, ESTABLISHED: each told once (CM-35) */
+    ck_assert_uint_eq(a.nev, 2); /* REP, ESTABLISHED: one event each (CM-35) */
     ck_assert_uint_eq(b.nev, 2);
     ck_assert_uint_ge(sent[losses[_i].lost], 3);
 }
@@ -125,7 +125,7 @@ END_TEST
 
 START_TEST(cm_39_the_network_refuses)
 {
-    /* CM-39: what has no answer yet ends at once, to that address alone; a connection stays. */
+    /* CM-39: a request without an answer ends at once, only to that address; a connection stays. */
     struct wire_addr other = b.addr;
     other.b[15] ^= 1;
     lose[CM_REQ] = 100;
@@ -298,7 +298,7 @@ START_TEST(cm_14_messages_carry_what_the_exchange_fixed)
     ck_assert_uint_eq(out.pkey, 0x8001);
     struct cm_qp_attr qp;
     ck_assert_int_eq(cm_qp_attr(b.ev[0].conn, &qp), 0);
-    ck_assert_uint_eq(qp.pkey, 0xFFFF); /* what the REQ named */
+    ck_assert_uint_eq(qp.pkey, 0xFFFF); /* the REQ's P_Key */
     cm_msg_unpack(&rep, out.mad, sizeof(out.mad));
     ck_assert_uint_eq(rep.tid, req.tid); /* CM-14 */
     ck_assert_uint_eq(rep.srq, 1);       /* CM-13 */

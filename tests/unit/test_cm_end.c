@@ -270,7 +270,7 @@ END_TEST
 
 START_TEST(cm_21_stale_before_it_was_established)
 {
-    /* CM-21: the peer restarts before it has said RTU: what we hold of it ends as well. */
+    /* CM-21: the peer restarts before it has sent its RTU: our connection with it ends, too. */
     struct cm_conn *ca, *cb;
     listen_on_b();
     ca = start();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a connection manager bears: forgeries, more requests than it wants, peers that say nothing
- * more; and what it keeps of them.
+ * Limits of a connection manager: forgeries, too many requests, peers that fall silent; and the
+ * state that it keeps of them.
  */
 #include <errno.h>
 #include <string.h>
@@ -59,8 +59,8 @@ END_TEST
 
 START_TEST(cm_34_backlog)
 {
-    /* CM-34: beyond the backlog a REQ is dropped silently, and counted; above half of it SEC-20
-     * asks for a repetition. */
+    /* CM-34: above the backlog a REQ is dropped silently, and counted; above half of it SEC-20
+     * demands a repetition. */
     static const struct wire_addr any;
     struct cm_listener *l;
     cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT, 3, NULL, &l);
@@ -186,7 +186,7 @@ END_TEST
 
 START_TEST(sec_20_a_host_that_is_there_is_waited_for)
 {
-    /* SEC-20: one look, and the timer goes on; an answered request is looked at as well. */
+    /* SEC-20: one check, and the timer continues; an answered request is checked as well. */
     struct cm_connect_params p = params();
     struct cm_conn *c;
     silence_setup();
@@ -210,8 +210,8 @@ END_TEST
 
 START_TEST(sec_20_who_has_many_pending_is_not_waited_for_long)
 {
-    /* SEC-20: forged REQs in the name of a live host, which doesn't know what we answer, shut it
-     * out for seconds, not for minutes. */
+    /* SEC-20: forged REQs in the name of a live host, which doesn't expect our answers, shut it out
+     * for seconds, not for minutes. */
     struct cm_connect_params p = params();
     struct cm_conn *c;
     struct cm_out out;
@@ -282,7 +282,7 @@ START_TEST(sec_20_again_is_the_same_request)
     teardown();
     setup_with((struct cm_params){0}, (struct cm_params){.max_conns = 8, .lenient_addr = true});
     listen_on_b();
-    for (unsigned i = 0; i < 6; i++) { /* the sixth is the first of those that must come again */
+    for (unsigned i = 0; i < 6; i++) { /* the sixth is the first one that must be repeated */
         p.qpn += i;
         cm_connect(a.cm, &p, NULL, now, &c);
         ck_assert(cm_tx(a.cm, &out));
@@ -414,8 +414,7 @@ END_TEST
 
 START_TEST(sec_20_an_mra_keeps_the_request)
 {
-    /* SEC-20 CM-19: a peer that we told to wait, and that asks again, waits for the whole time
-     * anew. */
+    /* SEC-20 CM-19: a peer that got an MRA, and repeats its request, gets the whole time again. */
     lose[CM_REJ] = 1000;
     listen_on_b();
     start();
@@ -430,8 +429,8 @@ START_TEST(sec_20_an_mra_keeps_the_request)
 }
 END_TEST
 
-/* Requests that differ from the first one in a single number of those that tell connections apart:
- * CM-15, CM-20, CM-21. */
+/* Requests that differ from the first one in a single number of a connection's identity: CM-15,
+ * CM-20, CM-21. */
 static const struct {
     uint32_t id, qpn;
     uint64_t guid;
@@ -617,7 +616,7 @@ START_TEST(cm_26_timewait_is_charged)
     ck_assert_uint_eq(left[0], 1);
     ck_assert_uint_eq(left[1], 1);
     ck_assert_uint_eq(cm_live(a.cm) + cm_live(b.cm), 0);
-    ca = start(); /* without an owner: no consumer is told */
+    ca = start(); /* without an owner: no consumer gets an event */
     cm_release(a.cm, ca, now);
     ca = start();
     a.cm->params.left = NULL; /* no accounts */
@@ -660,11 +659,11 @@ START_TEST(cm_34_listeners_apart)
     cm_unlisten(b.cm, again, now);
     cm_unlisten(b.cm, l[2], now);
     cm_unlisten(b.cm, l[0], now);
-    ck_assert_uint_eq(cm_live(b.cm), 3); /* those that have been accepted */
+    ck_assert_uint_eq(cm_live(b.cm), 3); /* the accepted ones */
 }
 END_TEST
 
-/* A DREQ for connections that b has never heard of, n times; how many of them it answers. */
+/* Send n DREQs for connections unknown to b; returns the number of answers. */
 static unsigned hang_up_nothing(unsigned n)
 {
     const struct cm_msg dreq = {.attr = CM_DREQ, .local_id = 1, .remote_id = 2, .remote_qpn = 3};
@@ -815,7 +814,7 @@ START_TEST(cm_unlisten_refuses_what_waits)
 }
 END_TEST
 
-/* SEC-24: what a peer says of time is held within bounds. */
+/* SEC-24: a peer's times are limited. */
 START_TEST(sec_24_waits)
 {
     static const struct {

@@ -138,7 +138,7 @@ START_TEST(cm_33_private_data_is_zero_filled)
 }
 END_TEST
 
-/* Where the fields of doc/conformance.md, section 21.2, are: octet and bit behind the MAD header,
+/* Positions of the fields in doc/conformance.md, section 21.2: octet and bit after the MAD header,
  * width. */
 #define AT(attr, octet, bit, width, member)                                                        \
     {                                                                                              \

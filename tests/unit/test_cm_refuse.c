@@ -72,7 +72,7 @@ START_TEST(cm_28_known_by_its_guid)
 }
 END_TEST
 
-/* What a REQ is refused with. */
+/* The reason for refusing a REQ. */
 static void twist_port(struct cm_connect_params *p)
 {
     p->dport = 1;

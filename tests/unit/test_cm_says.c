@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the messages of a connection say, number by number, and what becomes of it at the other
- * side.
+ * The contents of a connection's messages, number by number, and their effects on the other side.
  */
 #include <errno.h>
 #include <string.h>
@@ -57,7 +56,7 @@ START_TEST(cm_05_a_request_says_what_it_was_told)
     ck_assert_uint_eq(m.qpn, 0x123);
     ck_assert_uint_eq(m.psn, 0xABCDEF);
     ck_assert_uint_eq(m.resp_res, 9);
-    ck_assert_uint_eq(m.init_depth, 10); /* CM-07: what there is */
+    ck_assert_uint_eq(m.init_depth, 10); /* CM-07: the available maximum */
     ck_assert_uint_eq(m.remote_timeout, 20);
     ck_assert_uint_eq(m.local_timeout, 20);
     ck_assert_uint_eq(m.max_retries, 12);
@@ -126,7 +125,7 @@ START_TEST(cm_07_a_request_asks_for_what_there_is)
 }
 END_TEST
 
-/* Either side's queue pair is set to what the two messages say: CM-06..CM-13. */
+/* Either side's queue pair is set to the values of the two messages: CM-06..CM-13. */
 START_TEST(cm_08_both_ends_of_a_connection)
 {
     struct cm_connect_params p = odd_params();
@@ -212,7 +211,7 @@ START_TEST(cm_08_both_ends_of_a_connection)
 }
 END_TEST
 
-/* CM-38: what the messages of XRC say, and what each side makes of it. */
+/* CM-38: the contents of XRC's messages, and each side's use of them. */
 START_TEST(cm_38_xrc)
 {
     static const struct wire_addr any;
@@ -388,8 +387,8 @@ END_TEST
 
 /* ---- without a connection ---- */
 
-/* What b says to `m`, which comes to its address `dst` with another partition's key: no more than
- * one message, which goes back the way that `m` came. attr 0 = nothing. */
+/* The answer of b to `m`, which comes to its address `dst` with another partition's key: at most
+ * one message, returned to the sender of `m`. attr 0 = none. */
 static struct cm_msg answer_at(const struct wire_addr *dst, const struct cm_msg *m, unsigned attr,
                                struct cm_out *out)
 {
@@ -475,8 +474,8 @@ START_TEST(cm_06_answered_from_where_it_came_to)
 }
 END_TEST
 
-/* CM-18: the REQ says how long its sender waits for our answer, and how long we wait for its RTU;
- * CM-32: and whether it wants another path. */
+/* CM-18: the REQ has its sender's time-out for our answer, and ours for its RTU; CM-32: and an
+ * optional second path. */
 START_TEST(cm_18_two_timeouts)
 {
     struct cm_msg req = request(), rep;
@@ -503,7 +502,7 @@ START_TEST(cm_18_two_timeouts)
 }
 END_TEST
 
-/* SEC-24: the ACK timeout that follows from what a peer says, however absurd. */
+/* SEC-24: the ACK timeout that follows from a peer's value, however absurd. */
 START_TEST(sec_24_ack_timeouts)
 {
     static const struct {

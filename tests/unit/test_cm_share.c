@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What users have of a device's connection manager (SEC-22): a device without a thread, a client
+ * Users' shares of a device's connection manager (SEC-22): a device without a thread, a client
  * whose user has a share of sixteen, and a peer that asks for its datagram service.
  */
 #include <errno.h>
@@ -116,7 +116,7 @@ static void later(uint64_t ns)
     dev->gsi->ops->run(dev->gsi, now);
 }
 
-/* The peer asks; what comes of it. NULL = nothing: there was no room. */
+/* The peer asks; returns the event. NULL = none: there was no room. */
 static struct cm_id *ask(void)
 {
     unsigned budget = UINT_MAX;
@@ -197,8 +197,8 @@ START_TEST(share_of_what_is_asked)
 }
 END_TEST
 
-/* The user stays in the books when his last client has gone, and as long as anything is his; others
- * have what he leaves. */
+/* The user stays in the table after its last client has gone, as long as it holds anything; others
+ * get the rest. */
 START_TEST(share_of_the_dead)
 {
     for (unsigned i = 0; i < SHARE; i++)
@@ -237,7 +237,7 @@ START_TEST(share_of_unread_events)
     while (recv(theirs, &ev, sizeof(ev), MSG_DONTWAIT) > 0)
         n--;
     ck_assert_uint_eq(n, SHARE);
-    ck_assert(cmid_hears(id)); /* there is room again, and what was kept is sent */
+    ck_assert(cmid_hears(id)); /* there is room again, and the kept answer is sent */
     ck_assert_uint_eq(dev->team->share.used[SHARE_EVENT], 0);
     while (n < 100000 && cmid_event(id, &ev))
         n++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Questions for datagram services (SIDR): what they and their answers say, and how many may wait.
- * CM-31.
+ * Requests for datagram services (SIDR): their contents, their answers, and the number that may
+ * wait. CM-31.
  */
 #include <errno.h>
 #include <string.h>
@@ -206,7 +206,7 @@ END_TEST
 
 START_TEST(sec_20_questions_that_nobody_answers_expire)
 {
-    /* SEC-20 CM-31: a question says nothing of how long its sender waits */
+    /* SEC-20 CM-31: a request doesn't carry its sender's time-out */
     static const struct wire_addr any;
     struct cm_listener *l;
     struct cm_conn *c;
@@ -225,7 +225,7 @@ START_TEST(sec_20_questions_that_nobody_answers_expire)
 }
 END_TEST
 
-/* Ask b for `n` datagram services at `port`, without what b's consumer would say. */
+/* Ask b for `n` datagram services at `port`, without an answer of b's consumer. */
 static void ask_often(unsigned n, uint16_t port)
 {
     struct cm_path path = {.local = a.addr, .remote = b.addr};
@@ -236,7 +236,7 @@ static void ask_often(unsigned n, uint16_t port)
     }
 }
 
-START_TEST(sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind)
+START_TEST(sec_20_requests_for_missing_services_leave_nothing)
 {
     ask_often(60, 7001); /* SEC-20 */
     ck_assert_uint_eq(cm_live(b.cm), 0);
@@ -283,7 +283,7 @@ START_TEST(sec_20_questions_have_half_of_the_places)
     ask_often(8, 7000);
     ck_assert_uint_eq(cm_live(b.cm), 5);
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_rate_limited], 3);
-    wait_ns(SEC + SEC / 2); /* those that come again fill half of the rest */
+    wait_ns(SEC + SEC / 2); /* repeated ones fill half of the rest */
     ck_assert_uint_eq(cm_live(b.cm), 7);
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 1);
 }
@@ -370,7 +370,7 @@ int main(void)
                         sizeof(questions) / sizeof(questions[0]));
     tcase_add_test(t, cm_31_a_question_ends_with_its_listener);
     tcase_add_test(t, sec_20_questions_that_nobody_answers_expire);
-    tcase_add_test(t, sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind);
+    tcase_add_test(t, sec_20_requests_for_missing_services_leave_nothing);
     tcase_add_test(t, sec_20_questions_of_made_up_hosts_end_in_seconds);
     tcase_add_test(t, sec_20_questions_have_half_of_the_places);
     tcase_add_loop_test(t, cm_34_a_source_has_few_questions_pending, 0,

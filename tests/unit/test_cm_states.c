@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The states of a connection: what each message changes in each of them, and what a consumer may do
- * when. CM-16.
+ * The states of a connection: the effect of each message in each of them, and a consumer's allowed
+ * calls. CM-16.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cm_pair.h"
 #include "unit.h"
 
-/* ---- what messages change ---- */
+/* ---- effects of messages ---- */
 
 /* Where a connection stands, at which side. */
 static const struct {
@@ -89,7 +89,7 @@ static const struct {
     {"TIMEWAIT", false, REQ_AGAIN, "TIMEWAIT", NOTHING, CM_REJ}, /* CM-21 */
 };
 
-/* The REQ that made the connection, and what each side knows the other by. */
+/* The REQ that made the connection, and each side's identity for the other. */
 static struct cm_out first_req;
 static uint32_t active_id, passive_id;
 
@@ -224,7 +224,7 @@ START_TEST(cm_16_every_message_in_every_state)
     if (event != NOTHING) {
         ck_assert_int_eq(s->ev[0].type, event);
         ck_assert_ptr_eq(s->ev[0].conn, c);
-        /* CM-33: a REJ of what was established has none to tell; DREQ before the REP neither */
+        /* CM-33: no event for a REJ of an established connection, nor for a DREQ before the REP */
         if (event != CM_EV_UNREACHABLE && what != FIRST_REQUEST &&
             !(what == REJ && event == CM_EV_DISCONNECTED))
             ck_assert_mem_eq(s->ev[0].priv, "P!\0", 3);
@@ -255,10 +255,10 @@ START_TEST(cm_16_every_message_in_every_state)
 }
 END_TEST
 
-/* ---- what time changes ---- */
+/* ---- effects of time ---- */
 
-/* What follows when the timer of a state fires, and when it has done so for the eighth time
- * (CM-18); then = NULL: no timer runs. */
+/* The effects of a state's timer, at first and at the eighth time (CM-18); then = NULL: no timer
+ * runs. */
 static const struct {
     const char *state;
     bool active;
@@ -348,8 +348,7 @@ START_TEST(cm_18_time_in_every_state)
 }
 END_TEST
 
-/* SEC-20 CM-19: a request that was told to wait, and doesn't ask again, is kept for as long as its
- * peer waits then. */
+/* SEC-20 CM-19: a request that got an MRA, and isn't repeated, is kept for its peer's time-out. */
 START_TEST(cm_19_a_deferred_request_is_kept)
 {
     struct cm_conn *c = reach("MRA_REQ_SENT", false);
@@ -358,7 +357,7 @@ START_TEST(cm_19_a_deferred_request_is_kept)
 }
 END_TEST
 
-/* ---- what a consumer may do when ---- */
+/* ---- a consumer's calls by state ---- */
 
 /* A connection's sides on their way, with an answer deferred or not: where they stand then. */
 enum stage { ASKED, DEFERRED, ACCEPTED, ANSWERED, READY, ENDING, ENDED, STAGES };
@@ -395,7 +394,7 @@ static void bring_to(enum stage stage, struct cm_conn **ca, struct cm_conn **cb)
     ck_assert_str_eq(cm_conn_state_name(*cb), passive_at[stage]);
 }
 
-/* What is right in which stage, 0 or -errno, and the message that it sends. */
+/* The result of each call in each stage, 0 or -errno, and the message that it sends. */
 static const struct {
     int accept, reject_active, reject_passive, mra, hang_up_active, hang_up_passive;
     unsigned active_sends, passive_sends; /* when they hang up */
@@ -409,7 +408,7 @@ static const struct {
     [ENDED] = {-EINVAL, -EINVAL, -EINVAL, -EINVAL, 0, 0, 0, 0},
 };
 
-/* What is left in the queue must be one message of this kind, 0 = none. */
+/* The queue must hold one message of this kind, 0 = none. */
 static void sends(struct side *s, unsigned attr)
 {
     struct cm_out out;
@@ -458,7 +457,7 @@ START_TEST(cm_16_what_may_be_done_when)
             ck_assert_uint_eq(b.cm->half_open, 0);
         break;
     }
-    /* whatever it was: nothing is left behind */
+    /* after each of these, nothing remains */
     cm_release(a.cm, ca, now);
     cm_release(b.cm, cb, now);
     pump();
@@ -471,8 +470,8 @@ START_TEST(cm_16_what_may_be_done_when)
 }
 END_TEST
 
-/* A consumer that lets go is told nothing more, and the peer is: REJ before there is a connection,
- * DREQ afterwards. */
+/* A consumer that releases its connection gets no further event, and the peer gets a message: a REJ
+ * before there is a connection, a DREQ afterwards. */
 static const struct {
     unsigned active, passive;
 } let_go[STAGES] = {

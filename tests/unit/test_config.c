@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The daemon's configuration: what is accepted, and what an error says.
+ * The daemon's configuration: accepted texts, and errors.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -152,7 +152,7 @@ static const struct {
      "\"mem:a\"}]}",
      "twice"},
     {"{\"workers\": 1, \"devices\": [{\"port\": \"mem:a\", \"worker\": 1}]}", "worker=1"},
-    /* The keys of a link's first port make sense together; those of later ones agree. */
+    /* The keys of a link's first port fit together; the keys of later ports agree. */
     {"{\"devices\": [{\"port\": \"mem:a,queue=64K\"}]}", "urn0: mem: queue=65536 needs rate="},
     {"{\"devices\": [{\"port\": \"mem:a\"}, {\"port\": \"mem:ab,ecn_kmax=1K\"}]}",
      "urn1: mem: ecn_kmax=1024 needs rate="},

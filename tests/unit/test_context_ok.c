@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Each invariant of a context's rings and lists notices what breaks it, by name.
+ * Each invariant of a context's rings and lists notices its violation, by name.
  */
 #include "context_ok.h"
 

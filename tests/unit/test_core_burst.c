@@ -19,7 +19,7 @@
 #define QPS    2u
 #define LATE   (BURST * BURSTS * 2)
 
-/* One end: an engine, its queue pairs, and what a burst led to. */
+/* One end: an engine, its queue pairs, and the effects of a burst. */
 struct end {
     struct rig *r;
     struct qp *qp[QPS];
@@ -31,7 +31,7 @@ struct end {
     unsigned nlate;
 };
 
-/* What the peer is about to send on one queue pair. */
+/* The peer's next packets on one queue pair. */
 struct peer {
     uint32_t psn;
     uint32_t left; /* packets of the message under way */
@@ -274,7 +274,7 @@ static void compare_copies(const struct end *a, const struct end *b)
     }
 }
 
-/* The next packet of r from number *i on that goes to `dqpn`; NULL: there is none. */
+/* The next packet of r from number *i on to `dqpn`; NULL: none. */
 static const struct wire_pkt *sent_to(const struct rig *r, uint32_t dqpn, unsigned *i)
 {
     while (*i < r->nsent) {
@@ -368,7 +368,7 @@ START_TEST(val_01_as_one_by_one)
 }
 END_TEST
 
-/* The copies of burst `b` are late, too; those of frames before `until` are reported now. */
+/* The copies of burst `b` are late, too; report the copies of frames before `until` now. */
 static void report(const struct world *w, struct end *x, unsigned b, unsigned until)
 {
     unsigned n = 0;
@@ -386,7 +386,7 @@ static void report(const struct world *w, struct end *x, unsigned b, unsigned un
     rig_tx(x->r, 0);
 }
 
-/* What the application of queue pair q is told, and the fatal NAK that its peer gets. */
+/* The application's completions of queue pair q, and the fatal NAK to its peer. */
 struct said {
     uint64_t wc[RIG_LOG][3];
     unsigned nwc;
@@ -513,7 +513,7 @@ START_TEST(rsp_25_one_of_them_fails)
     static struct world w;
     static const unsigned order[][9] = {{0, 1, 2, 3, 4, 5, 6, 7, 8}, {8, 7, 6, 5, 4, 3, 2, 1, 0}};
     for (unsigned bad = 0; bad < 9; bad++) {
-        for (unsigned more = 0; more < 4; more++) { /* & 2: those behind it fail, too */
+        for (unsigned more = 0; more < 4; more++) { /* & 2: the ones after it fail, too */
             end_init(&w, &w.all);
             make_write(&w, 0, RIG_RQPSN, 2);
             make_write(&w, 2, rig_psn(RIG_RQPSN, 2), 4);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * READs, as in test_core_burst.c: responses that come in one burst have the effects that they have
- * one by one, and those that go into many slots at once are the ones that go a slot at a time.
+ * READs, as in test_core_burst.c: responses received in one burst have the same effects as one by
+ * one, and responses sent into many slots at once are the same as a slot at a time.
  *
  * Two engines do the same. On the requester's side the test plays a responder on a path that loses,
  * repeats and spoils packets, and memory that can't always be reached; on the responder's side a
@@ -31,7 +31,7 @@ struct answer {
     uint32_t psn, len, msn;
 };
 
-/* What one of the two made of a burst. */
+/* One engine's results of a burst. */
 struct taken {
     struct engine_frame frames[BURST];
     struct engine_copy copies[512 + DUE];
@@ -194,7 +194,7 @@ static void ask_peer(struct world *w)
     }
 }
 
-/* What is wrong with a packet on a bad day. True: its iCRC. */
+/* Damage a packet now and then. True: its iCRC is wrong. */
 static bool spoil(struct world *w, struct wire_pkt *p)
 {
     static const uint8_t syndromes[] = {WIRE_SYN_NAK_SEQ, WIRE_SYN_NAK_SEQ, WIRE_SYN_RNR | 1,
@@ -237,7 +237,7 @@ static bool spoil(struct world *w, struct wire_pkt *p)
     return false;
 }
 
-/* Up to n of the frames that are due, but for those that are lost. Returns how many. */
+/* Up to n of the due frames, without the lost ones. Returns their number. */
 static unsigned make_burst(struct world *w, unsigned n, unsigned loss)
 {
     unsigned m = 0, used = 0;
@@ -529,7 +529,7 @@ START_TEST(rd_05_slot_by_slot)
             gone += w.one->nsent && w.one->sent[w.one->nsent - 1].syndrome == WIRE_SYN_NAK_ACCESS;
             packets += w.all->nsent;
             if (bad && !w.one->fail_gather)
-                break; /* counted, and then void, is what stood behind it in the same burst */
+                break; /* packets after it in the same burst are counted, and then void */
             compare_state(w.one, w.all);
             uint64_t pause = below(&w, 2) ? below(&w, 300000) : 4000000;
             rig_pass(w.one, pause);

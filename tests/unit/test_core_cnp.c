@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The notification point: which packets make a CNP, what it looks like, how often.
+ * The notification point: packets that cause a CNP, its form, its rate.
  */
 #include <string.h>
 
@@ -290,7 +290,8 @@ START_TEST(cc_30_fecn_becn)
 }
 END_TEST
 
-/* CC-03, CC-26: a flow whose CNP the cap has refused has had none, so its interval hasn't begun. */
+/* CC-03, CC-26: a flow whose CNP the cap has refused has had none, so its interval hasn't started.
+ */
 START_TEST(cc_26_cap_takes_no_interval)
 {
     struct rig_opts o = {0};
@@ -345,7 +346,7 @@ START_TEST(cc_26_queue_is_bounded)
         struct wire_pkt p = marked_write(r, i);
         rig_rx(r, &p, NULL);
     }
-    engine_qp_destroy(r->e, more[0]); /* what it has made goes out all the same */
+    engine_qp_destroy(r->e, more[0]); /* its CNPs are still sent */
     ck_assert_uint_eq(cnps(r), 64);
     rig_free(r);
 }

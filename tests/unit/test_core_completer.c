@@ -32,7 +32,7 @@ START_TEST(req_22_cumulative)
 }
 END_TEST
 
-/* REQ-34: whatever MSN an ACK carries, its PSN is what counts. */
+/* REQ-34: with any MSN in an ACK, only its PSN counts. */
 START_TEST(req_34_any_msn)
 {
     static const uint32_t msns[] = {0, 1, 0xFFFFFF, 0x800000, 12345};
@@ -136,7 +136,7 @@ START_TEST(ack_06_fatal)
         ck_assert_uint_eq(r->wc[2].status, WC_WR_FLUSH_ERR);
         ck_assert(r->wc[1].solicited); /* CQ-07 */
         ck_assert_uint_eq(rig_state(r), QPS_ERR);
-        ck_assert_uint_eq(rig_tx(r, 0), 0); /* QP-11, REQ-39: the peer isn't told */
+        ck_assert_uint_eq(rig_tx(r, 0), 0); /* QP-11, REQ-39: no packet to the peer */
         ck_assert(engine_deadline(r->e) == UINT64_MAX);
         struct engine_qp_info info;
         engine_qp_info(r->e, r->qp, &info);
@@ -146,8 +146,8 @@ START_TEST(ack_06_fatal)
 }
 END_TEST
 
-/* A READ of 2500 octets: data lands, one completion, nothing beyond it is written (REQ-29, REQ-32).
- */
+/* A READ of 2500 octets: data arrives, one completion, nothing after its end is written (REQ-29,
+ * REQ-32). */
 START_TEST(req_29_read)
 {
     struct rig *r = rig_new(NULL);
@@ -289,8 +289,8 @@ START_TEST(req_30_both_forms)
 }
 END_TEST
 
-/* REQ-24, REQ-25, REQ-26, REQ-27: what comes after a READ or ATOMIC that lacks its answer. The
- * requests: SEND (0), READ of 3 (1..3), SEND (4), FETCH_ADD (5), SEND (6). */
+/* REQ-24, REQ-25, REQ-26, REQ-27: answers after a READ or ATOMIC that lacks its own. The requests:
+ * SEND (0), READ of 3 (1..3), SEND (4), FETCH_ADD (5), SEND (6). */
 static const struct implied {
     const char *rule;
     unsigned opcode, at, syndrome;
@@ -413,8 +413,8 @@ START_TEST(req_18_late_copy)
 }
 END_TEST
 
-/* REQ-09 a copy fails: LOC_PROT_ERR for the READ, all before it good, all behind it flushed though
- * it was acknowledged; stale results later mean nothing. */
+/* REQ-09 a copy fails: LOC_PROT_ERR for the READ, all requests before it succeed, all after it are
+ * flushed though they were acknowledged; later stale results have no effect. */
 START_TEST(req_09_failed_copy)
 {
     struct rig *r = rig_new(NULL);
@@ -523,7 +523,7 @@ START_TEST(sec_29_no_records)
 }
 END_TEST
 
-/* CQ-05: a completion without room: CQ_ERR, QP_FATAL, ERR; what was stored stays. */
+/* CQ-05: a completion without room: CQ_ERR, QP_FATAL, ERR; stored completions stay. */
 START_TEST(cq_05_overflow)
 {
     struct rig *r = rig_new(NULL);
@@ -545,8 +545,8 @@ START_TEST(cq_05_overflow)
 }
 END_TEST
 
-/* SEC-06, nak_confirm: a fatal NAK for a PSN that was sent once is answered by sending it again,
- * and what comes then decides. A retry is not charged for it. */
+/* SEC-06, nak_confirm: after a fatal NAK for a PSN that was sent once, it is sent again, and the
+ * next answer decides. No retry is charged for it. */
 static const struct confirm {
     const char *rule;
     char second; /* N the NAK again, E earlier than the packet, A an ACK, S a sequence NAK, R RNR,
@@ -572,7 +572,7 @@ START_TEST(sec_06_nak_confirm)
         ck_assert_uint_eq(rig_tx(r, 0), 2);
         rig_aeth(r, P(1), WIRE_SYN_NAK_ACCESS, 1);
         ck_assert_uint_eq(r->nwc, 1);
-        ck_assert_uint_eq(r->wc[0].status, WC_SUCCESS); /* what was before it */
+        ck_assert_uint_eq(r->wc[0].status, WC_SUCCESS); /* the request before it */
         if (c->second == 'E')
             rig_aeth(r, P(1), WIRE_SYN_NAK_ACCESS, 1);
         ck_assert_uint_eq(rig_state(r), QPS_RTS);
@@ -593,7 +593,7 @@ START_TEST(sec_06_nak_confirm)
             rig_pass(r, RIG_T + RIG_T / 8);
             break;
         }
-        if (strchr("SR", c->second)) { /* goes on as ever, retries and all */
+        if (strchr("SR", c->second)) { /* continues as before, retries included */
             rig_pass(r, 1000000);
             rig_tx(r, 0);
             rig_pass(r, RIG_T + RIG_T / 8);

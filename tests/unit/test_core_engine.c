@@ -7,7 +7,7 @@
 
 #include "core_rig.h"
 
-/* GSI: what the CM emits is a well-formed datagram, and what comes for QP1 reaches it (KEY-07). */
+/* GSI: the CM emits well-formed datagrams, and datagrams to QP1 reach it (KEY-07). */
 START_TEST(gsi_both_ways)
 {
     struct rig *r = rig_new(NULL);
@@ -80,7 +80,7 @@ START_TEST(ctr_01_names)
 }
 END_TEST
 
-/* CTR-03: reading changes nothing, and what concerns one queue pair is counted there, too. */
+/* CTR-03: reading changes nothing, and events of one queue pair are counted there, too. */
 START_TEST(ctr_03_read_again)
 {
     struct rig *r = rig_new(NULL);
@@ -119,7 +119,7 @@ START_TEST(wire_ipv6)
 }
 END_TEST
 
-/* As many completion queues as the engine was made for, of those that are there. */
+/* As many completion queues as the engine was made for. */
 START_TEST(as_many_completion_queues)
 {
     const struct engine_params p = {.mem = {.max_pd = 1, .max_mr = 1}, .max_cq = 2, .mtu = 3};
@@ -135,7 +135,7 @@ START_TEST(as_many_completion_queues)
 }
 END_TEST
 
-/* Leak checkers see what engine_destroy forgets. */
+/* Leak checkers notice memory that engine_destroy forgets. */
 START_TEST(destroy_frees_shared_receive_queues)
 {
     struct rig *r = rig_new(NULL);

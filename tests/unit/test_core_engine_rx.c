@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A packet's way to its queue pair: what is checked, in which order, and what is counted.
+ * A packet's way to its queue pair: the checks, their order, and the counters.
  */
 #include <string.h>
 
@@ -122,7 +122,7 @@ START_TEST(val_01_order_and_counters)
         ck_assert_uint_eq(f.disposition, ENGINE_TAKEN);
         bool good = twists[i].counter == ENGINE_C_none;
         ck_assert_msg(r->nwc == good, "%s: effect", twists[i].rule);
-        unsigned changed = 0; /* VAL-06: one counter, apart from those of traffic */
+        unsigned changed = 0; /* VAL-06: one counter, not counting those of traffic */
         for (unsigned c = ENGINE_C_rx_not_roce; c < ENGINE_COUNTER_MAX; c++)
             changed += engine_counters(r->e)[c] != before[c];
         ck_assert_msg(changed == !good, "%s: %u counters", twists[i].rule, changed);

@@ -30,7 +30,7 @@ START_TEST(fair_turns)
     static uint8_t frames[ENGINE_BURST][WIRE_FRAME_MAX];
     unsigned count[4] = {0};
     for (unsigned round = 0; round < 4; round++) {
-        unsigned n = round % 2 ? 7 : 57; /* odd sizes: a turn may be split over two calls */
+        unsigned n = round % 2 ? 7 : 57; /* uneven sizes: a turn may be split over two calls */
         for (unsigned i = 0; i < n; i++)
             slots[i] = (struct engine_slot){.buf = frames[i], .cap = WIRE_FRAME_MAX};
         ck_assert_uint_eq(engine_tx(r->e, slots, n, r->now), n);
@@ -186,7 +186,7 @@ START_TEST(ack_04_what_can_wait)
 }
 END_TEST
 
-/* What may go ahead of an ACK: how many packets, 0 or 1, and the headers of that one. */
+/* The packets that may precede an ACK: their number, 0 or 1, and the headers. */
 static unsigned first(struct rig *r, struct wire_pkt *sent)
 {
     static uint8_t frame[WIRE_FRAME_MAX];
@@ -290,7 +290,7 @@ START_TEST(rnr_11_reads_wait)
 }
 END_TEST
 
-/* RD-06: a large READ answers by turns with what else there is to send. */
+/* RD-06: the answer to a large READ alternates with other packets. */
 START_TEST(rd_06_interleaved)
 {
     struct rig *r = rig_new(NULL);

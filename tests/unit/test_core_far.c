@@ -11,7 +11,7 @@
 #define PSNS    (1u << 23) /* of the longest message at the smallest MTU */
 #define P(n)    rig_psn(RIG_PSN, n)
 
-/* A rig of MTU 256 whose keys are those of 2^31 octets; only the first ones are there. */
+/* A rig of MTU 256 whose keys cover 2^31 octets; only the first ones exist. */
 static struct rig *longest(const struct rig_opts *o)
 {
     struct rig *r = rig_new(o);
@@ -68,7 +68,7 @@ START_TEST(req_26_nak_behind_the_longest_read)
 }
 END_TEST
 
-/* RD-14, REQ-28: data of the READ behind it is an answer to that, and no misfit. */
+/* RD-14, REQ-28: data of the READ after it is an answer to that one, and fits. */
 START_TEST(rd_14_answer_behind_the_longest_read)
 {
     struct rig *r = longest(&(struct rig_opts){.mtu = 1, .strict_resp = true});
@@ -108,8 +108,8 @@ static void write_only(struct rig *r, uint32_t psn, bool ackreq)
     rig_rx(r, &p, NULL);
 }
 
-/* ACK-07: a packet comes too early; then what was missing, and itself, before the NAK has got a
- * slot. Then that has nothing to ask for any more, however long ago the last gap was. */
+/* ACK-07: a packet comes too early; then the missing one and itself, before the NAK has got a slot.
+ * Then the NAK has nothing to request any more, however long ago the last gap was. */
 START_TEST(ack_07_long_after_the_last_gap)
 {
     for (unsigned round = 0; round < 3; round++) {
@@ -134,7 +134,7 @@ START_TEST(ack_07_long_after_the_last_gap)
                       r->sent[0].syndrome);
         ck_assert_uint_eq(r->sent[0].psn, rig_psn(psn, 2));
 
-        /* and if it is still missing, that is what it asks for */
+        /* and if it is still missing, the NAK requests it */
         rig_clear(r);
         write_only(r, rig_psn(psn, 5), true);
         write_only(r, rig_psn(psn, 3), true);

@@ -26,7 +26,7 @@ static struct wire_pkt wrong(struct rig *r, enum guess_kind kind, const char *so
         p.rkey = r->rkey;
         p.dma_len = 4;
         break;
-    default: /* the address is what is wrong */
+    default: /* the address is wrong */
         break;
     }
     if (source)
@@ -104,7 +104,7 @@ START_TEST(sec_09_limits)
 }
 END_TEST
 
-/* SEC-09: a peer that goes on sending to a destroyed queue pair isn't guessing. */
+/* SEC-09: a peer that continues to send to a destroyed queue pair isn't guessing. */
 START_TEST(sec_09_not_the_bereaved)
 {
     struct rig *r = rig_new(NULL);
@@ -212,7 +212,7 @@ START_TEST(sec_09_other_senders_of_a_host)
     ck_assert_int_eq(datagram(r, 0x66, 0x11111111), ENGINE_C_rx_rate_limited);
     ck_assert_int_eq(datagram(r, 0x77, 0x11111111), ENGINE_C_none); /* another, a new one */
     ck_assert_uint_eq(r->nwc, 1);
-    /* As many senders as one likes close the address, each for itself: for those that guessed. */
+    /* Any number of senders close the address, each only for itself: for the ones that guessed. */
     for (unsigned k = 0; k < 20; k++)
         for (unsigned i = 0; i < GUESS_BURST; i++)
             datagram(r, 0x1000 + i, 0x22222222);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Each invariant of lib/core notices what breaks it, by name, and holds before and after. A build
- * that checks them in every phase says one line and aborts.
+ * Each invariant of lib/core notices its violation, by name, and holds before and after. A build
+ * that checks them in every phase prints one line and aborts.
  */
 #include "engine_ok.h"
 
@@ -19,7 +19,7 @@
 #include "sr.h"
 #include "sr_rig.h"
 
-/* What is under way. */
+/* The scene: packets in flight. */
 enum scene {
     IDLE,
     OUT,     /* three WRITEs are sent, none is answered */
@@ -83,7 +83,7 @@ static struct rig *scene(enum scene s)
     return r;
 }
 
-/* The invariant, the scene, and what spoils it. */
+/* The invariant, the scene, and the change that breaks it. */
 #define SPOILS(X)                                                                                  \
     X("send-queue-order", OUT, qp->req.started = qp->req.tail + 1)                                 \
     X("send-queue-order", OUT, qp->req.head = qp->req.cur + 1)                                     \
@@ -210,7 +210,7 @@ static void spoil(int row, struct engine *e, struct qp *qp)
     }
 }
 
-/* What is spoilt, as it was before. */
+/* The changed value, as it was before. */
 struct copy {
     void *at;
     size_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The limiter in virtual time: rate and burst measured packet by packet, what it holds back and
- * what not, timers beside it, changes while it works.
+ * The limiter in virtual time: rate and burst measured packet by packet, limited and unlimited
+ * packets, timers beside it, changes at run time.
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void cnp_in(struct rig *r)
     rig_rx(r, &p, NULL);
 }
 
-/* What a meter on the wire sees: octets, and by how much they ever ran ahead of the rate. */
+/* A meter on the wire: octets, and their maximal lead over the rate. */
 struct meter {
     uint64_t rate, octets, packets, begin, last;
     double least, ahead; /* octets - rate * t: its minimum so far, largest rise above that */
@@ -236,7 +236,7 @@ START_TEST(tmr_09_paced_and_lost)
 }
 END_TEST
 
-/* CC-20: what is sent again uses the same budget. */
+/* CC-20: retransmissions use the same budget. */
 START_TEST(cc_20_retransmissions_are_paced)
 {
     struct rig *r = rig_new(NULL);
@@ -274,7 +274,7 @@ static void peer_writes(struct rig *r, uint32_t at)
     rig_rx(r, &p, NULL);
 }
 
-/* READ responses among what was sent, up to the ACK if there is one; *acked = there is. */
+/* READ responses among the sent packets, up to the ACK if there is one (*acked). */
 static unsigned responses(const struct rig *r, bool *acked)
 {
     unsigned n = 0;
@@ -403,8 +403,8 @@ START_TEST(cc_08_handled_or_ignored)
 }
 END_TEST
 
-/* SEC-17: more CNPs than packets have been sent are forged, and a thousand of them in a second an
- * alert; those that may be answers to what is on its way are none. */
+/* SEC-17: CNPs in excess of the sent packets are forged, and a thousand of them in a second raise
+ * an alert; CNPs that may answer packets in flight are not forged. */
 START_TEST(sec_17_alert)
 {
     struct rig *r = rig_new(NULL);
@@ -454,7 +454,7 @@ START_TEST(sec_17_earned)
 END_TEST
 
 /* CC-28, SEC-17: forged CNPs, however many, cost one cut per rate reduce period, and never take a
- * queue pair below its minimum; it goes on. */
+ * queue pair below its minimum; it continues. */
 START_TEST(sec_17_forged)
 {
     struct rig *r = rig_new(NULL);
@@ -536,8 +536,8 @@ START_TEST(cc_10_recorded)
 }
 END_TEST
 
-/* CC-25: a change of the device's parameters reaches live queue pairs at once, also one that
- * waits for the limiter; those with parameters of their own keep them; priorities can be left out.
+/* CC-25: a change of the device's parameters reaches live queue pairs at once, also one that waits
+ * for the limiter; queue pairs with parameters of their own keep them; priorities can be left out.
  */
 START_TEST(cc_25_changes_while_it_runs)
 {
@@ -564,8 +564,8 @@ START_TEST(cc_25_changes_while_it_runs)
 }
 END_TEST
 
-/* CC-24: an algorithm with a window bounds what is in flight, and nothing is left of that when
- * another one takes its place. */
+/* CC-24: an algorithm with a window bounds the packets in flight, and the bound ends when another
+ * algorithm replaces it. */
 START_TEST(cc_24_window)
 {
     struct rig *r = rig_new(NULL);
@@ -582,8 +582,8 @@ START_TEST(cc_24_window)
 }
 END_TEST
 
-/* CC-24, REQ-10: a window that shrinks below what is in flight makes nothing be sent again but,
- * where that hadn't asked for an answer, its last packet, which asks now. */
+/* CC-24, REQ-10: a window that shrinks below the packets in flight causes no retransmission, except
+ * of the last packet, with AckReq, if it was sent without. */
 START_TEST(cc_24_window_shrinks)
 {
     struct rig *r = rig_new(NULL);
@@ -591,7 +591,7 @@ START_TEST(cc_24_window_shrinks)
     rig_post(r, WR_RDMA_WRITE, 1, 200 * 1024, WR_F_SIGNALED);
     ck_assert_uint_eq(rig_tx(r, 60), 60); /* each 16th asks; there would be room for more */
     ck_assert(!r->sent[59].ackreq);
-    rig_pass(r, 900 * US); /* far beyond the target: half of it */
+    rig_pass(r, 900 * US); /* far above the target: half of it */
     rig_ack(r, rig_psn(RIG_PSN, 15));
     rig_clear(r);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
@@ -640,7 +640,7 @@ START_TEST(cc_01_ect)
 }
 END_TEST
 
-/* CC-24, QP-01: on another path, of another priority, what is said of that one holds. */
+/* CC-24, QP-01: on another path, of another priority, that priority's parameters hold. */
 START_TEST(cc_24_another_path)
 {
     struct rig_opts o = {0};

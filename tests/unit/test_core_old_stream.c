@@ -27,7 +27,7 @@ struct server {
     struct request asked[ASKED], lates[LATES];
     unsigned head, tail, lates_head, lates_tail;
     uint32_t next;    /* next packet of the READ; PACKETS: idle */
-    unsigned streams; /* answers begun */
+    unsigned streams; /* started answers */
 };
 
 static uint32_t below(struct server *s, uint32_t n)
@@ -41,7 +41,7 @@ static bool happens(struct server *s, uint32_t per_thousand)
     return below(s, 1000) < per_thousand;
 }
 
-/* rxe's form: what doesn't begin the READ is MIDDLE or LAST (REQ-30). */
+/* rxe's form: a response that doesn't start the READ is MIDDLE or LAST (REQ-30). */
 static void answer(struct server *s, uint32_t k)
 {
     unsigned op = k == 0             ? WIRE_READ_RESP_FIRST
@@ -112,14 +112,14 @@ static void run(unsigned seed, uint32_t loss, uint32_t twice, uint32_t late)
     while (right < PACKETS * RIG_MTU && s.r->mem[right] == 1 + right / RIG_MTU % 251)
         right++;
     ck_assert_uint_eq(right, PACKETS * RIG_MTU);
-    /* What was asked for in vain is answered all the same, and what follows waits for it. */
+    /* A needless request is still answered, and later ones wait for it. */
     ck_assert_msg(s.tail - s.streams <= s.streams / 4, "seed %u: asked %u times, %u answers", seed,
                   s.tail, s.streams);
     rig_free(s.r);
 }
 
-/* TMR-02, TMR-07: as long as it goes on, its READ doesn't fail, and hardly more is asked for than
- * is lost. */
+/* TMR-02, TMR-07: as long as the stream continues, its READ doesn't fail, and hardly more is
+ * requested than is lost. */
 START_TEST(tmr_07_old_answers_first)
 {
     for (unsigned seed = 1; seed <= SEEDS; seed++) {

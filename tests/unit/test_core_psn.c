@@ -2,7 +2,7 @@
 #include "psn.h"
 #include "unit.h"
 
-/* PSN-02, PSN-04: which PSN is later, and by how much. */
+/* PSN-02, PSN-04: the later PSN, and the distance. */
 static const struct {
     uint32_t a, b;
     int32_t diff;

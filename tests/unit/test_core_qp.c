@@ -313,7 +313,7 @@ START_TEST(qp_04_reset)
 }
 END_TEST
 
-/* QP-15, QP-16, QP-03 SQ_PSN etc: what was set and granted comes back. */
+/* QP-15, QP-16, QP-03 SQ_PSN etc: a query returns the set and granted values. */
 START_TEST(qp_15_query)
 {
     struct rig *r = rig_new(NULL);
@@ -403,8 +403,8 @@ static void set_cc(struct rig *r, const char *spec)
     ck_assert_int_eq(engine_set_cc(r->e, &conf, r->now), 0);
 }
 
-/* A change fails for want of memory, wherever that runs out, and nothing has changed; then it is
- * made. How often it failed. */
+/* A change fails for want of memory, at any allocation, and nothing has changed; then it succeeds.
+ * Returns the number of failures. */
 static unsigned modify_without_memory(struct rig *r, const struct engine_qp_attr *a, unsigned mask)
 {
     struct engine_qp_attr before, after;
@@ -631,7 +631,7 @@ START_TEST(gid_04_timers_stand_still)
 }
 END_TEST
 
-/* The flight recorder tells what happened, in order, and stays within the buffer. */
+/* The flight recorder lists the events in order, and stays within the buffer. */
 START_TEST(recorder_history)
 {
     struct rig *r = rig_new(NULL);
@@ -706,7 +706,7 @@ START_TEST(recorder_keeps_the_latest)
 }
 END_TEST
 
-/* CQ-01: the id at the beginning of a reason is what a completion names as vendor_err. */
+/* CQ-01: the id at the start of a reason is the vendor_err of a completion. */
 START_TEST(cq_01_rule_of_a_reason)
 {
     ck_assert_uint_eq(recorder_rule("RSP-12 message is longer"), RULE(RSP, 12));

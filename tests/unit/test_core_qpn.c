@@ -33,8 +33,8 @@ START_TEST(sec_08_a_permutation)
 }
 END_TEST
 
-/* Every number that is made leads back, with each number of worker bits and each parity of what
- * they leave. */
+/* Every number leads back to its slot, with each number of worker bits, and an even or odd number
+ * of remaining bits. */
 START_TEST(sec_08_widths)
 {
     for (unsigned bits = 0; bits <= 4; bits++) {

@@ -86,7 +86,7 @@ START_TEST(req_02_segmentation)
             if (o->headers & WIRE_H_IETH)
                 ck_assert_uint_eq(p->rkey, 0xABCD1234);
         }
-        if (c->op == WR_ATOMIC_FETCH_AND_ADD) /* ATM-01: what is added goes first */
+        if (c->op == WR_ATOMIC_FETCH_AND_ADD) /* ATM-01: the addend goes first */
             ck_assert_uint_eq(r->sent[0].swap_add, 7);
         if (c->op == WR_ATOMIC_CMP_AND_SWP) {
             ck_assert_uint_eq(r->sent[0].swap_add, 9);
@@ -182,7 +182,7 @@ START_TEST(req_10_asks_where_it_stops)
     r = rig_new(&(struct rig_opts){.max_rd_atomic = 1});
     rig_post(r, WR_RDMA_READ, 1, 8, 0);
     rig_post(r, WR_RDMA_WRITE, 2, 8, 0);
-    rig_post(r, WR_RDMA_READ, 3, 8, 0); /* REQ-12: waits, with all behind it */
+    rig_post(r, WR_RDMA_READ, 3, 8, 0); /* REQ-12: waits, with all requests after it */
     rig_post(r, WR_SEND, 4, 8, 0);
     ck_assert_uint_eq(rig_tx(r, 0), 2);
     ck_assert(r->sent[1].ackreq);
@@ -246,8 +246,7 @@ START_TEST(req_16_inline_and_sges)
 }
 END_TEST
 
-/* REQ-38, REQ-08, REQ-09, REQ-12, RD-15, ATM-10, UC-01, appendix B: what is wrong with a request
- * itself. */
+/* REQ-38, REQ-08, REQ-09, REQ-12, RD-15, ATM-10, UC-01, appendix B: errors of a request itself. */
 static const struct local_error {
     const char *rule;
     enum qp_type type;
@@ -471,7 +470,8 @@ START_TEST(gid_02_one_family)
 }
 END_TEST
 
-/* REQ-15, MW-06: a local invalidate waits for all before it, and holds back what is behind it. */
+/* REQ-15, MW-06: a local invalidate waits for all requests before it, and holds back those after
+ * it. */
 START_TEST(req_15_local_operations)
 {
     struct rig *r = rig_new(NULL);

@@ -182,7 +182,7 @@ START_TEST(req_21_answers_overtake)
 END_TEST
 
 /* RNR-04, RNR-05, RNR-09, RNR-02: waits at least the time of the code, sends nothing meanwhile, and
- * what comes twice counts once. */
+ * a repeated NAK counts once. */
 START_TEST(rnr_05_waits)
 {
     static const unsigned codes[] = {1, 12, 0};
@@ -324,7 +324,7 @@ START_TEST(req_24_exhausted)
 }
 END_TEST
 
-/* RTX-07, QP-07, QP-08: SQD finishes and retransmits what has begun, starts nothing new. */
+/* RTX-07, QP-07, QP-08: SQD finishes and retransmits started requests, and starts no new one. */
 START_TEST(qp_07_drains)
 {
     struct rig *r = rig_new(NULL);
@@ -381,7 +381,8 @@ START_TEST(qp_07_told_when_asked)
 }
 END_TEST
 
-/* QP-07: whatever the last packet before SQD asked for, the last one of what has begun asks. */
+/* QP-07: with or without AckReq in the last packet before SQD, the last packet of the started
+ * requests has it. */
 START_TEST(qp_07_asks)
 {
     struct rig *r = rig_new(NULL);
@@ -391,14 +392,14 @@ START_TEST(qp_07_asks)
     ck_assert(!r->sent[0].ackreq);
     struct engine_qp_attr a = {.state = QPS_SQD};
     ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE, r->now), 0);
-    ck_assert_uint_le(rig_tx(r, 0), 1); /* the second, if it had begun with the first */
+    ck_assert_uint_le(rig_tx(r, 0), 1); /* the second, if it had started with the first */
     ck_assert(r->sent[r->nsent - 1].ackreq);
     rig_free(r);
 }
 END_TEST
 
-/* RTX-04: what is sent again is read again from the buffer; inline data is the copy made when it
- * was posted. */
+/* RTX-04: a retransmission reads the buffer again; inline data is the copy made when it was posted.
+ */
 START_TEST(rtx_04_reads_again)
 {
     struct rig *r = rig_new(NULL);
@@ -480,8 +481,8 @@ START_TEST(req_13_window_shrinks)
 }
 END_TEST
 
-/* REQ-24, TMR-07: READ responses that are still on their way when the READ is asked for again show
- * the same gap, for longer than a round trip, and charge nothing; those of the new round do. */
+/* REQ-24, TMR-07: READ responses still in flight when the READ is requested again show the same
+ * gap, for longer than a round trip, and charge nothing; responses of the new round do. */
 START_TEST(req_24_old_stream)
 {
     struct rig *r = rig_new(&(struct rig_opts){.retry_cnt = 2});
@@ -523,14 +524,14 @@ START_TEST(tmr_07_late_old_stream)
     rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(first, 99), 1024, 1); /* 0 is lost */
     ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
-    for (unsigned i = 1; i < 5; i++) { /* those before 99 had been overtaken */
+    for (unsigned i = 1; i < 5; i++) { /* the responses before 99 had been overtaken */
         rig_pass(r, 10000);
         rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(first, i), 1024, 1);
         rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(first, 100 + i), 1024, 1);
         ck_assert_uint_eq(rig_tx(r, 0), 0);
     }
     ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
-    rig_pass(r, 60000); /* what comes now may be an answer: 0 is lost again */
+    rig_pass(r, 60000); /* from now on packets may be an answer: 0 is lost again */
     for (unsigned i = 1; i < 4; i++)
         rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(first, i), 1024, 1);
     ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is sent does not depend on how many slots there are at a time. Two engines get the same work
- * requests and acknowledgements; one of them has a slot at a time to send into, the other a burst.
+ * The sent packets do not depend on the number of slots. Two engines get the same work requests and
+ * acknowledgements; one of them gets single slots to send, the other a burst.
  */
 #include "cc_of.h"
 #include "core_rig.h"
@@ -53,7 +53,7 @@ static void compare_sent(const struct rig *a, const struct rig *b)
     }
 }
 
-/* What the peer says to what has been sent: progress, a gap, not ready, or nothing until the timer
+/* The peer's answer to the sent packets: progress, a gap, not ready, or nothing until the timer
  * runs out. */
 static void answer(struct world *w, uint32_t *acked)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Selective repeat: whether it is agreed on, and what a receiver does, also the one of go-back-N
- * that keeps early packets. The test plays the peer.
+ * Selective repeat: the agreement, and the receiver, also the receiver of go-back-N that keeps
+ * early packets. The test plays the peer.
  */
 #include <string.h>
 
@@ -60,8 +60,8 @@ static bool holds(const struct rig *r, uint32_t packet, int value)
 
 /* ---- agreement ---- */
 
-/* LR-02: the parser takes such packets as soon as one queue pair may do selective repeat; those for
- * others are dropped, and change nothing. */
+/* LR-02: the parser takes such packets as soon as one queue pair may do selective repeat; packets
+ * for others are dropped, and change nothing. */
 START_TEST(lr_02_for_another_queue_pair)
 {
     const struct cc_conf conf = cc_of("none,recovery=sr");
@@ -180,8 +180,8 @@ END_TEST
 
 /* ---- receiver ---- */
 
-/* LR-02, LR-06: each early packet is in memory at once and makes a NAK that says what is expected
- * and what has come; when the gap closes one ACK covers all. */
+/* LR-02, LR-06: each early packet is in memory at once and causes a NAK with the expected PSN and
+ * the received ones; when the gap closes one ACK covers all. */
 START_TEST(lr_02_early_packets)
 {
     struct rig *r = agreed(NULL);
@@ -216,7 +216,7 @@ START_TEST(lr_02_early_packets)
 }
 END_TEST
 
-/* LR-02: more early packets than there are records for packets with copies under way. Those that
+/* LR-02: more early packets than there are records for packets with copies under way. Packets that
  * find no record when the gap closes follow as soon as the copies are done, and all are
  * acknowledged without another packet from the peer. */
 START_TEST(lr_02_few_records)
@@ -244,7 +244,7 @@ START_TEST(lr_02_few_records)
 }
 END_TEST
 
-/* LR-02: what is too far ahead is dropped, and a packet that came early twice counts once. */
+/* LR-02: a packet that is too far ahead is dropped, and a repeated early packet counts once. */
 START_TEST(lr_02_window)
 {
     struct rig *r = agreed(NULL);
@@ -377,8 +377,8 @@ START_TEST(lr_07_reads_and_atomics)
 }
 END_TEST
 
-/* LR-07: an early packet whose copy is late holds back what depends on it; one whose copy fails
- * before its turn hasn't come at all, and after its turn is the failure of that packet. */
+/* LR-07: an early packet whose copy is late holds back its dependents. If the copy fails before the
+ * packet's turn, the packet counts as not received; after its turn, the packet fails. */
 START_TEST(lr_07_late_and_failed_copies)
 {
     struct rig *r = agreed(NULL);
@@ -464,7 +464,7 @@ START_TEST(lr_09_gbn_ooo)
     ck_assert_uint_eq(r->sent[r->nsent - 1].syndrome, WIRE_SYN_ACK);
     ck_assert_uint_eq(r->sent[r->nsent - 1].psn, rig_psn(RIG_RQPSN, 5));
     ck_assert_uint_eq(r->sent[r->nsent - 1].msn, 1);
-    /* what doesn't belong to that WRITE is not guessed at */
+    /* no guess for packets outside of that WRITE */
     rx_write(r, 6, 0, 4, false);
     struct wire_pkt p = rig_pkt(r, WIRE_WRITE_LAST, rig_psn(RIG_RQPSN, 8));
     p.payload_len = RIG_MTU;

@@ -20,7 +20,7 @@ static void rx_octets(struct rig *r, uint32_t at, uint32_t off, uint32_t len)
     rig_rx(r, &p, data);
 }
 
-/* What [off, off + len) holds, octet by octet. */
+/* The contents of [off, off + len), octet by octet. */
 static bool octets(const struct rig *r, uint32_t off, uint32_t len, int value)
 {
     for (uint32_t i = off; i < off + len; i++)
@@ -59,7 +59,7 @@ START_TEST(lr_06_overlaps)
 }
 END_TEST
 
-/* LR-06: more holes than a frame may have copies: what there is no room for has to come again. */
+/* LR-06: more gaps than a frame may have copies: the parts without room have to be sent again. */
 START_TEST(lr_06_many_overlaps)
 {
     enum { N = 60 };
@@ -85,8 +85,8 @@ START_TEST(lr_06_many_overlaps)
 }
 END_TEST
 
-/* LR-07, REQ-17: an ATOMIC has no early effect, and in its turn all of it: it finds what is in
- * memory then, a later WRITE's octets perhaps. */
+/* LR-07, REQ-17: an ATOMIC has no early effect, and its whole effect in its turn: it finds the
+ * memory of that time, perhaps with a later WRITE's octets. */
 START_TEST(lr_07_atomic_among_early_writes)
 {
     struct rig *r = agreed(NULL);

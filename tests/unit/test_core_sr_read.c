@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * READ responses with selective repeat (LR-08): the requester asks for what is missing and no more,
- * the responder sends that in between.
+ * READ responses with selective repeat (LR-08): the requester requests only the missing ones, and
+ * the responder sends them in between.
  */
 #include <errno.h>
 
@@ -115,8 +115,8 @@ START_TEST(lr_08_timeout)
 }
 END_TEST
 
-/* LR-08, RD-14: without agreement a response behind a gap is dropped, and all from the gap on asked
- * for. */
+/* LR-08, RD-14: without agreement a response after a gap is dropped, and all from the gap on are
+ * requested. */
 START_TEST(lr_08_plain_peer)
 {
     struct rig *r = reading(false);
@@ -132,7 +132,7 @@ START_TEST(lr_08_plain_peer)
 }
 END_TEST
 
-/* LR-08: a wrong length is not placed; nor is what lies beyond the READ. */
+/* LR-08: a response of a wrong length is not placed, nor one after the READ's end. */
 START_TEST(lr_08_misfits)
 {
     struct rig *r = reading(true);
@@ -146,8 +146,8 @@ START_TEST(lr_08_misfits)
 }
 END_TEST
 
-/* LR-08, REQ-09: the copy of an early response fails: the READ does, and what was before it
- * doesn't. */
+/* LR-08, REQ-09: the copy of an early response fails: so does the READ, but not the requests before
+ * it. */
 START_TEST(lr_08_copy_fails)
 {
     struct rig *r = agreed(NULL);
@@ -189,8 +189,8 @@ static const char *answers(const struct rig *r)
     return text;
 }
 
-/* LR-08, RD-10, RD-11: parts asked for while the answer is being sent go first, the later one
- * before the earlier; then the answer goes on where it was. */
+/* LR-08, RD-10, RD-11: parts requested during the answer go first, the latest request before the
+ * earlier one; then the answer continues where it was. */
 START_TEST(lr_08_answers_a_part_in_between)
 {
     struct rig *r = agreed(NULL);
@@ -216,7 +216,7 @@ START_TEST(lr_08_answers_a_part_in_between)
 }
 END_TEST
 
-/* LR-08, RD-11: what is on its way is not sent twice; a request to the READ's end replaces the
+/* LR-08, RD-11: responses in flight are not sent twice; a request to the READ's end replaces the
  * rest. */
 START_TEST(lr_08_part_and_whole)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a sender of selective repeat sends, sends again, and takes for lost on a path that reorders:
- * the test plays the peer.
+ * A sender of selective repeat: its packets, its retransmissions, and its detection of loss on a
+ * path that reorders. The test plays the peer.
  */
 #include "sr_rig.h"
 
 /* ---- packets and recovery ---- */
 
-/* LR-06: what the packets carry. */
+/* LR-06: the contents of the packets. */
 START_TEST(lr_06_sent_packets)
 {
     struct rig *r = agreed(NULL);
@@ -83,7 +83,7 @@ START_TEST(lr_03_recovery)
 }
 END_TEST
 
-/* LR-03: a time-out sends again what hasn't come, and asks for an answer. */
+/* LR-03: a time-out retransmits the missing packets, with AckReq. */
 START_TEST(lr_03_timeout)
 {
     struct rig *r = agreed(NULL);
@@ -363,7 +363,8 @@ START_TEST(lr_12_probe)
 }
 END_TEST
 
-/* LR-03 beside RNR-05: while the peer has no receive nothing is sent; then what hasn't come. */
+/* LR-03 beside RNR-05: while the peer has no receive nothing is sent; then the missing packets are.
+ */
 START_TEST(lr_03_rnr)
 {
     struct rig *r = agreed(NULL);
@@ -454,7 +455,8 @@ static struct rig *after_write(const char *spec, unsigned window)
     return r;
 }
 
-/* How many must overtake the first packet of a new WRITE before it is sent again. */
+/* The number of packets that must overtake the first packet of a new WRITE before it is sent again.
+ */
 static unsigned patience(struct rig *r)
 {
     const uint32_t n = FIRST;
@@ -481,8 +483,8 @@ START_TEST(lr_03_at_once)
 }
 END_TEST
 
-/* LR-03: what had come, and the peer lacks nevertheless, as its copy failed, is sent again at once.
- */
+/* LR-03: a packet that had arrived, but is missing again because its copy failed, is retransmitted
+ * at once. */
 START_TEST(lr_03_given_up)
 {
     struct rig *r = after_write("none,recovery=sr", 64);
@@ -496,7 +498,7 @@ START_TEST(lr_03_given_up)
     ck_assert_str_eq(sent(r), "2 3 4");
     rig_clear(r);
     r->now += RTT;
-    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(5), tx_psn(5)); /* what came could not be kept */
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(5), tx_psn(5)); /* the received packet could not be kept */
     rig_tx(r, 0);
     ck_assert_str_eq(sent(r), "5");
     rig_free(r);
@@ -525,7 +527,7 @@ START_TEST(lr_15_late)
 }
 END_TEST
 
-/* LR-15: one that comes itself behind one sent later teaches as well, if it was sent only once. */
+/* LR-15: a packet received after one sent later also counts, if it was sent only once. */
 START_TEST(lr_15_late_and_early)
 {
     for (int again = 0; again < 2; again++) {
@@ -603,8 +605,8 @@ START_TEST(lr_15_sent_again_twice)
 }
 END_TEST
 
-/* LR-15: it never learns to wait for more than `overtake`, nor than half the window; and 0 turns it
- * off. A time-out halves what it has learnt: waiting may have been the reason. */
+/* LR-15: the learned distance is at most `overtake` and half the window; 0 turns it off. A time-out
+ * halves it: waiting may have been the cause. */
 START_TEST(lr_15_bounds)
 {
     static const struct {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A responder that does all that the rules allow and ours never does: it acknowledges when it
- * likes, also in the middle of messages, answers partial READs in either form, answers duplicates
- * with the PSN of an ATOMIC, sends RNR NAKs for whatever it likes and a sequence NAK behind them,
- * and the path loses, repeats and overtakes. All work completes, in order, and is what was asked
- * for.
+ * A responder with all behaviour that the rules allow and ours never shows: it acknowledges at
+ * random, also in the middle of messages, answers partial READs in either form, answers duplicates
+ * with the PSN of an ATOMIC, sends random RNR NAKs and a sequence NAK after them; and the path
+ * loses, repeats and reorders. All work completes, in order, with the right data.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #define ANSWERS 8192u
 #define PATIENT 10000u /* rounds until it counts as hung */
 
-/* What the responder remembers of a READ or ATOMIC. */
+/* The responder's record of a READ or ATOMIC. */
 struct asked {
     uint32_t psn, n, len, opcode;
     uint64_t va, orig;
@@ -34,7 +33,7 @@ struct stranger {
     uint32_t epsn, msn, acked; /* acked: of the last SEND, WRITE (or ATOMIC) executed */
     uint32_t at;               /* octets of the message under way */
     uint64_t va;
-    bool naked, rnr;  /* it has said what it expects; or that it isn't ready */
+    bool naked, rnr;  /* it has sent a sequence NAK; an RNR NAK */
     bool continued;   /* answers parts of READs in the continued form (REQ-30) */
     bool atomic_acks; /* acknowledges duplicates with an ATOMIC's PSN (REQ-27) */
     bool owes;
@@ -53,7 +52,7 @@ static uint32_t below(struct stranger *s, uint32_t n)
     return (s->rnd >> 16) % n;
 }
 
-/* What is in the responder's memory where READs read. */
+/* The responder's memory for READs. */
 static uint8_t octet(uint64_t va)
 {
     return (uint8_t)((va * 2654435761u) >> 13);
@@ -257,7 +256,7 @@ static void check(struct stranger *s, const struct work *work, unsigned seed)
     ck_assert_uint_eq(s->counter, atomics);
 }
 
-/* What was sent; but what has completed is still needed. */
+/* The sent requests; completed ones are still needed. */
 static unsigned forget(struct rig *r)
 {
     for (unsigned i = 0; i < r->nsent; i++)

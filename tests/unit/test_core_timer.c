@@ -99,7 +99,7 @@ START_TEST(tmr_03_the_end_of_time)
             struct guarded {
                 uint64_t before[64];
                 struct timer_wheel w;
-                uint64_t behind[64];
+                uint64_t guard[64];
             } g = {0};
             static const uint64_t zero[64];
             struct timer t = {0};
@@ -114,7 +114,7 @@ START_TEST(tmr_03_the_end_of_time)
             ck_assert(timer_next(&g.w) == TIMER_NEVER);
             ck_assert_ptr_null(timer_pop(&g.w, UINT64_MAX));
             ck_assert_mem_eq(g.before, zero, sizeof(zero));
-            ck_assert_mem_eq(g.behind, zero, sizeof(zero));
+            ck_assert_mem_eq(g.guard, zero, sizeof(zero));
         }
     }
 }

@@ -54,8 +54,8 @@ static unsigned seen(struct bed *b)
     return n;
 }
 
-/* CQ-05: a program that sees the error takes what it has polled before for all that there was. So
- * with the error what came before it has to be there, also where the round has not ended yet. */
+/* CQ-05: a program that sees the error assumes that it has polled all completions before. So these
+ * must be visible with the error, also before the round has ended. */
 START_TEST(cq_05_what_came_before_the_error)
 {
     struct bed *b = bed_new(_i == 1);
@@ -69,7 +69,7 @@ START_TEST(cq_05_what_came_before_the_error)
 }
 END_TEST
 
-/* Before the end of a round nothing is seen of what came late, and then all of it. */
+/* Before the end of a round no late completion is visible, and then all are. */
 START_TEST(completions_that_are_shown_late)
 {
     struct bed *b = bed_new(true);

@@ -80,7 +80,7 @@ START_TEST(icrc_01_check_value)
 }
 END_TEST
 
-/* Asserts only what is wrong: each assertion is a system call. */
+/* Asserts only on a failure: each assertion is a system call. */
 #define CHECK(x, ...)                                                                              \
     do {                                                                                           \
         if (!(x))                                                                                  \
@@ -115,7 +115,7 @@ START_TEST(icrc_12_every_length)
 }
 END_TEST
 
-/* ICRC-12 every alignment of either side, for lengths around those of the vectors. */
+/* ICRC-12 every alignment of either side, for lengths around the vectors' sizes. */
 START_TEST(icrc_12_every_alignment)
 {
     static const size_t lengths[] = {1,   3,   15,  16,  31,  63,  64,  100,
@@ -132,7 +132,7 @@ START_TEST(icrc_12_every_alignment)
 }
 END_TEST
 
-/* ICRC-12 pieces of any length, none as well, one behind the other. */
+/* ICRC-12 pieces of any length, also 0, one after the other. */
 START_TEST(icrc_12_pieces)
 {
     static uint8_t dst[LONGEST + EDGE];
@@ -171,8 +171,8 @@ static uint8_t *guarded(void)
     return p + PAGE;
 }
 
-/* SEC-03 nothing outside is read or written, not even behind a mask: at the very end and the very
- * beginning of what is mapped, for either side. */
+/* SEC-03 nothing outside is read or written, not even under a mask: at the very end and the very
+ * start of mapped memory, for either side. */
 START_TEST(sec_03_nothing_outside)
 {
     uint8_t *src = guarded(), *dst = guarded();
@@ -264,7 +264,7 @@ START_TEST(icrc_01_constants)
         ck_assert_msg(rows[i].later == power(rows[i].distance - 1), "later, %u bits",
                       rows[i].distance);
     }
-    /* x^96 / P: a bit of the quotient is what falls out of the register. */
+    /* x^96 / P: the bits shifted out of the register are the quotient's. */
     uint64_t quotient = 0;
     uint32_t reg = 0x80000000u;
     for (unsigned i = 1; i < 96; i++) {
@@ -277,7 +277,7 @@ START_TEST(icrc_01_constants)
 }
 END_TEST
 
-/* The quickest is chosen first; by name any that runs here; what is wrong is said and changes
+/* The quickest is chosen first; by name any that runs here; a wrong name is reported and changes
  * nothing. */
 START_TEST(choice)
 {

@@ -215,8 +215,8 @@ START_TEST(handle_last_one)
 }
 END_TEST
 
-/* SEC-22: a client's quota of each kind is less than what the device has, and one kind that is used
- * up leaves the others alone. */
+/* SEC-22: a client's quota of each kind is less than the device has, and an exhausted kind does not
+ * affect the others. */
 START_TEST(handle_quota)
 {
     static const struct {
@@ -354,7 +354,7 @@ START_TEST(qslab_descriptor_once)
     struct ipc_where w;
     ck_assert_int_eq(qslab_alloc(&l, 1000, &a), 0);
     ck_assert_int_eq(qslab_alloc(&l, 1000, &b), 0);
-    for (unsigned sent = 0; sent < 2; sent++) { /* an answer that was refused told nothing */
+    for (unsigned sent = 0; sent < 2; sent++) { /* a refused answer has no content */
         ck_assert_int_ge(qslab_where(&l, &a, &w), 0);
         ck_assert_uint_ne(w.slab_size, 0);
         ck_assert_int_eq(qslab_where(&l, &b, &w), -1); /* in the same answer, or in a later one */
@@ -561,7 +561,7 @@ START_TEST(memory_of_others)
 }
 END_TEST
 
-/* What is unmapped at once, at most: the program's own munmap() comes before the C library's. */
+/* The largest single unmapping: the program's own munmap() comes before the C library's. */
 static atomic_size_t unmapped_most;
 
 int munmap(void *at, size_t len)
@@ -627,7 +627,7 @@ static void put(const char *dir, const char *name, const char *text)
     fclose(f);
 }
 
-/* SEC-22: the smallest limit of the daemon's control groups is what there is, in either version. */
+/* SEC-22: the smallest limit of the daemon's control groups counts, in either version. */
 START_TEST(memory_limit_of_groups)
 {
     static const struct {
@@ -677,7 +677,7 @@ START_TEST(qslab_alone)
 
         ck_assert_int_eq(qslab_alloc(&l, size, &p), 0);
         ck_assert_int_eq(qslab_alloc(&l, 128, &q), 0);
-        ck_assert(q.slab != p.slab); /* nothing else is put into what may go */
+        ck_assert(q.slab != p.slab); /* nothing else is put into a removable slab */
         ck_assert_int_eq(memory_seal(qslab_memory(&p)), 0);
         memset(qslab_at(&p), 0x5A, size);
         const struct queue_slab *had = p.slab;
@@ -685,7 +685,7 @@ START_TEST(qslab_alone)
         qslab_clean(&l);
         ck_assert_uint_eq(l.octets, unmaps ? 1u << 20 : 5u << 20);
         ck_assert_int_eq(qslab_alloc(&l, size, &p), 0);
-        ck_assert(unmaps || p.slab == had); /* an old client goes on with it */
+        ck_assert(unmaps || p.slab == had); /* an old client still uses it */
         ck_assert(all(qslab_at(&p), 0, size));
         qslab_fini(&l);
         ck_assert_uint_eq(l.octets, 0);
@@ -819,10 +819,10 @@ END_TEST
 
 /* ---- captures ---- */
 
-#define LAPS_OCTETS (40u << 20) /* of frames: the ring of a capture has room for 16 MiB */
-#define LAPS_BEHIND (4u << 20)  /* of the file may not be written yet, so that none is lost */
-#define LAPS_BLOCK  44u         /* of the file, about, for a frame */
-#define LAPS_SMALL  200000u     /* frames: more than a lap, up to its very end */
+#define LAPS_OCTETS    (40u << 20) /* of frames: the ring of a capture has room for 16 MiB */
+#define LAPS_UNWRITTEN (4u << 20)  /* of the file may not be written yet, so that none is lost */
+#define LAPS_BLOCK     44u         /* of the file, about, for a frame */
+#define LAPS_SMALL     200000u     /* frames: more than a lap, up to its very end */
 
 /* The packets in a pcapng file, each of which begins with its number. */
 static unsigned packets_in_order(const uint8_t *file, size_t size)
@@ -860,7 +860,7 @@ START_TEST(capture_goes_round)
     uint64_t told;
     size_t put = 0, file_put = 0;
     uint32_t n = 0;
-    memset(data, 0x55, sizeof(data)); /* what is left of an earlier lap is no length */
+    memset(data, 0x55, sizeof(data)); /* the rest of an earlier lap is no length */
     ck_assert_int_ge(news, 0);
     ck_assert_int_eq(capture_open(&d, &(struct capture_params){.fd = fd, .news = news}, &c), 0);
     capture_attach(c, &d);
@@ -873,7 +873,7 @@ START_TEST(capture_goes_round)
         capture_rx(d.captures, &f, 1, n);
         put += f.len;
         file_put += f.len + LAPS_BLOCK;
-        while (fstat(mine, &st) == 0 && (size_t)st.st_size + LAPS_BEHIND < file_put)
+        while (fstat(mine, &st) == 0 && (size_t)st.st_size + LAPS_UNWRITTEN < file_put)
             sched_yield();
     }
     capture_detach(c, &d);
@@ -896,11 +896,11 @@ START_TEST(capture_goes_round)
 }
 END_TEST
 
-/* ---- what wakes a worker up ---- */
+/* ---- events that wake a worker ---- */
 
 #define WATCH_NS 1000000u
 
-/* Wakes up, hears. How many there were; *drained: those that were not ports. */
+/* Wakes up and handles the events. Returns their number; *drained: the ones that were not ports. */
 static int wake(struct watch *w, unsigned *drained)
 {
     struct epoll_event ev[WATCH_EVENTS];
@@ -933,8 +933,8 @@ START_TEST(watch_of_what_ends)
 }
 END_TEST
 
-/* One that is watched already stays so, also for what was fetched before. */
-/* Sleep, hear, and the verdict of the round behind it. */
+/* A watched descriptor stays watched, also for events fetched before. */
+/* Sleep, handle the events, and report the result of the round after it. */
 static int judged(struct watch *w, bool work, uint64_t now)
 {
     struct epoll_event ev[WATCH_EVENTS];

@@ -259,7 +259,7 @@ START_TEST(wire_07_the_next_hop_is_what_the_daemon_knows)
     send_pkt(&prog[0], p);
     ck_assert(arrives(&prog[2], &got, &flags));
     ck_assert_mem_eq(got.dmac, dev[1]->mac, 6);
-    /* What one program says counts for its own frames only, and for one address. */
+    /* A program's message counts only for its own frames, and for one address. */
     p.dip = wire_addr_v4(0x0A0000FE);
     send_pkt(&prog[0], p);
     p = packet(&prog[0], dev[1], prog[2].qpn);

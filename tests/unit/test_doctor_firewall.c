@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic doctor` makes of a firewall's rules.
+ * A firewall's rules as `urnic doctor` reads them.
  */
 #include "doctor_firewall.h"
 

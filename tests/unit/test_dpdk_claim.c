@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a claim keeps from the kernel's UDP sockets and what it leaves them, on a veth pair in a
- * network namespace of the test's own. Needs root and Linux 6.6; without, the test counts as
- * skipped (77).
+ * The frames that a claim withholds from the kernel's UDP sockets, and those that it leaves them,
+ * on a veth pair in a network namespace of the test's own. Needs root and Linux 6.6; otherwise the
+ * test counts as skipped (77).
  */
 #include "dpdk_claim.h"
 
@@ -169,7 +169,7 @@ START_TEST(as_many_addresses_as_a_claim_takes)
     send_udp("fd00::1", 4791, 0, 2);
     send_udp("10.0.0.1", 4791, 0, 3);
     ck_assert_int_eq(next_mark(roce), 3);
-    sh("ip link del v0"); /* the claim on what is gone is harmless */
+    sh("ip link del v0"); /* a claim on a removed interface is harmless */
     close(claim);
     ck_assert_int_lt(claim_make(12345, many, 1), 0);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is said before DPDK is asked: capabilities, and the state of a PCI device on a made-up
- * machine.
+ * Messages before DPDK is called: capabilities, and the state of a PCI device on a made-up machine.
  */
 #include "dpdk_hint.h"
 #include "dpdk_pci.h"
@@ -87,7 +86,7 @@ static int check(const char *args, const struct dpdk_machine *m, char err[600])
 static const struct {
     const char *args;
     uint64_t caps;
-    const char *machine; /* what is otherwise on it */
+    const char *machine; /* the rest of the machine */
     int rc;
     const char *says;
     uint64_t lockable; /* octets; 0 = as many as there are */
@@ -149,7 +148,7 @@ START_TEST(the_cause_is_named_before_dpdk_is_asked)
 }
 END_TEST
 
-/* A user without access to the group is told which file to ask for. */
+/* The message to a user without access to the group names the file. */
 START_TEST(a_user_is_told_the_file)
 {
     struct dpdk_machine m = {.root = root, .lockable = UINT64_MAX, .uid = geteuid()};

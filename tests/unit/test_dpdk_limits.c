@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the log says of a NIC that lacks something, and that it is quiet about one that doesn't.
- * NICs of clouds (ENA, gVNIC, MANA) have neither promiscuous nor all-multicast mode.
+ * Lines of the log about a NIC's missing features, and silence about a complete NIC. NICs of clouds
+ * (ENA, gVNIC, MANA) have neither promiscuous nor all-multicast mode.
  */
 #include "dpdk_limits.h"
 #include "dpdk_log.h"

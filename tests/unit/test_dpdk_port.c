@@ -29,7 +29,7 @@
 static const char *plugin_path;
 static io_open_fn plugin_open;
 
-/* For LeakSanitizer: DPDK's af_xdp driver never frees what libxdp gave it for its buffers. */
+/* For LeakSanitizer: DPDK's af_xdp driver never frees libxdp's memory for its buffers. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -241,7 +241,7 @@ START_TEST(a_waiting_owner_is_woken)
 }
 END_TEST
 
-/* What other programs of this machine send through the interface is not for us. */
+/* Frames that other programs of this machine send through the interface are not for us. */
 START_TEST(frames_of_this_machine_are_no_input)
 {
     struct io_port *a = open_port("net_af_packet0,iface=v0", 0);
@@ -290,7 +290,7 @@ START_TEST(slots_come_back_and_too_long_is_counted)
     b->ops->stats(b, &st);
     ck_assert_uint_eq(st.rx_oversize, 1);
     ck_assert_uint_eq(st.rx_frames, 1);
-    ck_assert_uint_eq(a->ops->rx_peek(a, f, IO_BURST_MAX, 0), 0); /* no echo of what a sent */
+    ck_assert_uint_eq(a->ops->rx_peek(a, f, IO_BURST_MAX, 0), 0); /* no echo of a's frames */
     a->ops->close(a);
     b->ops->close(b);
 }
@@ -314,7 +314,7 @@ START_TEST(frames_stay_lent_until_released)
         ck_assert_uint_eq(n, IO_BURST_MAX);
     }
     b->ops->rx_release(b, 10);
-    cross(b, a, lens, 8, 1000); /* traffic meanwhile must not touch what is lent */
+    cross(b, a, lens, 8, 1000); /* traffic meanwhile must not touch lent frames */
     for (unsigned k = 0; k < 3; k++) {
         for (unsigned i = k ? 0 : 10; i < IO_BURST_MAX; i++) {
             memcpy(&seq, f[k][i].data + 14, sizeof(seq));
@@ -375,8 +375,8 @@ static bool wait_frame(struct io_port *io, uint32_t frame_max)
     return io->caps.frame_max == frame_max;
 }
 
-/* WIRE-36: the MTU falls and rises, beyond what it was at first, too; frames of either size cross,
- * and what is lent meanwhile stays. */
+/* WIRE-36: the MTU falls and rises, also above its first value; frames of either size cross, and
+ * frames lent meanwhile stay. */
 START_TEST(the_mtu_is_followed)
 {
     struct io_port *a = open_port(_i ? "net_af_xdp0,iface=v0" : "net_af_packet0,iface=v0", 0);
@@ -396,7 +396,7 @@ START_TEST(the_mtu_is_followed)
     ck_assert_uint_eq(n, 2);
     sh("ip link set v0 mtu 3000 && ip link set v1 mtu 3000");
     ck_assert(wait_frame(a, 3014));
-    ck_assert(!wait_frame(b, 3014)); /* it has lent what would go with its buffers */
+    ck_assert(!wait_frame(b, 3014)); /* it has lent frames, which would go with its buffers */
     ck_assert_uint_eq(f[1].len, 1014);
     b->ops->rx_release(b, 2);
     ck_assert(wait_frame(b, 3014));
@@ -411,8 +411,8 @@ START_TEST(the_mtu_is_followed)
 }
 END_TEST
 
-/* WIRE-36: what the opener has asked for isn't exceeded, and is set up again on an interface that
- * takes the other's place. */
+/* WIRE-36: the opener's request isn't exceeded, and is set up again on an interface that replaces
+ * the other one. */
 START_TEST(a_wanted_size_is_kept)
 {
     struct io_port *a = open_port("net_af_packet0,iface=v0", 2200);
@@ -429,7 +429,7 @@ START_TEST(a_wanted_size_is_kept)
 }
 END_TEST
 
-/* WIRE-36: another name is no loss, another MAC address or interface is told. */
+/* WIRE-36: another name is no loss, another MAC address or interface is reported. */
 START_TEST(name_mac_and_number_are_followed)
 {
     static const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
@@ -491,7 +491,7 @@ START_TEST(a_daemons_threads_stay_as_they_are)
 }
 END_TEST
 
-/* Errors name what is wrong and what to do. */
+/* Errors name the fault and the remedy. */
 static const struct {
     const char *args;
     bool no_caps;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The words of a "dpdk:" specification and what DPDK is told for them.
+ * The words of a "dpdk:" specification, and DPDK's arguments for them.
  */
 #include "dpdk_spec.h"
 #include "unit.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The drill language: what is wrong with a text is said with its place, and a script whose words
- * don't come true fails, at the right line, for the right reason. tests/drill holds those that
- * pass.
+ * The drill language: an error in a text is reported with its place, and a script whose
+ * expectations aren't met fails, at the right line, for the right reason. tests/drill has the
+ * scripts that pass.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,7 +209,7 @@ static const struct {
     {SETUP "post A send from M len 3\n", DRILL_WRONG, 4, "'len' is of 'inline'", ""},
     {SETUP "modify A state err -> EINVAL\n", DRILL_FAIL, 4,
      "the call returned success, expected EINVAL", ""},
-    /* scripts that ask for what isn't there */
+    /* scripts that name missing objects */
     {SETUP "post B send from M\n", DRILL_WRONG, 4, "'B' is no queue pair", ""},
     {SETUP "qp A rc\n", DRILL_WRONG, 4, "there is a queue pair 'A' already", ""},
     {SETUP "post A send from Q,10\n", DRILL_WRONG, 4, "'Q' is no memory", ""},
@@ -300,7 +300,7 @@ START_TEST(what_does_not_come_true_fails_with_its_line)
 }
 END_TEST
 
-/* LR-02: a packet of selective repeat that isn't the expected one is shown as what it is. */
+/* LR-02: an unexpected packet of selective repeat is shown with its own name. */
 START_TEST(lr_02_what_came_is_shown)
 {
     static const char text[] = "qp A rc recovery sr\n"
@@ -407,8 +407,8 @@ static double cpu_of(unsigned n)
     return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
 }
 
-/* What a script has taken is not gone through again. Other work on the machine makes a run longer,
- * never shorter: the shortest of some counts. */
+/* Packets that a script has consumed are not searched again. Other work on the machine makes a run
+ * longer, never shorter: the shortest of several counts. */
 START_TEST(a_long_script_takes_longer_in_proportion)
 {
     double few = 1e9, many = 1e9;

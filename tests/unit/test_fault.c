@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rules against packets: a rule text, the packets that go by, and what becomes of each.
+ * Rules against packets: a rule text, passing packets, and the outcome for each.
  */
 #include <string.h>
 
@@ -21,8 +21,8 @@
 #define NAK_SEQ WIRE_SYN_NAK_SEQ
 #define RNR     (WIRE_SYN_RNR | 5)
 
-/* A packet and what shall become of it: letters D drop, C changed, ! damaged, 2 copied, H held,
- * I injected; "-" nothing. */
+/* A packet and its expected outcome: letters D drop, C changed, ! damaged, 2 copied, H held, I
+ * injected; "-" nothing. */
 struct packet {
     char to; /* 'b': from a to b, 'a': back */
     uint8_t opcode;
@@ -201,7 +201,7 @@ START_TEST(each_selector_picks_its_frames)
 }
 END_TEST
 
-/* PSNs: absolute ones, those that count from a connection's first, and what comes again. */
+/* PSNs: absolute ones, ones relative to a connection's first, and retransmissions. */
 static const struct row psns[] = {
     {"drop psn 7",
      {{'b', RC(SEND_ONLY), 6, "-"},
@@ -288,7 +288,7 @@ static const struct row psns[] = {
       {'a', RC(ACKNOWLEDGE), 5, "-"},
       {'a', RC(ACKNOWLEDGE), 5, "D"},
       {'a', RC(ACKNOWLEDGE), 6, "-"}}},
-    /* The answers belong to the connection of what they answer, the other way too. */
+    /* Answers belong to their requests' connection, in the other direction, too. */
     {"drop conn 1 response",
      {{'b', RC(SEND_ONLY), 5, "-"},
       {'b', RC(SEND_ONLY), 900, "-", .pair = 1},
@@ -318,7 +318,7 @@ START_TEST(classes_divide_what_goes_by)
     enum { ARP, PAUSE, RUNT, BROKEN, DATAGRAM, CM, SEND, KINDS };
     static const struct {
         const char *rule;
-        unsigned kinds; /* bits: those it drops */
+        unsigned kinds; /* bits: kinds that it drops */
     } classes[] = {
         {"drop any", 0x7F},
         {"drop", 0x7F},
@@ -355,7 +355,7 @@ START_TEST(classes_divide_what_goes_by)
 }
 END_TEST
 
-/* Time begins with the first frame, or when it is told to. */
+/* Time starts with the first frame, or on a call. */
 START_TEST(time_has_an_origin)
 {
     struct fault *f = parse("drop until 1us");

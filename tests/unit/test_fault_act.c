@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What rules do to a frame, octet by octet, and the frames that they make.
+ * Effects of rules on a frame, octet by octet, and frames made by rules.
  */
 #include <string.h>
 
@@ -103,7 +103,8 @@ START_TEST(copies_and_gaps)
 }
 END_TEST
 
-/* Frames of one flow count for each other, others don't; those that aren't held, too. */
+/* Frames of one flow count for each other, also ones that aren't held; frames of other flows don't.
+ */
 START_TEST(a_flow_is_addresses_and_queue_pair)
 {
     struct fault *f = parse("reorder 1 nth 99");
@@ -180,8 +181,8 @@ START_TEST(corruption_is_where_it_shall_be)
 }
 END_TEST
 
-/* CC-01 only what offers ECN is marked; the header checksum stays right and the iCRC, which leaves
- * the field out, too. */
+/* CC-01 only ECN-capable packets are marked; the header checksum stays right, and so does the iCRC,
+ * which leaves the field out. */
 START_TEST(cc_01_mark)
 {
     static const struct {
@@ -230,7 +231,7 @@ START_TEST(trim_cuts)
     shoot(&s, "trim 1K", FRAME_V4, RC(SEND_ONLY), 500);
     ck_assert_uint_eq(s.bits, 0);
     ck_assert_uint_eq(s.out.len, s.len);
-    /* What isn't there any more isn't changed. */
+    /* Missing octets aren't changed. */
     shoot(&s, "trim 50 and corrupt payload 400 and set psn 5", FRAME_V4, RC(SEND_ONLY), 500);
     ck_assert_uint_eq(s.out.len, 50);
     ck_assert_uint_eq(s.failed, 2);

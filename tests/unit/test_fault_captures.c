@@ -17,8 +17,8 @@
 static char names[CAPTURES][64];
 static int captures;
 
-/* Rules whose actions show what they know of a packet: that it is of a connection, that it has been
- * sent before, that what it answers is known. */
+/* Rules whose actions show their knowledge of a packet: its connection, an earlier transmission,
+ * its request. */
 static const char rules[] = "duplicate conn 1.. request|response\n"
                             "delay 1us request retx\n"
                             "reorder 1 response psn +0..\n";

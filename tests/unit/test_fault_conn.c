@@ -72,11 +72,11 @@ static void connect(struct fault *f, uint32_t id, uint32_t qa, uint32_t psn_a, u
     cm(f, 1, 2, &req); /* repeated */
     cm(f, 2, 1, &rep);
     cm(f, 2, 1, &rep);
-    cm(f, 1, 2, &req); /* the REP was lost behind us */
+    cm(f, 1, 2, &req); /* the REP was lost after us */
     cm(f, 2, 1, &rep);
 }
 
-/* CM-08: the first PSN is what CM has said, though its packet never came by here. */
+/* CM-08: the first PSN is the one in the CM message, though its packet never passed here. */
 START_TEST(cm_08_the_first_psn_is_announced)
 {
     struct fault *f = parse("drop psn +4\ndrop ack psn +2 a->b", 1);
@@ -124,7 +124,7 @@ START_TEST(a_new_connection_ends_the_old_ones)
 }
 END_TEST
 
-/* The path MTU is CM's: how far a READ reaches is known before its first response. */
+/* The path MTU is CM's: a READ's last PSN is known before its first response. */
 START_TEST(cm_tells_the_mtu)
 {
     struct fault *f = parse("drop read-request retx", 1);
@@ -281,7 +281,7 @@ START_TEST(both_ends_in_one_host)
 }
 END_TEST
 
-/* Connections are told apart if a rule needs it; without such a rule none is counted. */
+/* Connections are distinguished if a rule needs it; without such a rule none is counted. */
 START_TEST(what_nobody_needs_is_not_known)
 {
     static const struct {
@@ -322,8 +322,8 @@ START_TEST(the_idlest_connection_makes_room)
 }
 END_TEST
 
-/* Everything random: the same seed gives the same, another seed something else, and
- * fault_seed begins anew. */
+/* All randomness: the same seed gives the same result, another seed a different one, and fault_seed
+ * restarts. */
 START_TEST(the_same_seed_gives_the_same_faults)
 {
     static const char rules[] = "drop data prob 10%\n"
@@ -358,7 +358,7 @@ START_TEST(the_same_seed_gives_the_same_faults)
 }
 END_TEST
 
-/* A rule's dice are its own: what another one does changes nothing. */
+/* A rule's dice are its own: another rule's actions change nothing. */
 START_TEST(rules_have_dice_of_their_own)
 {
     struct fault *one = parse("drop prob 10%\nmark prob 50%", 1), *two = parse("drop prob 10%", 1);

@@ -14,7 +14,7 @@ static struct fault_out delayed(uint64_t delay)
     return (struct fault_out){.delay = delay};
 }
 
-static struct fault_out behind(uint32_t gap, uint64_t within, uint64_t flow)
+static struct fault_out held_until(uint32_t gap, uint64_t within, uint64_t flow)
 {
     return (struct fault_out){.gap = gap, .within = within, .flow = flow};
 }
@@ -48,7 +48,7 @@ END_TEST
 START_TEST(a_frame_waits_for_so_many_others_of_its_flow)
 {
     struct fault_hold *h = fault_hold_new(8);
-    struct fault_out out = behind(2, 1000, 7);
+    struct fault_out out = held_until(2, 1000, 7);
     ck_assert(fault_hold_add(h, &frames[0], FAULT_AB, &out, 100));
     fault_hold_passed(h, FAULT_AB, 7, 110);
     fault_hold_passed(h, FAULT_BA, 7, 110); /* the other way */
@@ -68,14 +68,14 @@ START_TEST(a_frame_waits_for_so_many_others_of_its_flow)
     ck_assert_uint_eq(fault_hold_count(h), 0);
 
     /* Overtaken, and then the delay that the rule also wanted. */
-    out = behind(1, 1000, 7);
+    out = held_until(1, 1000, 7);
     out.delay = 50;
     ck_assert(fault_hold_add(h, &frames[2], FAULT_AB, &out, 2000));
     fault_hold_passed(h, FAULT_AB, 7, 2010);
     ck_assert_uint_eq(fault_hold_deadline(h), 2060);
     ck_assert_ptr_eq(fault_hold_take(h, 2060, NULL), &frames[2]);
     /* Overtaken so late that its time would have come before. */
-    out = behind(1, 20, 7);
+    out = held_until(1, 20, 7);
     out.delay = 50;
     ck_assert(fault_hold_add(h, &frames[3], FAULT_AB, &out, 3000));
     fault_hold_passed(h, FAULT_AB, 7, 3060);
@@ -88,7 +88,7 @@ END_TEST
 START_TEST(the_list_of_those_that_wait_to_be_overtaken_is_bounded)
 {
     struct fault_hold *h = fault_hold_new(2 * FAULT_GAPS);
-    struct fault_out out = behind(1, 1000, 7);
+    struct fault_out out = held_until(1, 1000, 7);
     for (unsigned i = 0; i < FAULT_GAPS; i++)
         ck_assert(fault_hold_add(h, &frames[i % 8], FAULT_AB, &out, i));
     ck_assert(!fault_hold_add(h, &frames[0], FAULT_AB, &out, 100));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rule texts that are wrong: where, what was expected and what was found. And right ones as they
- * are told.
+ * Wrong rule texts: position, expected and found word. And right ones as printed.
  */
 #include <string.h>
 
@@ -114,7 +113,7 @@ END_TEST
 static const struct {
     const char *text;
     unsigned rules;
-    const char *first; /* the first one, as it is told */
+    const char *first; /* the first one, as printed */
     unsigned line;
 } right[] = {
     {"", 0},
@@ -154,7 +153,7 @@ START_TEST(what_is_right_is_taken_and_told_again)
 }
 END_TEST
 
-/* The text is what len says, not what follows it. */
+/* The text ends at len, not at its NUL. */
 START_TEST(the_text_ends_where_it_ends)
 {
     struct fault_error err;

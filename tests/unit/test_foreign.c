@@ -45,19 +45,19 @@ START_TEST(others_are_closed)
 {
     struct lingering l = lingering_new(LONG);
     double begin = now();
-    int mine = dup(0), behind = dup(0);
+    int mine = dup(0), later = dup(0);
     foreign_close(EVE, l.fd);
-    foreign_close(EVE, behind);
+    foreign_close(EVE, later);
     ck_assert_uint_eq(foreign_waiting(EVE), 2);
     foreign_close(ADAM, mine);
     until_closed(mine);
-    ck_assert(is_open(behind));
+    ck_assert(is_open(later));
     ck_assert(!foreign_settle(10));
     ck_assert_uint_eq(foreign_waiting(EVE), 2);
     close(l.peer);
     ck_assert(foreign_settle(10000));
     ck_assert_double_lt(now() - begin, LONG / 2.0);
-    ck_assert(!is_open(behind));
+    ck_assert(!is_open(later));
     ck_assert_uint_eq(foreign_waiting(EVE), 0);
 }
 END_TEST

@@ -113,7 +113,7 @@ static void *writer(void *arg)
     return NULL;
 }
 
-/* Returns how many frames were wrong. A wake-up that is lost hangs it, and the test times out. */
+/* Returns the number of wrong frames. A lost wake-up hangs it, and the test times out. */
 static unsigned reader(void)
 {
     unsigned wrong = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MR-12: what touches memory that is gone says so, and every other signal goes where it would have
- * gone.
+ * MR-12: an access to removed memory returns an error, and every other signal goes to its old
+ * handler.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ static bool runs(unsigned i)
 }
 #endif
 
-/* A page with a hole in front and behind. */
+/* A page with a hole before and after it. */
 static uint8_t *island(int prot)
 {
     uint8_t *at = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -56,8 +56,8 @@ static void fill(void)
 }
 
 #if defined(__x86_64__)
-/* Exactly what was asked for is read and written, wherever it lies; where an octet of it is gone,
- * at either end and on either side, the copy says so. */
+/* Exactly the given octets are read and written, at any place; if one of them is gone, at either
+ * end and on either side, the copy reports it. */
 START_TEST(mr_12_copy)
 {
     uint8_t *page = island(PROT_READ | PROT_WRITE);
@@ -139,8 +139,7 @@ START_TEST(mr_12_call)
 END_TEST
 
 #ifndef __SANITIZE_THREAD__ /* which runs handlers of such signals at times of its own */
-/* A call that a signal has interrupted goes on after one that has failed in the signal's handler.
- */
+/* A call interrupted by a signal continues after one that has failed in the signal's handler. */
 static struct guard_frame *nested_frame;
 static uint8_t *nested_page;
 static int64_t nested_result;
@@ -306,8 +305,8 @@ static void own_fault(void)
 }
 
 #if defined(__x86_64__)
-/* A handler that was there before gets what is the program's, as the kernel would have called it:
- * with its mask, and on the stack that it asks for. */
+/* An earlier handler gets the program's signals, as the kernel would have called it: with its mask,
+ * and on the stack that it requests. */
 START_TEST(mr_12_handler_before)
 {
     const stack_t own = {.ss_sp = own_stack, .ss_size = sizeof(own_stack)};
@@ -471,7 +470,8 @@ static const struct {
     {send_bus, SIGBUS},    {ignore_and_touch, SIGSEGV}, {once_and_touch, SIGSEGV},
 };
 
-/* What ends a process without our handler ends it with it, by the same signal. */
+/* A fault that ends a process without our handler also ends it with the handler, by the same
+ * signal. */
 START_TEST(mr_12_default)
 {
     int status = 0;

@@ -7,7 +7,7 @@
 #include "io.h"
 #include "unit.h"
 
-/* Each refusal names what is wrong. */
+/* Each refusal names the fault. */
 START_TEST(io_open_refuses_with_a_reason)
 {
     static const struct {
@@ -137,7 +137,7 @@ START_TEST(io_open_later_ports_must_agree)
 }
 END_TEST
 
-/* Without the plugin, the error says what to do; a file that is no plugin says why not. */
+/* Without the plugin, the error names the remedy; for a file that is no plugin, the reason. */
 START_TEST(io_open_dpdk_plugin)
 {
     char dir[] = "/tmp/urnic-plugin-XXXXXX", path[64], err[512];

@@ -48,7 +48,7 @@ START_TEST(a_generation_is_read_once)
     uint32_t seen = 0;
     memset(&u, 0, sizeof(u));
     ck_assert(!ipc_facts_differ(&u.page, 0));
-    ck_assert(!ipc_facts_read(&u.page, &seen, &f)); /* nothing has been said yet */
+    ck_assert(!ipc_facts_read(&u.page, &seen, &f)); /* nothing has been published yet */
     ck_assert_uint_eq(f.line_rate, 77);
     in = facts_of(1);
     ck_assert(ipc_facts_write(&u.page, &in));

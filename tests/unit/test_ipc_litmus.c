@@ -44,7 +44,7 @@ static struct lab {
     _Atomic uint32_t kicks; /* stands for the descriptor on which a side blocks */
     _Atomic bool stop;
     _Atomic bool lost;
-    _Atomic uint32_t turns[2]; /* how often the test, and the others, found nothing to do */
+    _Atomic uint32_t turns[2]; /* empty rounds of the test, and of the others */
 } lab;
 static _Thread_local unsigned me; /* 0 the test, 1 another thread */
 
@@ -96,8 +96,8 @@ static void turn(void)
     sched_yield();
 }
 
-/* The same; true: if what is waited for isn't there now it never comes. It may have come while this
- * thread was off the processor, for seconds: look once more. */
+/* The same; true: the awaited value never comes unless it is there now. It may have come while this
+ * thread was off the processor, for seconds: check once more. */
 static bool overdue(struct waiting *w)
 {
     turn();
@@ -339,7 +339,7 @@ static void *ringing_thread(void *arg)
     return arg;
 }
 
-/* Answer one doorbell; how many entries it was for. */
+/* Answer one doorbell; returns its number of entries. */
 static uint32_t take(struct ipc_ring view[RINGERS])
 {
     struct ipc_send s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ipc_map: what it maps is the object, at addresses that suit huge pages; ipc_map_huge changes the
- * pages, not what is in them.
+ * ipc_map maps the object at addresses that suit huge pages; ipc_map_huge changes the pages, not
+ * their contents.
  */
 #include "ipc_map.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queues in shared memory: what the daemon's side makes of entries that an application wrote.
+ * Queues in shared memory: the daemon's side with entries that an application wrote.
  */
 #include "ipc_ring.h"
 
@@ -28,7 +28,7 @@ static void put(struct ipc_ring *client, const void *entry, uint32_t units)
     ipc_ring_publish(client);
 }
 
-/* One unit longer than any good one, for those that lie. */
+/* One unit longer than any good entry, for entries with a wrong length. */
 struct entry {
     struct ipc_sqe head;
     uint8_t rest[IPC_UNIT * (IPC_UNITS_MAX + 1) - sizeof(struct ipc_sqe)];
@@ -276,7 +276,7 @@ END_TEST
 
 START_TEST(shm_03_receive_entries)
 {
-    /* SHM-03 nsge beyond the stride is malformed, never read */
+    /* SHM-03 nsge above the stride is malformed, never read */
     struct queue q = {0};
     struct ipc_ring r;
     struct ipc_recv_entry got;
@@ -309,7 +309,7 @@ START_TEST(shm_03_more_sges_than_there_may_be)
     struct ipc_ring r;
     struct {
         struct ipc_recv_entry e;
-        uint8_t behind[256];
+        uint8_t guard[256];
     } got;
     ipc_ring_init(&r, &q, 4, 512, false);
     for (uint32_t i = 0; i < 3; i++) {
@@ -323,12 +323,13 @@ START_TEST(shm_03_more_sges_than_there_may_be)
         ck_assert_uint_eq(got.e.cookie, i);
         ck_assert_uint_eq(got.e.nsge, i == 0 ? IPC_SGE_MAX : UINT32_MAX);
     }
-    for (size_t i = 0; i < sizeof(got.behind); i++)
-        ck_assert_uint_eq(got.behind[i], 0xEE);
+    for (size_t i = 0; i < sizeof(got.guard); i++)
+        ck_assert_uint_eq(got.guard[i], 0xEE);
 }
 END_TEST
 
-/* SHM-03: what a send queue must hold: the head, the longest extension, SGEs or data, in units. */
+/* SHM-03: the contents of a send queue's entry: the head, the longest extension, SGEs or data, in
+ * units. */
 START_TEST(shm_03_units_of_the_longest_request)
 {
     static const struct {
@@ -365,7 +366,7 @@ START_TEST(cq_05_full_ring_refuses_and_keeps)
     ipc_cq_consume(&client);
     ck_assert(ipc_cq_push(&daemon, &(struct ipc_cqe){.cookie = 5}));
     ck_assert_uint_eq(ipc_cq_peek(&client)->cookie, 5);
-    atomic_store(&mem.ring.cons, 100); /* ahead of what was ever stored */
+    atomic_store(&mem.ring.cons, 100); /* after the last stored entry */
     ck_assert(!ipc_cq_push(&daemon, &(struct ipc_cqe){.cookie = 6}));
 }
 END_TEST
@@ -457,7 +458,7 @@ START_TEST(shm_06_doorbells)
 }
 END_TEST
 
-/* In builds that check invariants a side says what it has broken itself, and aborts. */
+/* In builds that check invariants, a side reports its own violation, and aborts. */
 static void aborts(const char *says, void (*broken)(struct ipc_ring *r, struct ipc_cq_view *v))
 {
     static struct queue shared;

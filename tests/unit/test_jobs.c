@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Jobs for a worker: each runs once, in the order in which its thread has left it, and the thread
- * that waits goes on after that.
+ * Jobs for a worker: each runs once, in the order of its thread, and the waiting thread continues
+ * after that.
  */
 #include "jobs.h"
 
@@ -24,7 +24,7 @@ static void note(void *arg, uint64_t now)
     order[nran++] = *(unsigned *)arg;
 }
 
-/* Those that are there when it looks, the oldest first. */
+/* Run the waiting jobs, the oldest first. */
 START_TEST(runs_in_order)
 {
     unsigned number[3] = {0, 1, 2};

@@ -72,8 +72,7 @@ static bool resolves(unsigned last, const uint8_t want[6])
     return false;
 }
 
-/* WIRE-07: what the kernel knows is known without a word on the wire, and what it learns as well.
- */
+/* WIRE-07: the kernel's neighbours are known without a frame on the wire, also new ones. */
 START_TEST(wire_07_the_kernels_table)
 {
     static const uint8_t known[6] = {2, 0, 0, 0, 0, 2}, later[6] = {2, 0, 0, 0, 0, 3};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What lint counts of each direction, also where the capture has no other one.
+ * Lint's counts of each direction, also if the capture has no other one.
  */
 #include <malloc.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static const struct step all_answers[] = {
     NAK(108, FATAL_NAK, 6),
     END};
 
-/* Track what A sends, what B sends, or both; info[0] = A's direction. */
+/* Track A's packets, B's packets, or both; info[0] = A's direction. */
 static void track(const struct step *steps, bool a, bool b, struct lint_flow_info info[2])
 {
     static struct run run;
@@ -71,7 +71,7 @@ START_TEST(answers)
     ck_assert_uint_eq(b->rnrs, 1);
     ck_assert_uint_eq(b->naks_seq, 1);
     ck_assert_uint_eq(b->naks_fatal, 1);
-    /* What they acknowledge shows only in the other direction. */
+    /* The acknowledged requests are known only in the other direction. */
     ck_assert_uint_eq(b->acks_placed, with_requests ? 3 : 0);
     ck_assert_uint_eq(b->acked_psns != 0, with_requests);
 }

@@ -218,7 +218,7 @@ static void pad_2(struct packet *k)
 }
 /* How a device makes its iCRCs: other than it should where something here isn't 0. */
 struct icrc_way {
-    uint32_t poly, begin, end; /* differences from those of CRC-32, from ones and from inversion */
+    uint32_t poly, begin, end; /* differences from CRC-32's values */
     unsigned ones;             /* this many octets in front are missing, */
     uint8_t front;             /* or the bits of each that are 0 */
     bool no_masks, no_ip, no_udp;
@@ -262,8 +262,8 @@ static void icrc_made(struct packet *k, struct icrc_way way)
     {                                                                                              \
         icrc_made(k, (struct icrc_way){__VA_ARGS__});                                              \
     }
-ICRC_WAY(begun_0, .begin = UINT32_MAX)
-ICRC_WAY(begun_0_bare, .begin = UINT32_MAX, .ones = 8)
+ICRC_WAY(from_0, .begin = UINT32_MAX)
+ICRC_WAY(from_0_bare, .begin = UINT32_MAX, .ones = 8)
 ICRC_WAY(not_inverted, .end = UINT32_MAX)
 ICRC_WAY(crc32c, .poly = 0xEDB88320 ^ 0x82F63B78)
 ICRC_WAY(no_lrh, .ones = 8, .no_masks = true)
@@ -353,9 +353,9 @@ static const struct row rows[] = {
     {"OPC-05 CNP of 61 octets", steps_uc, 5, .octets = one_more},
     {"OPC-05 CNP of 56 octets", steps_uc, 5, .octets = four_fewer},
     {"OPC-05 CNP with a PadCnt", steps_uc, 5, .octets = pad_2},
-    {"ICRC-01 begun with 0", steps_rc, 12, .octets = icrc_begun_0, .keep_icrc = true},
-    {"ICRC-01 always begun with 0", steps_rc, ALL, .octets = icrc_begun_0, .keep_icrc = true},
-    {"ICRC-01 begun with 0, without the octets of ones", steps_rc, 12, .octets = icrc_begun_0_bare,
+    {"ICRC-01 begun with 0", steps_rc, 12, .octets = icrc_from_0, .keep_icrc = true},
+    {"ICRC-01 always begun with 0", steps_rc, ALL, .octets = icrc_from_0, .keep_icrc = true},
+    {"ICRC-01 begun with 0, without the octets of ones", steps_rc, 12, .octets = icrc_from_0_bare,
      .keep_icrc = true},
     {"ICRC-01 not inverted", steps_rc, 12, .octets = icrc_not_inverted, .keep_icrc = true},
     {"ICRC-01 another polynomial", steps_rc, 12, .octets = icrc_crc32c, .keep_icrc = true},
@@ -458,8 +458,8 @@ START_TEST(key_01_cut)
 }
 END_TEST
 
-/* "KEY-01 P_Key changes" after a pause: perhaps the queue pair's number was used anew, and the
- * capture has nothing else of that. Packets with P_Key a or b; p: a pause. */
+/* "KEY-01 P_Key changes" after a pause: perhaps the queue pair's number was reused, without another
+ * sign in the capture. Packets with P_Key a or b; p: a pause. */
 START_TEST(key_01_anew)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What breaks no rule: good exchanges as they are, also over RoCE v1 and IPv6, and with a packet
- * that the capture has missed.
+ * Exchanges that break no rule: complete, also over RoCE v1 and IPv6, and with a packet that the
+ * capture has missed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +45,8 @@ static const struct step reread_late[] = {
     RESP(READ_RESP_ONLY, 105, 1024, 2),
     END};
 
-/* REQ-12: the response that made room for the next READ is written down behind that, but has an
- * earlier time. */
+/* REQ-12: the response that made room for the next READ is recorded after it, but has an earlier
+ * time. */
 static const struct step response_late[] = {
     {.cm = CM_REQ},
     {.cm = CM_REP, .from_b = true},
@@ -96,24 +96,24 @@ static const struct step nothing_executed[] = {{.cm = CM_REQ},
                                                ACK(101, 2),
                                                END};
 
-/* PSN-01: the capture has missed what begins at the PSN that was announced: whole messages; the
- * beginning of one; a READ that is asked for again. Or it has another order. */
-static const struct step begun_missed[] = {ANNOUNCED_100, SEND(101, 64), ACK(101, 2), END};
-static const struct step begun_within[] = {
+/* PSN-01: the capture has missed the packets from the announced PSN on: whole messages; the start
+ * of one; a READ that is requested again. Or it has another order. */
+static const struct step start_missed[] = {ANNOUNCED_100, SEND(101, 64), ACK(101, 2), END};
+static const struct step start_within[] = {
     ANNOUNCED_100, {.opcode = RC(SEND_LAST), .psn = 101, .len = 64, .ackreq = true},
     ACK(101, 1),   SEND(102, 64),
     ACK(102, 2),   END};
-static const struct step begun_reread[] = {
+static const struct step start_reread[] = {
     ANNOUNCED_100,
     {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 1024, .va = 0x1400},
     RESP(READ_RESP_ONLY, 101, 1024, 1),
     END};
-static const struct step begun_reordered[] = {ANNOUNCED_100, SEND(101, 64), SEND(100, 64),
+static const struct step start_reordered[] = {ANNOUNCED_100, SEND(101, 64), SEND(100, 64),
                                               ACK(101, 2), END};
 
 /* The capture begins while answers to earlier requests are under way, and earlier packets are sent
  * again. */
-static const struct step begun_amid[] = {
+static const struct step start_amid[] = {
     {.opcode = RC(FETCH_ADD), .psn = 104, .ackreq = true},
     {.from_b = true, .opcode = RC(ATOMIC_ACK), .psn = 104, .syndrome = 0x1F, .msn = 9},
     {.opcode = RC(FETCH_ADD), .psn = 105, .ackreq = true},
@@ -253,8 +253,8 @@ static const struct step lives_refused[] = {
     ACK(101, 2),
     END};
 
-/* They are not used again, despite appearances: a READ is repeated while some of its responses are
- * missing, also those of READs that others overtake. */
+/* Numbers that only seem to be reused: a READ is repeated while some of its responses are missing,
+ * also for READs overtaken by others. */
 static const struct step repeated[] = {
     {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 3072, .va = 0x1000},
     RESP(READ_RESP_MIDDLE, 101, 1024, 0),
@@ -414,7 +414,7 @@ START_TEST(a_port_for_each_queue_pair)
 }
 END_TEST
 
-/* ACK-08: a mirror shows all twice, and the responder says again after a while what it misses. */
+/* ACK-08: a mirror shows all packets twice, and the responder repeats its NAK after a while. */
 #define TWICE(...)                                                                                 \
     {__VA_ARGS__},                                                                                 \
     {                                                                                              \
@@ -449,7 +449,7 @@ START_TEST(ack_08_mirrored)
 }
 END_TEST
 
-/* 101 is answered with too few messages, as can't be told: that was to a repetition. */
+/* 101 is answered with too few messages: the answer to a repetition, which nothing shows. */
 static const struct step wrong_again[] = {
     SEND(101, 64),
     SEND(102, 64),
@@ -463,7 +463,7 @@ static const struct step wrong_again[] = {
     ACK(104, 11),
     END};
 
-/* "ACK-11 the answers behind a wrong one are right" */
+/* "ACK-11 the answers after a wrong one are right" */
 START_TEST(ack_11_behind_a_wrong_one)
 {
     static struct run run;
@@ -512,10 +512,10 @@ static void of_no_queue_pair(struct cm_msg *m)
 /* The exchanges themselves. */
 static const struct row good[] = {
     {"CM-24 a challenge", challenged, 3, .cm = of_no_queue_pair},
-    {"PSN-01 a message missed", begun_missed, LATER},
-    {"PSN-01 a packet missed", begun_within, LATER},
-    {"PSN-01 a READ missed", begun_reread, LATER},
-    {"PSN-01 reordered", begun_reordered, LATER},
+    {"PSN-01 a message missed", start_missed, LATER},
+    {"PSN-01 a packet missed", start_within, LATER},
+    {"PSN-01 a READ missed", start_reread, LATER},
+    {"PSN-01 reordered", start_reordered, LATER},
     {"REQ-12 written down too late", response_late, LATER},
     {"REQ-12 an answer isn't captured", response_missed, 1, .cm = two_at_once},
     {"rc", steps_rc, LATER},
@@ -550,7 +550,7 @@ static void none(const struct row *row, struct run *run, const char *how)
     ck_assert_uint_eq(t.roce, (unsigned)run->n);
 }
 
-/* "RD-10, RSP-06: what repeats a READ belongs to the connection that it was sent on" */
+/* "RD-10, RSP-06: the repetition of a READ belongs to the connection on which it was sent" */
 START_TEST(one_connection)
 {
     static const struct row whole[] = {{"repeated", repeated, LATER},
@@ -721,8 +721,8 @@ START_TEST(ack_05_a_read_not_captured)
 }
 END_TEST
 
-/* "ACK-08: what an RNR NAK refuses has come, so the sequence NAK behind it is the first one for its
- * gap; that it is sent at all is another rule's matter (RNR-02)" */
+/* "ACK-08: a packet refused by an RNR NAK has arrived, so the sequence NAK after it is the first
+ * one for its gap; whether it may be sent is another rule's matter (RNR-02)" */
 START_TEST(ack_08_came_in_between)
 {
     static const struct step steps[] = {SEND(100, 64),
@@ -844,7 +844,7 @@ START_TEST(ack_05_of_whom)
 }
 END_TEST
 
-/* However many other hosts have begun to speak since, two directions find each other. */
+/* With any number of other hosts' flows since, two directions find each other. */
 static void judge_packet(struct lint *l, const struct packet *p, uint64_t number)
 {
     struct lint_frame f = {.number = number,
@@ -878,8 +878,8 @@ START_TEST(joined_among_many_hosts)
 }
 END_TEST
 
-/* "ICRC-08: on a link that damages most packets, many in a row are nobody's habit; but they are
- * where all were right before" */
+/* "ICRC-08: on a link that damages most packets, many in a row are no sender's habit; but they are
+ * one if all were right before" */
 START_TEST(icrc_08_damaged_in_a_row)
 {
     static struct step steps[41];
@@ -903,8 +903,8 @@ START_TEST(icrc_08_damaged_in_a_row)
 }
 END_TEST
 
-/* "ICRC-08: where addresses were changed behind the iCRC, as by tools that hide them, packets of
- * different lengths show it, and what comes then is judged" */
+/* "ICRC-08: if addresses were changed after the iCRC was made, as by tools for anonymizing, packets
+ * of different lengths show it, and later packets are judged" */
 static void hidden(struct packet *k)
 {
     uint8_t *ip = k->f + k->p.ip_off;
@@ -978,8 +978,8 @@ START_TEST(icrc_08_before_the_nic)
 }
 END_TEST
 
-/* "ICRC-08: what one flow shows of a host counts for its others": the CM's datagrams, and a queue
- * pair that nobody answers; not where only NAKs come */
+/* "ICRC-08: facts about a host from one flow count for its other flows": the CM's datagrams, and a
+ * queue pair without answers; not with NAKs only */
 START_TEST(icrc_08_before_the_nic_of_a_host)
 {
     static const struct step refused[] = {SEND(100, 64), NAK(100, 0x61, 0), END};
@@ -1013,7 +1013,7 @@ END_TEST
 /* RD-12, RTX-05: pieces of a READ that are asked for one by one break them, or show a capture of
  * selective repeat that begins in the middle: then opcodes of the ends' own come sooner or later.
  */
-START_TEST(begun_amid_another_protocol)
+START_TEST(start_amid_another_protocol)
 {
     static const struct step pieces[] = {
         {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 4096, .va = 0x1000},
@@ -1063,17 +1063,17 @@ static unsigned violations_of(const struct step *steps, enum net net, struct fou
 
 /* ACK-05, ACK-07: a PSN that is answered, but later than all captured requests, was sent before the
  * capture. */
-START_TEST(begun_amid_answers)
+START_TEST(start_amid_answers)
 {
     static struct found found;
     for (enum net net = 0; net < NETS; net++)
-        ck_assert_msg(!violations_of(begun_amid, net, &found), "%s at packet %llu%s",
+        ck_assert_msg(!violations_of(start_amid, net, &found), "%s at packet %llu%s",
                       found.f[0].rule->id, (unsigned long long)found.f[0].number, nets[net]);
 }
 END_TEST
 
-/* ACK-11: where each direction is captured in a place of its own, and answers are recorded before
- * what they answer, they may count requests that are recorded later. Once is no sign of that. */
+/* ACK-11: if each direction is captured in a different place, and answers are recorded before their
+ * requests, they may count requests that are recorded later. Once is no sign of that. */
 #define ADD(psn_)                                                                                  \
     {                                                                                              \
         .opcode = RC(FETCH_ADD), .psn = psn_                                                       \
@@ -1098,10 +1098,10 @@ START_TEST(ack_11_two_places)
 }
 END_TEST
 
-/* ... or each comes behind its own request, but counts the next one. */
+/* ... or each comes after its own request, but counts the next one. */
 #define READ_COUNTS_NEXT(psn_, msn_)                                                               \
     {.opcode = RC(READ_REQUEST), .psn = psn_, .dma_len = 8}, RESP(READ_RESP_ONLY, psn_, 8, msn_)
-START_TEST(ack_11_two_places_behind)
+START_TEST(ack_11_two_places_after)
 {
     static const struct step late[] = {SEND(100, 64),
                                        ACK(100, 51),
@@ -1138,15 +1138,15 @@ START_TEST(rnr_02_overtaken)
     static const struct step steps[] = {
         SEND(100, 64), ACK(100, 1),       SEND(101, 64),     SEND(103, 64),
         SEND(102, 64), NAK(101, 0x21, 1), NAK(101, 0x60, 1), END};
-    /* Behind the capture: then the answers tell. */
-    static const struct step behind[] = {
+    /* After the capture point: then the answers show it. */
+    static const struct step after[] = {
         SEND(100, 64),     ACK(100, 1),   SEND(101, 64),     SEND(102, 64),     SEND(103, 64),
         NAK(103, 0x60, 3), ACK(102, 3),   NAK(101, 0x60, 1), SEND(103, 64),     ACK(103, 4),
         SEND(104, 64),     SEND(105, 64), NAK(104, 0x21, 4), NAK(104, 0x60, 4), END};
     static struct found found;
     for (enum net net = 0; net < NETS; net++)
         for (int b = 0; b < 2; b++) {
-            bool violation = violations_of(b ? behind : steps, net, &found) != 0;
+            bool violation = violations_of(b ? after : steps, net, &found) != 0;
             const struct lint_finding *f = &found.f[found.n - 1];
             ck_assert_str_eq(f->rule->id, "RNR-02");
             ck_assert_msg(violation == (net == NET_COUNT), "%s: %s%s", f->rule->id,
@@ -1297,10 +1297,10 @@ int main(void)
     tcase_add_loop_test(t, icrc_08_before_the_nic_of_a_host, 0, 3);
     tcase_add_loop_test(t, icrc_08_addresses_changed, 0, 2);
     tcase_add_loop_test(t, ack_11_counted_before_it_came, 0, 2);
-    tcase_add_test(t, begun_amid_another_protocol);
-    tcase_add_test(t, begun_amid_answers);
+    tcase_add_test(t, start_amid_another_protocol);
+    tcase_add_test(t, start_amid_answers);
     tcase_add_test(t, ack_11_two_places);
-    tcase_add_test(t, ack_11_two_places_behind);
+    tcase_add_test(t, ack_11_two_places_after);
     tcase_add_test(t, ack_11_a_read_not_captured);
     tcase_add_test(t, rnr_02_overtaken);
     tcase_add_test(t, rnr_02_each_answered);

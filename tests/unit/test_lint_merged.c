@@ -214,7 +214,7 @@ START_TEST(a_breach_within)
 }
 END_TEST
 
-/* One packet in it is damaged: the others are what they are. */
+/* One packet in it is damaged: the others stay valid. */
 START_TEST(damage_within)
 {
     static struct run run;

@@ -67,14 +67,14 @@ static const struct step atomic_ack_in_read[] = {
     ACK(105, 4),
     END};
 
-/* What was lost is sent again. */
+/* The lost packets are sent again. */
 static const struct step atomics_again[] = {SEND(100, 64),
                                             ACK(100, 1),
                                             {.opcode = RC(FETCH_ADD), .psn = 101},
                                             {.opcode = RC(FETCH_ADD), .psn = 101, .after = 90000},
                                             RESP(ATOMIC_ACK, 101, 0, 2),
                                             END};
-/* Behind a READ other requests come at once. */
+/* After a READ other requests come at once. */
 static const struct step read_and_more[] = {
     {.opcode = RC(SEND_FIRST), .psn = 100, .len = 1024},
     {.opcode = RC(SEND_LAST), .psn = 101, .len = 5},
@@ -216,13 +216,13 @@ static void psn_70000(struct step *s)
 {
     s->psn += 70000;
 }
-static const struct step steps_begun_later[] = {
+static const struct step steps_start_later[] = {
     {.cm = CM_REQ}, {.cm = CM_REP, .from_b = true}, SEND(101, 64), ACK(101, 1), END};
 
 static const struct row rows[] = {
     {"PSN-01 before the announced PSN", steps_cm, 3, .step = psn_99},
-    {"PSN-01 after the announced PSN", steps_begun_later, 2},
-    {"PSN-01 long after the announced PSN", steps_begun_later, ALL, 2, .step = psn_70000},
+    {"PSN-01 after the announced PSN", steps_start_later, 2},
+    {"PSN-01 long after the announced PSN", steps_start_later, ALL, 2, .step = psn_70000},
     {"REQ-02 empty LAST", steps_rc, 4, .step = empty},
     {"REQ-02 FIRST although one packet suffices", steps_rc, 2, .step = dma_1000},
     {"REQ-06 a READ takes more PSNs than the requester goes by", read_and_more, 3, 4,

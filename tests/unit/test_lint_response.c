@@ -126,7 +126,7 @@ static const struct step read_and_send[] = {
 static const struct step acks[] = {FROM_102(3)}, one_too_many[] = {FROM_102(4)},
                          one_too_few[] = {FROM_102(2)};
 
-/* The answer to the READ counts the SEND behind it, which was sent before and not captured. */
+/* The answer to the READ counts the SEND after it, which was sent before and not captured. */
 static const struct step counted_early[] = {SEND(100, 64),
                                             ACK(100, 1),
                                             SEND(101, 64),
@@ -141,7 +141,7 @@ static const struct step counted_early[] = {SEND(100, 64),
                                             ACK(104, 5),
                                             END};
 
-/* The first ACK has been lost behind the capture, perhaps. */
+/* Perhaps the first ACK was lost after the capture point. */
 static const struct step answered_again[] = {
     {.cm = CM_REQ},
     {.cm = CM_REP, .from_b = true},
@@ -178,30 +178,29 @@ static const struct step second_life[] = {
     }
 static const struct step repeated_then[] = REPEATED(2), repeated_now[] = REPEATED(3);
 
-/* 102 is lost before the capture; what asks for it, or acknowledges what is before it, counts. */
+/* 102 is lost before the capture; a NAK for it, or an ACK of the PSN before it, counts. */
 #define AMID(...)                                                                                  \
     SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(103, 64), __VA_ARGS__,            \
         SEND(102, 64), SEND(103, 64), ACK(103, 4), SEND(104, 64), ACK(104, 5), END
 static const struct step nak_counts[] = {AMID(NAK(102, 0x60, 3))};
-/* The ACK behind a wrong one counts the ATOMIC that follows: that doesn't say that both are right.
- */
-static const struct step counts_behind[] = {{.opcode = RC(FETCH_ADD), .psn = 100},
-                                            RESP(ATOMIC_ACK, 100, 0, 1),
-                                            SEND(101, 64),
-                                            ACK(101, 2),
-                                            SEND(102, 64),
-                                            /* 5 */ ACK(102, 3),
-                                            SEND(103, 64),
-                                            ACK(103, 5),
-                                            SEND(104, 64),
-                                            {.opcode = RC(FETCH_ADD), .psn = 105},
-                                            /* 10 */ SEND(106, 64),
-                                            ACK(104, 6),
-                                            RESP(ATOMIC_ACK, 105, 0, 6),
-                                            ACK(106, 7),
-                                            END};
-/* A sequence NAK asks for what has come, and so counts too little: what READs' responses count
- * shows it. */
+/* The ACK after a wrong one counts the following ATOMIC: that doesn't prove both right. */
+static const struct step counts_after[] = {{.opcode = RC(FETCH_ADD), .psn = 100},
+                                           RESP(ATOMIC_ACK, 100, 0, 1),
+                                           SEND(101, 64),
+                                           ACK(101, 2),
+                                           SEND(102, 64),
+                                           /* 5 */ ACK(102, 3),
+                                           SEND(103, 64),
+                                           ACK(103, 5),
+                                           SEND(104, 64),
+                                           {.opcode = RC(FETCH_ADD), .psn = 105},
+                                           /* 10 */ SEND(106, 64),
+                                           ACK(104, 6),
+                                           RESP(ATOMIC_ACK, 105, 0, 6),
+                                           ACK(106, 7),
+                                           END};
+/* A sequence NAK names a received packet, and so counts too little: the counts of READ responses
+ * show it. */
 #define READ_8(psn_)                                                                               \
     {                                                                                              \
         .opcode = RC(READ_REQUEST), .psn = psn_, .dma_len = 8                                      \
@@ -233,7 +232,7 @@ static const struct step same_ack[] = {SEND(100, 64), ACK(100, 1),   SEND(101, 6
                                        ACK(101, 2),   SEND(102, 64), ACK(101, 3),
                                        SEND(103, 64), ACK(103, 4),   END};
 
-/* After a fatal NAK a responder goes on as if nothing had been sent that it has refused. */
+/* After a fatal NAK a responder continues as if the refused packet had not been sent. */
 static const struct step goes_on[] = {
     SEND(100, 64),
     ACK(100, 1),
@@ -415,8 +414,8 @@ static const struct step nak_101 = NAK(101, 0x60, 1);
 static const struct step nak_again = NAK(101, 0x62, 1);
 static const struct step ack_101 = ACK(101, 2);
 
-/* 102 behind the refused 101 is answered by a NAK, which comes when 101 has just been sent again.
- */
+/* 102, after the refused 101, is answered by a NAK, which arrives when 101 has just been sent
+ * again. */
 #define CROSSED(psn_, msn_)                                                                        \
     SEND(psn_, 64), SEND(psn_ + 1, 64), NAK(psn_, 0x21, msn_),                                     \
         {.opcode = RC(SEND_ONLY), .psn = psn_, .len = 64, .ackreq = true, .after = 30},            \
@@ -452,9 +451,9 @@ static const struct step stands_high[] = {SAME_6(100, 99), SAME_6(106, 99), SAME
 
 #define OPEN_READS 180u
 
-/* A packet is lost behind 110, and from there on fewer messages are counted: of a connection whose
- * beginning is there, no later one. */
-static const struct step behind_a_pause[] = {
+/* A packet is lost after 110, and from there on fewer messages are counted: in a connection whose
+ * start was captured, none later. */
+static const struct step after_a_pause[] = {
     {.cm = CM_REQ},
     {.cm = CM_REP, .from_b = true},
     {.cm = CM_RTU},
@@ -494,7 +493,7 @@ static const struct step ahead_by_one[] = {{.cm = CM_REQ}, {.cm = CM_REP, .from_
                                            ACK(104, 4),    SEND(104, 64),
                                            ACK(105, 5),    END};
 
-/* The last ACK counts too much; so does the second one of all, behind which there is no READ. */
+/* The last ACK counts too much; so does the second ACK of all, after which there is no READ. */
 #define ENDS_WITH(msn_)                                                                            \
     {                                                                                              \
         SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(102, 64), ACK(102, msn_), END \
@@ -508,7 +507,7 @@ static const struct step last_high[] = ENDS_WITH(4), last_far[] = ENDS_WITH(1003
 static const struct step second_high[] = SECOND_HIGH(ACK(102, 53), ACK(103, 54)),
                          second_high_fewer[] = SECOND_HIGH(ACK(103, 54));
 
-/* From the connection's beginning: 101 is counted twice, and perhaps a READ behind it. */
+/* From the connection's start: 101 is counted twice, and perhaps a READ after it. */
 #define TWICE_101(...)                                                                             \
     {                                                                                              \
         SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 3), __VA_ARGS__,                       \
@@ -564,7 +563,7 @@ static const struct row rows[] = {
     {"ACK-11 MSN of the last ACK far too high", last_far, LATER, 5},
     {"ACK-11 MSN of the second ACK too high", second_high, LATER, 3},
     {"ACK-11 MSN of the second ACK too high, and fewer ACKs", second_high_fewer, LATER, 3},
-    {"ACK-11 fewer messages behind a pause and a gap", behind_a_pause, LATER, .copy = true},
+    {"ACK-11 fewer messages behind a pause and a gap", after_a_pause, LATER, .copy = true},
     {"RNR-01 RNR NAK for a WRITE", steps_rc, 5, .step = syndrome_rnr},
     {"RNR-02 sequence NAK after RNR NAK", steps_rnr, 3, .extra = &nak_101},
     {"RNR-02 sequence NAK after RNR NAK, crossing with the repetition", rnr_crossed, LATER,
@@ -613,7 +612,7 @@ static const struct row rows[] = {
 START_TEST(ack_11_goes_on)
 {
     static const unsigned number[] = {6, 6, 8, 9};
-    static const struct step *const steps[] = {one_too_many, one_too_few, counts_behind, nak_alone};
+    static const struct step *const steps[] = {one_too_many, one_too_few, counts_after, nak_alone};
     static struct run run;
     static struct found found;
     struct lint_totals t;
@@ -628,8 +627,8 @@ START_TEST(ack_11_goes_on)
 }
 END_TEST
 
-/* "ACK-11 the count goes back": that answers are recorded early, and count what is recorded later,
- * doesn't explain it, but one that stands still. */
+/* "ACK-11 the count goes back": answers recorded before the requests that they count don't explain
+ * a count that goes back, but one that does not rise. */
 #define LATE(psn_)                                                                                 \
     {                                                                                              \
         .opcode = RC(SEND_ONLY), .psn = psn_, .len = 64, .ackreq = true, .after = 2000             \
@@ -720,7 +719,7 @@ START_TEST(ack_10_stray)
 {
     static const struct step steps[] = {
         SEND(99, 64), ACK(99, 0), BOTH_SEND(100, 1), BOTH_SEND(101, 2), BOTH_SEND(102, 3),
-        /* 14: behind the first two, each second one is of the second connection */
+        /* 14: after the first two, each second one is of the second connection */
         ADD(103), ADD(103), RESP(ATOMIC_ACK, 103, 0, 4), RESP(ATOMIC_ACK, 103, 0, 4), SEND(104, 64),
         SEND(104, 64), ACK(104, 5), ACK(104, 5), END};
     const char *const what[] = {"returns", "goes on", "ends", "same port"};
@@ -766,7 +765,7 @@ START_TEST(ack_10_to_nobody)
     build(&run, &(struct row){.steps = steps, .at = LATER}, NET_COUNT);
     run.n = _i == 2 ? 14 : 12;
     struct packet other[2] = {run.packet[12], run.packet[13]};
-    for (int i = run.n - 1; _i == 2 && i >= 2; i--) /* another connection has begun before */
+    for (int i = run.n - 1; _i == 2 && i >= 2; i--) /* another connection has started before */
         run.packet[i] = run.packet[i - 2];
     for (int i = 0; _i == 2 && i < 2; i++) {
         run.packet[i] = other[i];

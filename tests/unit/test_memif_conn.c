@@ -324,7 +324,7 @@ static int wrap(int fd)
 }
 
 /* Send a message with an event and, behind it, this descriptor. */
-static bool pass_behind(int sock, const struct memif_msg *msg, int fd)
+static bool pass_next(int sock, const struct memif_msg *msg, int fd)
 {
     union {
         struct cmsghdr align;
@@ -389,7 +389,7 @@ START_TEST(a_peer_leaves_its_own_socket)
     int self = selves[_i].wrapped ? wrap(p.sock) : selves[_i].watched ? watch(p.sock) : dup(p.sock);
     msg.type = (uint16_t)type;
     if (selves[_i].second) {
-        ck_assert(pass_behind(p.sock, &msg, self));
+        ck_assert(pass_next(p.sock, &msg, self));
         io->ops->service(io, 0);
         self = -1;
     } else {

@@ -45,7 +45,7 @@ START_TEST(full_eventfd_without_nonblock_does_not_block)
 }
 END_TEST
 
-START_TEST(kick_leaves_nothing_behind)
+START_TEST(kick_leaves_nothing)
 {
     unsigned files = peer_count("/proc/self/fd");
     int event = eventfd(0, 0);
@@ -73,7 +73,7 @@ int main(void)
 
     tcase_add_loop_test(t, many_kicks_all_arrive, 0, 2);
     tcase_add_loop_test(t, full_eventfd_without_nonblock_does_not_block, 0, 2);
-    tcase_add_test(t, kick_leaves_nothing_behind);
+    tcase_add_test(t, kick_leaves_nothing);
     tcase_add_test(t, what_is_no_eventfd_is_not_kicked);
     return peer_main("memif_kick", t);
 }

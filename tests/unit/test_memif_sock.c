@@ -80,7 +80,7 @@ static const struct {
     {"long message", 129, 1, -EBADMSG}, {"long message, many descriptors", 200, 8, -EBADMSG},
 };
 
-START_TEST(no_descriptor_is_left_behind)
+START_TEST(no_descriptor_is_left)
 {
     struct channel c = channel_open();
     unsigned before = peer_count("/proc/self/fd");
@@ -141,7 +141,7 @@ int main(void)
     TCase *t = tcase_create("memif_sock");
 
     tcase_add_test(t, message_and_descriptor_arrive);
-    tcase_add_loop_test(t, no_descriptor_is_left_behind, 0, sizeof(raws) / sizeof(raws[0]));
+    tcase_add_loop_test(t, no_descriptor_is_left, 0, sizeof(raws) / sizeof(raws[0]));
     tcase_add_test(t, hang_up_is_told_by_both_calls);
     tcase_add_test(t, a_full_socket_does_not_block);
     tcase_add_test(t, addresses_without_sense_are_refused);

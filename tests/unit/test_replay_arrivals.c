@@ -120,15 +120,15 @@ START_TEST(numbers_tell_what_is_missing)
 {
     for (int guilty = 0; guilty < 2; guilty++) {
         struct replay *r = replay_new(0);
-        struct step again = SEND(11), behind = SEND(12);
+        struct step again = SEND(11), later = SEND(12);
         uint64_t n = 0, ns = 0;
-        again.copy = behind.copy = (uint8_t)guilty;
+        again.copy = later.copy = (uint8_t)guilty;
         add_step(r, (struct step)SEND(10), &n, ns += US);
         add_step(r, (struct step)ACK(10), &n, ns += US);
         add_step(r, (struct step)SEND(11), &n, ns += US);
         add_step(r, (struct step)NAK(11), &n, ns += 2 * US);
         add_step(r, again, &n, ns += US);
-        add_step(r, behind, &n, ns += US);
+        add_step(r, later, &n, ns += US);
         add_step(r, (struct step)ACK(12), &n, ns + 2 * US);
         expect_differences(r, REPLAY_RESPONDER, "ACK-07", (unsigned)guilty);
     }

@@ -138,12 +138,12 @@ START_TEST(the_limit_is_the_reason)
 }
 END_TEST
 
-enum answers { IN_TURN, ONE, ALL_BEHIND };
+enum answers { IN_TURN, ONE, ALL_LAST };
 
 /* Which packet is the i-th? */
 static unsigned packet_at(unsigned i, unsigned n, enum answers how)
 {
-    return how == IN_TURN ? i : how == ALL_BEHIND ? (i < n ? 2 * i : 2 * (i - n) + 1) : i - (i > 1);
+    return how == IN_TURN ? i : how == ALL_LAST ? (i < n ? 2 * i : 2 * (i - n) + 1) : i - (i > 1);
 }
 
 /* CPU seconds to replay `n` requests, whose answers come in turn, or all behind the last of them;
@@ -190,7 +190,7 @@ static void costs_no_more(unsigned n, enum answers how)
 START_TEST(answers_that_are_far_cost_no_more)
 {
     costs_no_more(30000, ONE);
-    costs_no_more(30000, ALL_BEHIND);
+    costs_no_more(30000, ALL_LAST);
 }
 END_TEST
 
@@ -198,7 +198,7 @@ END_TEST
 START_TEST(responses_that_are_far_cost_no_more)
 {
     reads = true;
-    costs_no_more(60000, ALL_BEHIND);
+    costs_no_more(60000, ALL_LAST);
     reads = false;
 }
 END_TEST

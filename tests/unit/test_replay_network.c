@@ -313,7 +313,7 @@ static const struct row rows[] = {
       READS(FIRST, 15), READS(LAST, 17), READ(16, 512), READS(MIDDLE, 16), READS(LAST, 17), END}},
 };
 
-START_TEST(behind_the_capture)
+START_TEST(after_the_capture)
 {
     for (enum ids kind = 0; kind < KINDS; kind++)
         for (int twice = 0; twice < 2; twice++)
@@ -325,7 +325,7 @@ int main(void)
 {
     Suite *s = suite_create("replay network");
     TCase *c = tcase_create("replay network");
-    tcase_add_loop_test(c, behind_the_capture, 0, sizeof(rows) / sizeof(*rows));
+    tcase_add_loop_test(c, after_the_capture, 0, sizeof(rows) / sizeof(*rows));
     suite_add_tcase(s, c);
     return unit_run(s);
 }

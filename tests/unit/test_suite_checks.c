@@ -621,7 +621,7 @@ START_TEST(the_device_sends_cnps)
                              fast[] = {{0, 'm', 0}, {1, 'c', 0}, {20, 'm', 0}, {30, 'c', 0}},
                              none[] = {{0, 'm', 0}, {20, 'm', 0}},
                              more[] = {{0, 'm', 0}, {1, 'c', 0}, {60, 'c', 0}},
-                             odd[] = {{0, 'm', 0}, {1, 'o', 0}},
+                             wrong[] = {{0, 'm', 0}, {1, 'o', 0}},
                              astray[] = {{0, 'm', 0}, {1, 'c', 1}};
     watch_marks(good, 6, 50000);
     ck_assert_int_eq(worst("CC-03"), SUITE_PASS);
@@ -636,7 +636,7 @@ START_TEST(the_device_sends_cnps)
     ck_assert_int_eq(worst("CC-03"), SUITE_FAIL);
     watch_marks(more, 3, 50000);
     ck_assert_int_eq(worst("CC-03"), SUITE_FAIL);
-    watch_marks(odd, 2, 50000);
+    watch_marks(wrong, 2, 50000);
     ck_assert_int_eq(worst("OPC-05"), SUITE_FAIL);
     watch_marks(astray, 2, 50000);
     ck_assert_int_eq(worst("CC-06"), SUITE_FAIL);

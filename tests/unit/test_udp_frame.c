@@ -67,12 +67,12 @@ START_TEST(a_change_of_two_octets_is_known_without_the_rest)
     for (size_t l = 0; l < NLENGTHS; l++) {
         for (uint32_t id = 1; id < 65536; id += 3001) {
             uint32_t len = make(f, true, lengths[l], 0, true, 4791);
-            uint32_t before = wire_icrc(f, len, 14, 42), behind = len - 42 - 4 + 22;
+            uint32_t before = wire_icrc(f, len, 14, 42), rest = len - 42 - 4 + 22;
             wire_put16(f + 18, (uint16_t)id);
             uint32_t diff = before ^ wire_icrc(f, len, 14, 42);
             uint8_t d0, d1;
-            ck_assert_uint_eq(diff, udp_icrc_delta((uint8_t)(id >> 8), (uint8_t)id, behind));
-            ck_assert(udp_icrc_solve(diff, behind, &d0, &d1));
+            ck_assert_uint_eq(diff, udp_icrc_delta((uint8_t)(id >> 8), (uint8_t)id, rest));
+            ck_assert(udp_icrc_solve(diff, rest, &d0, &d1));
             ck_assert_uint_eq((unsigned)d0 << 8 | d1, id);
         }
     }

@@ -87,7 +87,7 @@ static bool both(struct seen *s, const uint8_t *f, size_t len, unsigned flags)
 }
 
 /* A flow that has seen one frame of this kind. */
-static struct seen begun(unsigned kind, unsigned flags)
+static struct seen seen_one(unsigned kind, unsigned flags)
 {
     uint8_t f[256];
     struct seen flow = {.flow.ip_version = 0};
@@ -100,7 +100,7 @@ static struct seen begun(unsigned kind, unsigned flags)
 START_TEST(wire_12_what_may_differ)
 {
     for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {
-        struct seen flow = begun(kind, 0);
+        struct seen flow = seen_one(kind, 0);
         for (unsigned n = 0; n < 2000; n++) {
             uint8_t f[4400];
             uint8_t op = (uint8_t)(n * 7);
@@ -139,7 +139,7 @@ START_TEST(val_01_every_bit)
                     frame_fix_csum(g + p.ip_off);
                 if (mend & 2)
                     frame_fix_icrc(g, len, &p);
-                struct seen flow = begun(kind, 0);
+                struct seen flow = seen_one(kind, 0);
                 both(&flow, g, len, 0);
                 both(&flow, f, len, 0); /* and what it remembers then */
                 both(&flow, g, len, 0); /* behind one with the same BTH */
@@ -155,7 +155,7 @@ END_TEST
 START_TEST(val_01_next_of_a_message)
 {
     for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {
-        struct seen flow = begun(kind, 0);
+        struct seen flow = seen_one(kind, 0);
         for (unsigned n = 0; n < 400; n++) {
             uint8_t f[512];
             uint8_t op = WIRE_OPCODE(WIRE_RC, n % 10 == 9 ? WIRE_WRITE_FIRST : WIRE_WRITE_MIDDLE);
@@ -175,21 +175,21 @@ START_TEST(val_01_next_of_a_message)
 }
 END_TEST
 
-/* A frame with this opcode, cut short at each octet; `behind` the whole one, or not. */
-static void cut(uint8_t opcode, uint32_t payload_len, bool behind)
+/* A frame with this opcode, cut short at each octet; `after` the whole one, or not. */
+static void cut(uint8_t opcode, uint32_t payload_len, bool after)
 {
     for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {
         uint8_t f[256];
         struct wire_pkt p = frame_pkt(kind, opcode, payload_len);
         size_t len = frame_make(f, sizeof(f), &p);
         for (size_t n = 0; n <= len; n++) {
-            struct seen flow = begun(kind, 0);
+            struct seen flow = seen_one(kind, 0);
             uint8_t *piece = malloc(n ? n : 1);
             memcpy(piece, f, n);
-            if (behind)
+            if (after)
                 ck_assert(both(&flow, f, len, 0));
             ck_assert_int_eq(both(&flow, piece, n, 0), n == len);
-            ck_assert_int_eq(flow.flow.next, behind && n == len);
+            ck_assert_int_eq(flow.flow.next, after && n == len);
             free(piece);
         }
     }
@@ -222,7 +222,7 @@ START_TEST(val_07_lengths)
             wire_put16(f + p.udp_off + 4, n);
             if (kind == FRAME_V4)
                 frame_fix_csum(ip);
-            struct seen flow = begun(kind, WIRE_P_NO_ICRC);
+            struct seen flow = seen_one(kind, WIRE_P_NO_ICRC);
             both(&flow, f, len, WIRE_P_NO_ICRC);
         }
     }
@@ -234,7 +234,7 @@ END_TEST
 START_TEST(wire_06_another_flow)
 {
     uint8_t f[256];
-    struct seen flow = begun(FRAME_V4, 0);
+    struct seen flow = seen_one(FRAME_V4, 0);
     struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY), 8);
     p.dip = wire_addr_v4(0xC0000203u);
     ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), 0));
@@ -246,7 +246,7 @@ START_TEST(wire_06_another_flow)
     for (unsigned i = 0; i < 2; i++)
         ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), 0));
     for (unsigned kind = FRAME_TAGGED; kind <= (FRAME_TAGGED | FRAME_V6); kind++) {
-        flow = begun(kind, 0);
+        flow = seen_one(kind, 0);
         p = frame_pkt(kind, WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY), 8);
         ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), 0));
     }

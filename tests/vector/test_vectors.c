@@ -13,12 +13,12 @@
 #include "wire_bytes.h"
 
 /* Verdicts that need a queue pair or the CM: the wire layer lets these frames pass. */
-static const char *const beyond_wire[] = {"N08", "N14", "N15"};
+static const char *const outside_wire[] = {"N08", "N14", "N15"};
 
-static bool is_beyond_wire(const char *id)
+static bool is_outside_wire(const char *id)
 {
-    for (size_t i = 0; i < sizeof(beyond_wire) / sizeof(beyond_wire[0]); i++)
-        if (strcmp(beyond_wire[i], id) == 0)
+    for (size_t i = 0; i < sizeof(outside_wire) / sizeof(outside_wire[0]); i++)
+        if (strcmp(outside_wire[i], id) == 0)
             return true;
     return false;
 }
@@ -233,7 +233,7 @@ START_TEST(val_06_negative)
             continue;
         struct wire_pkt p;
         const char *got = wire_verdict_name(wire_parse(v->frame, v->len, 0, &p));
-        if (is_beyond_wire(v->id)) {
+        if (is_outside_wire(v->id)) {
             ck_assert_msg(strcmp(got, "ok") == 0, "%s: %s", v->id, got);
             check_rebuild(v, &p);
             passed++;

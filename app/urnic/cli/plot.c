@@ -315,19 +315,19 @@ static struct look look_among(const struct plot_panel *p, size_t i, const struct
 {
     const double step = 10;
     struct look look = look_of(p, i);
-    unsigned before = 0, behind = 0;
+    unsigned before = 0, after = 0;
     if (p->nlines > COVERS_MAX)
         return look;
     for (size_t k = 0; k < p->nlines; k++) {
         bool covered = k != i && covers(&p->line[k], &p->line[i], x, y);
         before += covered && k < i;
-        behind += covered && k > i;
+        after += covered && k > i;
     }
     if (before)
         snprintf(look.over, sizeof(look.over),
                  " stroke-dasharray=\"%g %g\" stroke-dashoffset=\"%g\"", step,
-                 step * (before + behind), -step * before);
-    look.larger = 2.5 * (behind < 4 ? behind : 4);
+                 step * (before + after), -step * before);
+    look.larger = 2.5 * (after < 4 ? after : 4);
     return look;
 }
 

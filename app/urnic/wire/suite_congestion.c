@@ -49,12 +49,12 @@ static bool too_near(const struct point *p, uint64_t interval)
 
 static void check_fields(struct suite_run *r, const struct point *table, unsigned n)
 {
-    unsigned odd = 0, lost = 0, ecn = 0, dscp = 0;
+    unsigned wrong = 0, lost = 0, ecn = 0, dscp = 0;
     for (uint32_t i = 0; i < r->trace->n; i++) {
         const struct suite_pkt *k = suite_at(r, i);
         if (k->dir != FAULT_BA || !(suite_flags(k) & WIRE_F_CNP))
             continue;
-        odd += !k->plain || !k->becn;
+        wrong += !k->plain || !k->becn;
         ecn += (k->tclass & 3) == CE;
         dscp = k->tclass >> 2;
         bool known = false;
@@ -62,8 +62,8 @@ static void check_fields(struct suite_run *r, const struct point *table, unsigne
             known |= !table[m].back || table[m].back == k->dqpn;
         lost += !known;
     }
-    suite_say(r->card, "OPC-05", odd ? SUITE_FAIL : SUITE_PASS,
-              "%u CNPs with other fields than a CNP has", odd);
+    suite_say(r->card, "OPC-05", wrong ? SUITE_FAIL : SUITE_PASS,
+              "%u CNPs with other fields than a CNP has", wrong);
     suite_say(r->card, "CC-06", lost || ecn ? SUITE_FAIL : SUITE_PASS,
               "%u CNPs to a queue pair that sent nothing marked, %u marked CE; DSCP %u", lost, ecn,
               dscp);

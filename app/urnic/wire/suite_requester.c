@@ -344,9 +344,9 @@ void suite_check_slowed(struct suite_run *r)
 
 /* A READ of the device, one of its responses lost, and what followed; SUITE_NONE = not there. */
 struct lost_response {
-    uint32_t lost;   /* the response */
-    uint32_t beyond; /* the first one behind it that arrived: it shows the gap */
-    uint32_t again;  /* the READ that asks for it anew */
+    uint32_t lost;  /* the response */
+    uint32_t later; /* the first one behind it that arrived: it shows the gap */
+    uint32_t again; /* the READ that asks for it anew */
 };
 
 static struct lost_response find_lost_response(const struct suite_run *r)
@@ -362,8 +362,8 @@ static struct lost_response find_lost_response(const struct suite_run *r)
                 l.lost = i;
                 gap = rel;
             }
-        } else if (l.beyond == SUITE_NONE && suite_response(f, p) && rel > gap) {
-            l.beyond = i;
+        } else if (l.later == SUITE_NONE && suite_response(f, p) && rel > gap) {
+            l.later = i;
         } else if (suite_request(f, p) && suite_flags(p) & WIRE_F_READ && rel <= gap) {
             l.again = i;
         }
@@ -408,7 +408,7 @@ static void check_asked_again(struct suite_run *r, const struct lost_response *l
 void suite_check_read_again(struct suite_run *r)
 {
     struct lost_response l = find_lost_response(r);
-    if (l.lost == SUITE_NONE || l.beyond == SUITE_NONE) {
+    if (l.lost == SUITE_NONE || l.later == SUITE_NONE) {
         suite_say(r->card, "RD-14", SUITE_UNTESTED,
                   l.lost == SUITE_NONE ? "no READ response was lost"
                                        : "no response followed the lost one");
@@ -419,7 +419,7 @@ void suite_check_read_again(struct suite_run *r)
         return;
     }
     uint64_t t = suite_timeout(r);
-    struct suite_span s = suite_span(r, l.beyond, l.again);
+    struct suite_span s = suite_span(r, l.later, l.again);
     suite_say(r->card, "RD-14", t && s.least >= t ? SUITE_FAIL : SUITE_PASS,
               "asked again %.1f us after the response that shows the gap", (double)s.seen / 1e3);
     suite_measured(r->card, (double)s.seen, "ns");

@@ -14,7 +14,7 @@ static uint32_t victim(struct suite_run *r, unsigned fate, const char *rule)
 }
 
 /* The first request, from index `i` on, that shows the device the gap at `rel`. */
-static uint32_t find_beyond(const struct suite_run *r, uint32_t i, int32_t rel)
+static uint32_t find_later(const struct suite_run *r, uint32_t i, int32_t rel)
 {
     for (; i < r->trace->n; i++) {
         const struct suite_pkt *p = suite_at(r, i);
@@ -41,7 +41,7 @@ static void check_gap(struct suite_run *r, uint32_t lost)
 {
     const struct suite_flow *f = &r->flow;
     int32_t rel = suite_rel(f, suite_at(r, lost)->psn);
-    uint32_t trigger = find_beyond(r, lost, rel);
+    uint32_t trigger = find_later(r, lost, rel);
     uint32_t filled = suite_find_sent(r, lost + 1, rel);
     uint32_t end = filled == SUITE_NONE ? r->trace->n : filled;
     uint32_t nak = suite_find_nak(r, lost, WIRE_SYN_NAK_SEQ);
@@ -202,13 +202,13 @@ void suite_check_bad_icrc(struct suite_run *r)
     if (bad == SUITE_NONE)
         return;
     int32_t rel = suite_rel(&r->flow, suite_at(r, bad)->psn);
-    uint32_t beyond = find_beyond(r, bad, rel), filled = suite_find_sent(r, bad + 1, rel);
+    uint32_t later = find_later(r, bad, rel), filled = suite_find_sent(r, bad + 1, rel);
     unsigned early = 0, taken = 0;
     for (uint32_t i = bad; i < r->trace->n; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         if (!suite_response(&r->flow, p) || !(suite_flags(p) & WIRE_F_ACK))
             continue;
-        early += i < beyond && p->syndrome >= WIRE_SYN_RNR;
+        early += i < later && p->syndrome >= WIRE_SYN_RNR;
         taken += i < filled && p->syndrome < WIRE_SYN_RNR && suite_rel(&r->flow, p->psn) >= rel;
     }
     suite_say(r->card, "ICRC-08", early || taken ? SUITE_FAIL : SUITE_PASS,

@@ -85,7 +85,7 @@ int record_connect(struct record *r);
 int record_steps(struct record *r);
 int record_peer_gone(struct record *r);
 int record_bad_rkey(struct record *r);
-int record_read_beyond(struct record *r);
+int record_read_outside(struct record *r);
 int record_too_long(struct record *r);
 int record_copy_fails(struct record *r);
 int record_send_inv(struct record *r);

@@ -66,7 +66,7 @@ int record_bad_rkey(struct record *r)
     return until_failure(r);
 }
 
-int record_read_beyond(struct record *r)
+int record_read_outside(struct record *r)
 {
     uint64_t end = record_va(1, 0) + RECORD_ARENA;
     if (begin(r) || request(r, WR_RDMA_READ, 1, 1500, r->rkey[1], end - 1499))
