@@ -147,7 +147,7 @@ static void burst(struct side side[2])
     for (unsigned i = 0; i < STAGES; i++)
         if (sum[i] < least[i])
             least[i] = sum[i];
-    if (at - begun < least_all)
+    if (at - start < least_all)
         least_all = at - start;
 }
 

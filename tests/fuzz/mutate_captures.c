@@ -236,7 +236,7 @@ static void mend(struct packet *k)
                      wire_icrc(k->data, p.icrc_off + WIRE_ICRC_LEN, p.ip_off, p.bth_off));
 }
 
-static uint64_t odd_number(void)
+static uint64_t extreme_number(void)
 {
     static const uint64_t extreme[] = {0,        1,        0x7FFFFFFF, 0x80000000, 0xFFFFFFFF,
                                        0x7FFFFF, 0x800000, 0xFFFFFF,   UINT64_MAX, 1ull << 63};
@@ -258,25 +258,26 @@ static void spoil_field(struct packet *k)
         p.opcode = (uint8_t)(below(4) ? (p.opcode & 0xE0) | below(32) : next());
         break;
     case 1:
-        p.psn = below(2) ? (p.psn + below(64) - 32) & WIRE_PSN_MASK : odd_number() & WIRE_PSN_MASK;
+        p.psn =
+            below(2) ? (p.psn + below(64) - 32) & WIRE_PSN_MASK : extreme_number() & WIRE_PSN_MASK;
         break;
     case 2:
-        p.dqpn = below(2) ? p.dqpn ^ 1 : odd_number() & WIRE_QPN_MASK;
+        p.dqpn = below(2) ? p.dqpn ^ 1 : extreme_number() & WIRE_QPN_MASK;
         break;
     case 3:
-        p.dma_len = (uint32_t)odd_number();
+        p.dma_len = (uint32_t)extreme_number();
         break;
     case 4:
-        p.va = below(2) ? p.va + below(4096) : odd_number();
+        p.va = below(2) ? p.va + below(4096) : extreme_number();
         break;
     case 5:
-        p.rkey = (uint32_t)odd_number();
+        p.rkey = (uint32_t)extreme_number();
         break;
     case 6:
         p.syndrome = (uint8_t)next();
         break;
     case 7:
-        p.msn = odd_number() & WIRE_PSN_MASK;
+        p.msn = extreme_number() & WIRE_PSN_MASK;
         break;
     case 8:
         p.payload_len = below(PACKET_MAX - 300);
@@ -285,12 +286,12 @@ static void spoil_field(struct packet *k)
         p.pkey = (uint16_t)next();
         break;
     case 10:
-        p.qkey = (uint32_t)odd_number();
-        p.sqpn = odd_number() & WIRE_QPN_MASK;
+        p.qkey = (uint32_t)extreme_number();
+        p.sqpn = extreme_number() & WIRE_QPN_MASK;
         break;
     case 11:
-        p.swap_add = odd_number();
-        p.orig = odd_number();
+        p.swap_add = extreme_number();
+        p.orig = extreme_number();
         break;
     case 12:
         p.selective = !p.selective;
@@ -325,7 +326,7 @@ static void spoil_packet(struct packet *k)
     } else if (what == 6) {
         k->kept = below(k->kept + 1);
     } else {
-        k->ns = below(4) ? k->ns + below(1000000000) : odd_number();
+        k->ns = below(4) ? k->ns + below(1000000000) : extreme_number();
         k->interface = below(3);
     }
 }

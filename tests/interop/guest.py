@@ -50,7 +50,7 @@ ADDR4, ADDR6, MAC = "10.77.0.2", "fd77::2", "02:77:00:00:00:02"
 VIRTIO_MAC, E1000_MAC = "02:77:00:00:00:03", "02:77:00:00:00:04"
 VIRTIO_PCI, E1000_PCI = "0000:00:05.0", "0000:00:06.0"
 
-# On the hub, in QEMU's words. "port:" is behind a PCI Express port of its own, from which it can be unplugged.
+# On the hub, in QEMU's words. "port:" is at a PCI Express port of its own, from which it can be unplugged.
 BEHIND = "disable-legacy=on,iommu_platform=on"
 HUB = {"past": "virtio-net-pci,disable-legacy=on,addr=7", "near": "virtio-net-pci,addr=8",
        "vfio": f"virtio-net-pci,{BEHIND},addr=9",

@@ -119,7 +119,7 @@ def wrong_qkey(t):
 @test("ud-no-receive", "UD-06: a datagram without a receive vanishes, nothing is answered")
 def no_receive(t):
     for a, b in ud_ends(t):
-        # One behind it, to a queue pair that has a receive, tells when it has been looked at.
+        # One behind it, to a queue pair that has a receive, shows that it was processed.
         b.qp(1, "ud")
         b.do("join", q=1, remote=a.ip, sq_psn=7, rq_psn=0)
         b.do("recv", q=1, id=9, off=INBOX, len=500)

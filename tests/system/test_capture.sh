@@ -97,7 +97,7 @@ done
     fail "the capture of one queue pair failed"
 python3 "$here/check_capture.py" "$dir/one.pcapng" "$qpn" || fail "other queue pairs are in it"
 
-# Who has a FIFO open and reads nothing lacks the end of it, and is not waited for.
+# A reader that has a FIFO open and reads nothing misses its end, and is not waited for.
 exec 9<>"$dir/fifo"
 status=0
 timeout 20 "$urnic" capture --device urn0 --for 0.3 "$dir/fifo" >"$dir/unread.log" 2>&1 </dev/null || status=$?

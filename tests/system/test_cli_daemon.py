@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""urnicd's own command line: why it doesn't start, how it stops, and what it leaves behind."""
+"""urnicd's own command line: reasons not to start, ways to stop, and the files that it leaves."""
 import atexit
 import os
 import re
@@ -51,7 +51,7 @@ def daemon_stops():
 
 
 def stale_socket():
-    """What a daemon that was killed has left behind is no obstacle for the next one."""
+    """The files of a killed daemon are no obstacle for the next one."""
     path = os.path.join(DATA, "stale")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
         s.bind(path)
@@ -141,7 +141,7 @@ def at_once():
 
 
 def halted():
-    """One that was halted, with as many who wait for it as may, is noticed; and nobody waits for ever."""
+    """A halted daemon, with the maximal number of waiting clients, is noticed; and no client waits for ever."""
     path = os.path.join(DATA, "halted")
     d = serve(path)
     await_socket(path)
@@ -166,7 +166,7 @@ def halted():
 
 
 def two_signals():
-    """Signals at once, as timeout(1) sends two, mean one; a later one ends who still waits for the daemon."""
+    """Signals at once, as timeout(1) sends two, mean one; a later one ends a program that still waits for the daemon."""
     path = os.path.join(DATA, "signals")
     d = serve(path)
     await_socket(path)

@@ -45,7 +45,7 @@ class Daemon:
 
 
 def small_files():
-    """Files may only be so large, and memory for clients is files: nobody dies of that."""
+    """Files may only be so large, and memory for clients is files: no process dies of that."""
     d = Daemon({resource.RLIMIT_FSIZE: 8 << 20}, stderr=subprocess.DEVNULL)
     r = d.client("perf", "--server", "--buffer", "64M")
     check(r.returncode == 1 and "File too large" in r.stderr, f"memory beyond the limit: {r.returncode}: {r.stderr}")
@@ -92,7 +92,7 @@ def unread_log():
 
 
 def few_descriptors():
-    """Who lacks descriptors at the start says so, whatever they were for, and how to get more."""
+    """A daemon without enough descriptors at the start reports it, and how to get more, for any use of them."""
     starts = 0
     for n in range(4, 64):
         def limit():

@@ -93,7 +93,7 @@ def limits():
 
 
 def traffic_class():
-    """A device says which DSCP it has for who asks for no traffic class; in the text, if it has one."""
+    """A device shows its default DSCP for queue pairs without a traffic class; in the text, if it has one."""
     for option, dscp in (",dscp=26", 26), ("", 0):
         own = {"URNIC_SOCKET": os.path.join(DATA, f"dscp{dscp}")}
         status = subprocess.call([URNICD, "--device", "port=mem:dscp,addr=10.0.0.1/24" + option], cwd=DATA,

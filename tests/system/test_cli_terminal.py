@@ -17,7 +17,7 @@ from cli_rig import DATA, ROOT, URNIC, check, test_all
 
 
 def no_keys():
-    """`urnic top` keeps its interval, and ends, where nobody can press a key."""
+    """`urnic top` keeps its interval, and ends, where no key can be pressed."""
     for interval, drawn in (("0.1", True), ("60", False)):
         ours, its = os.openpty()
         with subprocess.Popen([URNIC, "top", "--interval", interval], stdin=subprocess.DEVNULL, stdout=its,
@@ -79,7 +79,7 @@ def screens():
 
 
 def failing_bar():
-    """What a copy says that fails in the middle doesn't stand behind its progress bar."""
+    """The message of a copy that fails in the middle is on a line of its own, not after its progress bar."""
     def small_files():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1100 << 10, 1100 << 10))
 

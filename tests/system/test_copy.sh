@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Copies that fail on the other side: the user hears why, whoever hangs up first.
+# Copies that fail on the other side: the user learns the reason, whichever side disconnects first.
 #
 #     test_copy.sh URNICD URNIC
 set -euo pipefail

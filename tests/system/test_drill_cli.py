@@ -60,7 +60,7 @@ def as_json():
     check("only read", (script["verdict"], total["pass"]), ("pass", 1))
 
 
-# A kind of request that the queue pair doesn't allow, and another one behind it that nobody answers.
+# A kind of request that the queue pair doesn't allow, and another one after it that gets no answer.
 BEHIND = b"""qp A rc access lw,rr
 mr M 4K
 < write_only psn 0 va M rkey M len 8 ackreq
@@ -91,7 +91,7 @@ def recordings(tmp):
 
 
 def kept(tmp):
-    """A recording is begun by the first run: where there is none, the file stays as it is."""
+    """The first run starts a recording: without a run, the file stays unchanged."""
     file = tmp / "kept.pcapng"
     file.write_bytes(b"an older one")
     for args, text in ((["-"], WRONG), ([tmp / "none"], b""), (["--check", "-"], PASS)):

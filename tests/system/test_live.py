@@ -71,7 +71,7 @@ def differs(live, sim):
 
 
 def ends_what_it_started(urnicd, source, tmp):
-    """When the tools can't go on, the daemon is not left behind."""
+    """When the tools can't go on, the daemon is ended, too."""
     wrapper, pid = os.path.join(tmp, "urnicd"), os.path.join(tmp, "pid")
     with open(wrapper, "w", encoding="utf-8") as f:
         f.write(f"#!/bin/sh\necho $$ >{pid}\nexec {urnicd} \"$@\"\n")

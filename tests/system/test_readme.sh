@@ -28,7 +28,7 @@ until_there() {
     exit 1
 }
 END
-# The indented lines behind the mark, up to the next paragraph.
+# The indented lines after the mark, up to the next paragraph.
 awk '/^<!-- tour/ { on = 1; next } on && /^[^ ]/ { exit } on' "$tour" | sed -e 's/^    //' \
     -e "s|/tmp/|$dir/|g" \
     -e 's/^PERF=$!; sleep 1/PERF=$!; until_there bash -c "urnic stat --qps | grep -q RTS"/' \

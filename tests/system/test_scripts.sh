@@ -63,7 +63,7 @@ refuses "which host?" lab socket
 refuses "which host?" lab socket x
 refuses "'sideways' is not an option" setup sideways
 
-# Who has seen enough of a list closes it, and hears no more.
+# A reader may close a list early, and gets no error message.
 for command in "rules --json" "interop --list"; do
     # shellcheck disable=SC2086 # words
     { timeout 100 "$scripts/"$command 2>err || true; } | true

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""SEC-34: nobody but the user and root chooses which daemon a program talks to. Neither a folder /tmp/urnic-UID that
+"""SEC-34: only the user and root choose the daemon of a program. Neither a folder /tmp/urnic-UID that
 another user has made, nor the environment of a set-uid program does. It takes three users, so it runs as root.
 
 usage: test_squat.py URNIC URNICD

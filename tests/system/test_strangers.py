@@ -69,7 +69,7 @@ def ask(what, path, expected, command="info"):
 
 
 def refusals(path):
-    """How often connecting is refused while a daemon starts: the socket is there, and nobody listens."""
+    """Counts refused connections while a daemon starts: the socket exists before the daemon listens."""
     daemon = subprocess.Popen([URNICD, "--foreground", "--log-level", "error", "--socket", path, "--port", "mem:l",
                                "--addr", "10.0.0.1/24"])
     refused, end = 0, time.monotonic() + 20
@@ -166,7 +166,7 @@ def one_of_three(folder):
 
 
 def interrupted(folder):
-    """Who waits for a capture's beginning may stop waiting."""
+    """A client that waits for a capture's start may stop waiting."""
     path, own = f"{folder}/relay", f"{folder}/three"
     with three_devices(own), relayed(path, own, "none"):
         with subprocess.Popen([URNIC, "--socket", path, "capture", f"{folder}/frames"], stderr=subprocess.PIPE,
@@ -184,8 +184,8 @@ def interrupted(folder):
                 print(f"FAIL: a capture interrupted: status {capture.returncode}\n{text}")
 
 
-def begun(folder):
-    """Who ends a capture just as it begins has it, though that it has begun comes a moment later."""
+def started(folder):
+    """A client that ends a capture just as it starts gets the file, though the report of the start is late."""
     path, own = f"{folder}/relay", f"{folder}/three"
     with three_devices(own), relayed(path, own, "late"):
         with subprocess.Popen([URNIC, "--socket", path, "capture", f"{folder}/few"], stderr=subprocess.PIPE,
@@ -197,12 +197,12 @@ def begun(folder):
             capture.send_signal(signal.SIGTERM)
             text = capture.communicate(timeout=30)[1]
             if capture.returncode != 0 or "0 frames, 0 B, 0 not written" not in text:
-                failures.append("begun")
+                failures.append("started")
                 print(f"FAIL: a capture ended as it began: status {capture.returncode}\n{text}")
 
 
 def hanging(folder):
-    """A file that takes nothing isn't waited for without end, and nobody else is to blame."""
+    """A file that takes nothing isn't waited for without end, and delays no other client."""
     path, own = f"{folder}/relay", f"{folder}/three"
     with three_devices(own), relayed(path, own, "none"):
         r = subprocess.run([URNIC, "--socket", path, "capture", f"{folder}/hangs"], capture_output=True, text=True,
@@ -272,7 +272,7 @@ with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
     ending(folder)
     one_of_three(folder)
     interrupted(folder)
-    begun(folder)
+    started(folder)
     hung = threading.Thread(target=hanging, args=(folder,))
     hung.start()
     silent(folder)

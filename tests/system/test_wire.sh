@@ -47,12 +47,12 @@ kill -INT "$wire"
 wait "$wire" || fail "wire ended with $?"
 jq -e '.type == "wire" and (.ports | length) == 2 and (.directions | length) == 2' "$dir/wire.json" >/dev/null ||
     fail "the JSON is not what it should be"
-# (What a daemon says when its link comes up finds nobody behind the other one yet.)
+# (The first frames of a daemon at link-up find no receiver on the other link yet.)
 jq -e '[.directions[] | .received > 1000 and .received == .forwarded + .no_link and .no_link < 20
         and .dropped + .oversize + .no_room == 0] | all' "$dir/wire.json" >/dev/null ||
     { cat "$dir/wire.json"; fail "what came in did not go out"; }
 grep -q 'A>B  *[0-9]* frames in' "$dir/wire.log" || fail "no summary"
-# Without rules nobody looks at packets, so nobody says how many there were.
+# Without rules no packet is parsed, so no number of packets is reported.
 ! grep -q 'RoCE packets' "$dir/wire.log" || { cat "$dir/wire.log"; fail "packets are counted without rules"; }
 jq -e '.roce == null and .connections == null' "$dir/wire.json" >/dev/null || fail "a count without rules"
 

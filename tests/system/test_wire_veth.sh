@@ -107,7 +107,7 @@ mac_of() { ip netns exec "$ns-$1" cat /sys/class/net/v0/address; }
 for n in 1 2; do
     seen=$(ip -n "$ns-$n" neigh show "10.1.0.$((3 - n))" dev v0 | sed -n 's/.*lladdr \([0-9a-f:]*\).*/\1/p')
     [ "$seen" = "$(mac_of $((3 - n)))" ] || fail "host $n sees $seen, not $(mac_of $((3 - n)))"
-    # Nobody else has spoken: one neighbour over IPv4, and its addresses over IPv6.
+    # No other host has sent: one neighbour over IPv4, and its addresses over IPv6.
     others=$(ip -n "$ns-$n" neigh show dev v0 | grep -v "$(mac_of $((3 - n)))" || true)
     [ -z "$others" ] || fail "host $n has other neighbours: $others"
 done

@@ -9,7 +9,7 @@
 #include "unit.h"
 
 /* Nothing in it is a default, or like anything else in it. */
-static struct cm_connect_params odd_params(void)
+static struct cm_connect_params unusual_params(void)
 {
     struct cm_connect_params p = params();
     p.path.mtu = 4;
@@ -31,7 +31,7 @@ static struct cm_connect_params odd_params(void)
 }
 
 /* Two sides that differ in everything. */
-static void odd_setup(void)
+static void unusual_setup(void)
 {
     teardown();
     setup_with((struct cm_params){.ack_delay = 12, .packet_lifetime = 16, .max_rd_atomic = 10},
@@ -41,10 +41,10 @@ static void odd_setup(void)
 
 START_TEST(cm_05_a_request_says_what_it_was_told)
 {
-    struct cm_connect_params p = odd_params();
+    struct cm_connect_params p = unusual_params();
     struct cm_conn *c;
     struct cm_out out;
-    odd_setup();
+    unusual_setup();
     ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
     struct cm_msg m = next_msg(&a, CM_REQ, &out);
     ck_assert_uint_eq(out.tclass, 0x68);
@@ -110,7 +110,7 @@ END_TEST
 /* CM-07, CM-12, CM-18: no request asks for more than its own side has, or a message can say. */
 START_TEST(cm_07_a_request_asks_for_what_there_is)
 {
-    struct cm_connect_params p = odd_params();
+    struct cm_connect_params p = unusual_params();
     struct cm_conn *c;
     struct cm_out out;
     teardown();
@@ -128,13 +128,13 @@ END_TEST
 /* Either side's queue pair is set to the values of the two messages: CM-06..CM-13. */
 START_TEST(cm_08_both_ends_of_a_connection)
 {
-    struct cm_connect_params p = odd_params();
+    struct cm_connect_params p = unusual_params();
     struct cm_accept_params q = accept_params;
     struct cm_qp_attr qa, qb;
     struct cm_conn *ca;
     struct cm_out out;
     int told;
-    odd_setup();
+    unusual_setup();
     q.responder_resources = 50;
     q.initiator_depth = 6;
     q.srq = true;
@@ -215,7 +215,7 @@ END_TEST
 START_TEST(cm_38_xrc)
 {
     static const struct wire_addr any;
-    struct cm_connect_params p = odd_params();
+    struct cm_connect_params p = unusual_params();
     struct cm_accept_params accept = accept_params;
     struct cm_qp_attr qa, qb;
     struct cm_listener *l;
@@ -418,7 +418,7 @@ static struct cm_msg answer(const struct cm_msg *m, unsigned attr)
 /* A REQ of a's, not delivered. */
 static struct cm_msg request(void)
 {
-    struct cm_connect_params p = odd_params();
+    struct cm_connect_params p = unusual_params();
     struct cm_conn *c;
     struct cm_out out;
     ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);

@@ -500,7 +500,7 @@ static void more_than_fit(struct ipc_ring *r, struct ipc_cq_view *v)
     ipc_ring_publish(r);
 }
 
-static void odd_size(struct ipc_ring *r, struct ipc_cq_view *v)
+static void wrong_size(struct ipc_ring *r, struct ipc_cq_view *v)
 {
     (void)v;
     r->entries = ENTRIES - 1;
@@ -514,7 +514,7 @@ static void polled_too_far(struct ipc_ring *r, struct ipc_cq_view *v)
     ipc_cq_consume(v);
 }
 
-static void odd_completions(struct ipc_ring *r, struct ipc_cq_view *v)
+static void wrong_completions(struct ipc_ring *r, struct ipc_cq_view *v)
 {
     struct ipc_cqe cqe = {0};
     (void)r;
@@ -525,11 +525,11 @@ static void odd_completions(struct ipc_ring *r, struct ipc_cq_view *v)
 START_TEST(broken_rings_are_told)
 {
     aborts("urnic: invariant ring-room: index 17, the other side's 0, 16 entries\n", more_than_fit);
-    aborts("urnic: invariant ring-view: index 0, the other side's 0, 15 entries\n", odd_size);
+    aborts("urnic: invariant ring-view: index 0, the other side's 0, 15 entries\n", wrong_size);
     aborts("urnic: invariant completions-order: index 17, the other side's 0, 16 entries\n",
            polled_too_far);
     aborts("urnic: invariant completions-view: index 0, the other side's 0, 33 entries\n",
-           odd_completions);
+           wrong_completions);
 }
 END_TEST
 

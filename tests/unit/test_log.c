@@ -67,7 +67,7 @@ END_TEST
 static void log_some(unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        struct log_site site = {0}; /* of each line: not what a site may write in a second */
+        struct log_site site = {0}; /* one site for each line: not limited by lines a second */
         log_write(&site, LOG_WARN, "test", "line %u", i);
     }
 }

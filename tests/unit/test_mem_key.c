@@ -50,7 +50,7 @@ START_TEST(sec_12_keys_depend_on_the_secret)
 }
 END_TEST
 
-/* SEC-12: so are those of a table's regions, which are the same again with the same secret. */
+/* SEC-12: so are the keys of a table's regions, which are the same again with the same secret. */
 START_TEST(sec_12_regions_have_keys_of_the_secret)
 {
     static const uint64_t secret[][2] = {{1, 0}, {1, 0}, {0, 1}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The emulated link on virtual time: what arrives, when, in which order, and what the log says.
+ * The emulated link on virtual time: arriving frames, their times and order, and the log.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -246,7 +246,7 @@ START_TEST(loss_is_logged_and_repeatable)
         ck_assert_uint_eq(n + lost, 2000);
         ck_assert_uint_gt(lost, 60);
         ck_assert_uint_lt(lost, 140);
-        /* What is missing is what the log says. */
+        /* The missing frames are the ones in the log. */
         unsigned at = 0;
         for (uint32_t i = 0, k = 0; i < 2000; i++) {
             uint32_t number = UINT32_MAX;
@@ -487,7 +487,7 @@ START_TEST(a_lone_port_is_up)
     ck_assert(!st.up);
     port[0]->ops->close(port[0]);
 
-    /* All have left: the next port begins anew. */
+    /* All have left: the next port starts fresh. */
     ck_assert_int_eq(io_open("mem:test", NULL, &port[0], NULL, 0), 0);
     port[0]->ops->link(port[0], &st);
     ck_assert(st.up);

@@ -55,7 +55,7 @@ static void ipv4_header(uint8_t *ip, uint8_t tos, uint32_t salt)
     ip[11] = (uint8_t)sum;
 }
 
-/* CC-01 only what offers ECN may be marked; the header checksum stays right. */
+/* CC-01 only ECN-capable packets may be marked; the header checksum stays right. */
 START_TEST(cc_01_marking_ipv4)
 {
     uint8_t f[80] = {0};

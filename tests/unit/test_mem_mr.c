@@ -67,8 +67,8 @@ static const struct reg_case {
      -EINVAL},
 };
 
-/* MR-07: in place, other rights and another domain; the keys stay, and what was checked is not
- * valid any more. */
+/* MR-07: in place, other rights and another domain; the keys stay, and earlier checks are no longer
+ * valid. */
 START_TEST(mr_07_rereg_in_place)
 {
     struct mem *m = mem_make(64);
@@ -195,7 +195,7 @@ START_TEST(mr_06_held_region_is_freed_by_the_last_drop)
 }
 END_TEST
 
-/* MR-06: holds that end before dereg leave nothing behind. */
+/* MR-06: holds that end before dereg have no effect. */
 START_TEST(mr_06_drop_before_dereg)
 {
     struct mem *m = mem_make(64);

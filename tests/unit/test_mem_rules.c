@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rule language on the emulated link: what arrives, when, in which order.
+ * The rule language on the emulated link: arriving frames, their times and order.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +51,8 @@ static void send_psn(unsigned from, uint32_t psn, uint32_t payload, uint64_t now
     port[from]->ops->tx_commit(port[from], &slot, 1, now);
 }
 
-/* What port `at` takes at `now`, as text: PSNs, C for a CNP, ? for what isn't good RoCE. */
+/* The frames that port `at` takes at `now`, as text: PSNs, C for a CNP, ? for a frame that isn't
+ * good RoCE. */
 static const char *arrivals(unsigned at, uint64_t now)
 {
     static char text[256];

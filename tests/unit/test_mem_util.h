@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the tests of lib/mem share: a struct mem with small limits, and objects to name.
+ * Shared by the tests of lib/mem: a struct mem with small limits, and objects to name.
  */
 #ifndef TEST_MEM_UTIL_H
 #define TEST_MEM_UTIL_H

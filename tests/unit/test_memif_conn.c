@@ -323,7 +323,7 @@ static int wrap(int fd)
     return ends[1];
 }
 
-/* Send a message with an event and, behind it, this descriptor. */
+/* Send a message with an event and, after it, this descriptor. */
 static bool pass_next(int sock, const struct memif_msg *msg, int fd)
 {
     union {
@@ -369,7 +369,7 @@ START_TEST(a_peer_leaves_its_own_socket)
     struct peer p = peer_new();
     peer_begin(&p, io);
     struct lingering l = {.fd = -1, .peer = -1};
-    if (type != MEMIF_MSG_INIT) { /* what comes later waits for the one that lingers */
+    if (type != MEMIF_MSG_INIT) { /* later connections wait for the lingering one */
         int none;
         l = lingering_new(60);
         msg.type = MEMIF_MSG_INIT;
@@ -501,7 +501,7 @@ START_TEST(second_client_is_refused_while_one_is_there)
 }
 END_TEST
 
-/* What a server by hand answers to a client port. */
+/* Answers of a server by hand to a client port. */
 static const struct {
     const char *fact;
     uint16_t type;
@@ -542,7 +542,7 @@ START_TEST(client_survives_wrong_server)
 }
 END_TEST
 
-/* Buffers of 2048 octets: what a frame of 4286 takes is more than the rings have. */
+/* Buffers of 2048 octets: a frame of 4286 takes more of them than the rings have. */
 static const struct {
     const char *client;
     const char *name; /* of the server */

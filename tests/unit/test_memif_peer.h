@@ -78,7 +78,7 @@ static inline uint8_t peer_octet(uint32_t seed, uint32_t i)
 }
 
 /* Send up to `n` frames of the lengths len[0..n) (0: a slot given back), numbered from `seed`.
- * Returns how many slots the port had. */
+ * Returns the number of the port's slots. */
 static inline unsigned peer_send(struct io_port *io, const uint32_t *len, unsigned n, uint32_t seed)
 {
     struct io_slot slots[IO_BURST_MAX];
@@ -130,7 +130,7 @@ static inline unsigned peer_mappings(void)
     return n;
 }
 
-/* A client by hand. The fields are what it says and does; a test changes some of them first. */
+/* A client by hand. The fields are its messages and actions; a test changes some of them first. */
 struct peer {
     int sock;
     uint16_t version;
@@ -146,12 +146,12 @@ struct peer {
     uint32_t c2s_offset, s2c_offset, cookie;
     bool pipe_for_event, keep_event;
     int skip; /* the message not sent: 1 INIT, 2 ADD_REGION, 3 and 4 ADD_RING of the last pair */
-    unsigned pairs; /* of rings: pair i is 256 * i octets behind the first */
+    unsigned pairs; /* pairs of rings: pair i is 256 * i octets after the first */
 
     uint8_t *base;
     int region_fd, event_fd; /* event_fd: of c2s, with keep_event */
     struct memif_ring *c2s, *s2c;
-    struct memif_msg last; /* what the port answered */
+    struct memif_msg last; /* the port's answer */
 };
 
 #define PEER_RING   8u
@@ -292,7 +292,7 @@ static inline void peer_close(struct peer *p)
     p->sock = p->region_fd = p->event_fd = -1;
 }
 
-/* Run one test case and return what main() returns. */
+/* Run one test case; the result is main()'s. */
 static inline int peer_main(const char *name, TCase *tcase)
 {
     Suite *s = suite_create(name);

@@ -166,7 +166,7 @@ START_TEST(close_takes_everything_along)
 }
 END_TEST
 
-/* The owner keeps what it was lent over the end of two connections, and gives it back late. */
+/* The owner keeps lent frames over the end of two connections, and gives them back late. */
 START_TEST(memory_of_dead_peers_stays_until_it_is_given_back)
 {
     struct io_port *stay = peer_port("role=server", 4166);

@@ -48,7 +48,7 @@ START_TEST(frames_are_lent_in_place_and_given_back_in_order)
         ck_assert_uint_eq(f[i].len, 60 + i);
         ck_assert_uint_eq(f[i].data[0], 0xa0 + i);
     }
-    /* In place: what is written in the ring now is what the lent frame shows. */
+    /* In place: a write to the ring changes the lent frame. */
     p.base[p.c2s->desc[1].offset] = 0x55;
     ck_assert_uint_eq(f[1].data[0], 0x55);
     ck_assert_uint_eq(p.c2s->tail, 0);
@@ -205,7 +205,7 @@ START_TEST(oversize_and_empty_frames_are_counted_and_skipped)
     ck_assert_uint_eq(f[0].len, 1514);
     ck_assert_uint_eq(f[1].len, 60);
     io->ops->rx_release(io, 1);
-    ck_assert_uint_eq(p.c2s->tail, 5); /* with what was skipped behind it */
+    ck_assert_uint_eq(p.c2s->tail, 5); /* with the descriptors skipped after it */
     io->ops->rx_release(io, 1);
     ck_assert_uint_eq(p.c2s->tail, 6);
     ck_assert_uint_eq(peer_stats(io).rx_oversize, 2);
@@ -329,7 +329,7 @@ START_TEST(rubbish_without_end_does_not_keep_the_reader)
     ck_assert_uint_eq(peek(io, f, 8), 0);
     ck_assert(peer_is_up(io));
 
-    /* ... and finds what comes behind it. */
+    /* ... and finds the frame after it. */
     uint16_t head = (uint16_t)(p.c2s->head + 1);
     p.c2s->desc[head % RUBBISH_SLOTS] = (struct memif_desc){.length = 60};
     publish(p.c2s, (uint16_t)(head + 1));

@@ -6,7 +6,7 @@
 #include "test_memif_peer.h"
 
 /* Send bursts from `from` to `to` until `frames` have gone over, each slot's length drawn from
- * len[0..kinds); what arrives is compared octet by octet. */
+ * len[0..kinds); the received frames are compared octet by octet. */
 static void transfer(struct io_port *from, struct io_port *to, const uint32_t *len, unsigned kinds,
                      unsigned frames)
 {
@@ -122,7 +122,7 @@ START_TEST(full_ring_says_so_and_loses_nothing)
 }
 END_TEST
 
-/* What was free at the last look is less than one frame takes, and still more than one slot. */
+/* The slots free at the last look are too few for one frame, but more than one. */
 START_TEST(sender_sees_slots_that_have_come_free_one_frame_at_a_time)
 {
     struct io_port *server = peer_port("role=server", 4166);

@@ -56,7 +56,7 @@ static unsigned links(struct ports *p)
     return up;
 }
 
-/* A RoCEv2 packet to this queue pair, with a number behind the BTH. */
+/* A RoCEv2 packet to this queue pair, with a number after the BTH. */
 static void make(uint8_t f[LEN], uint32_t qpn, uint32_t number)
 {
     memset(f, 0, LEN);
@@ -295,7 +295,7 @@ START_TEST(rings_that_are_no_pairs)
 }
 END_TEST
 
-/* What one worker finds wrong ends the connection for all. */
+/* A fault found by one worker ends the connection for all. */
 START_TEST(a_lie_in_any_ring)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -396,7 +396,7 @@ END_TEST
 
 /* ---- threads ---- */
 
-static _Atomic unsigned stop, got[2]; /* frames of those that count */
+static _Atomic unsigned stop, got[2]; /* received counted frames */
 
 struct runs {
     struct io_port *io;
@@ -404,7 +404,7 @@ struct runs {
     bool counts;
 };
 
-/* Worker k of one end: sends to all workers of the other one, takes what comes, as it comes. */
+/* Worker k of one end: sends to all workers of the other one, and takes frames in any order. */
 static void *run_worker(void *arg)
 {
     const struct runs *r = arg;

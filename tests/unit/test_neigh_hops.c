@@ -134,7 +134,7 @@ START_TEST(new_mac_costs_its_own)
     for (; neigh_deadline(dev->neigh) == 0 && rounds < 100; rounds++)
         neigh_run(dev->neigh, now);
     ck_assert_uint_gt(rounds, 2);
-    ck_assert_uint_eq(told(7), FEW - 1); /* but for the last one, which doesn't send there now */
+    ck_assert_uint_eq(told(7), FEW - 1); /* except the last one, which doesn't send there now */
     ck_assert_uint_eq(visits(), FEW);
     ck_assert_uint_eq(dev->stats.job[BUDGET_neigh].over, rounds - 1);
 }
@@ -149,7 +149,7 @@ static void not_called(struct neigh_waiter *w, int status, const uint8_t mac[6],
     ck_abort_msg("the waiter of a user beyond its share was called");
 }
 
-/* The i-th neighbour of those that a user makes up. */
+/* The i-th of a user's made-up neighbours. */
 static struct wire_addr made_up(unsigned user, unsigned i)
 {
     return (struct wire_addr){
@@ -178,7 +178,7 @@ START_TEST(neighbours_are_shared)
     ck_assert_uint_eq(dev->team->share.refused[SHARE_NEIGH], 1);
     ck_assert_int_eq(hog->lacked, SHARE_NEIGH);
 
-    /* Neither does it get one by waiting or by datagrams, but may go on with those that it has. */
+    /* Neither does it get one by waiting or by datagrams, but it may still use its own. */
     struct neigh_waiter w = {.dst = a, .share = hog, .done = not_called};
     ck_assert_int_eq(neigh_wait(dev->neigh, &w, CLOCK_SEC, now), -EDQUOT);
     ck_assert_int_eq(neigh_lookup(dev->neigh, hog, &a, mac, now), -EDQUOT);
@@ -188,7 +188,7 @@ START_TEST(neighbours_are_shared)
     neigh_let_go(dev->neigh, hog, more);
     ck_assert_int_eq(neigh_lookup(dev->neigh, hog, &a, mac, now), -EAGAIN);
 
-    /* Others still get some, and root what is left; all of them are in the table. */
+    /* Others still get some, and root gets the rest; all of them are in the table. */
     for (unsigned i = 0; i < LIMIT_NEIGH / 64; i++) {
         a = made_up(1, i);
         ck_assert_int_eq(neigh_hold(dev->neigh, other, &a, &more), 0);
@@ -218,7 +218,7 @@ START_TEST(neighbours_are_shared)
 }
 END_TEST
 
-/* A user may be gone before what it waited for: nothing of it stays. */
+/* A user may be gone before its awaited answer: nothing of it stays. */
 START_TEST(waiters_give_back)
 {
     struct share *s = share_join(&dev->team->share, 1000, false);

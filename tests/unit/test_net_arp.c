@@ -51,7 +51,7 @@ START_TEST(wire_07_arp_reply)
 }
 END_TEST
 
-/* WIRE-07 what counts is the sender in the ARP packet, not the station that forwarded it. */
+/* WIRE-07 the sender in the ARP packet counts, not the station that forwarded it. */
 START_TEST(wire_07_arp_sender)
 {
     static const uint8_t relay[6] = {0x02, 0, 0, 0, 0, 0x77};

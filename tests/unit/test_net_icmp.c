@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Echo requests, and what routers say of packets that were too big.
+ * Echo requests, and routers' messages about packets that were too big.
  */
 #include "net_rig.h"
 
@@ -40,7 +40,7 @@ START_TEST(wire_12_echo_v4)
 }
 END_TEST
 
-/* WIRE-16 echo over IPv6, and what of it is ignored. */
+/* WIRE-16 echo over IPv6, and ignored requests. */
 START_TEST(wire_16_echo_v6)
 {
     struct net_port *p = rig_port(0);

@@ -59,7 +59,7 @@ START_TEST(wire_07_dad_answered)
 }
 END_TEST
 
-/* WIRE-07 options of a solicitation, and what they do. */
+/* WIRE-07 options of a solicitation, and their effects. */
 START_TEST(wire_07_nd_options)
 {
     static const struct {
@@ -126,7 +126,7 @@ START_TEST(wire_07_nd_options)
 }
 END_TEST
 
-/* SEC-02 what makes a neighbour discovery packet bad. */
+/* SEC-02 bad neighbour discovery packets. */
 START_TEST(sec_02_bad_nd)
 {
     static const struct {

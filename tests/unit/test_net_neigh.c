@@ -9,7 +9,7 @@
 
 static const char *const peers[] = {"10.0.0.2", "2001:db8::2", "fe80::ff:fe00:b"};
 
-/* WIRE-07 resolve over ARP and ND: in progress, then the MAC, and one change is told. */
+/* WIRE-07 resolve over ARP and ND: in progress, then the MAC, and one change is reported. */
 START_TEST(wire_07_resolve)
 {
     for (size_t i = 0; i < 3; i++) {
@@ -117,7 +117,7 @@ START_TEST(wire_07_failed_forgotten)
     drain(a);
     ck_assert_int_eq(net_neigh_state(a, &dst), NET_NONE);
     struct net_change c;
-    ck_assert(!net_next_change(a, &c)); /* nothing is told of what isn't there any more */
+    ck_assert(!net_next_change(a, &c)); /* no report about a forgotten neighbour */
     net_port_free(a);
 }
 END_TEST
@@ -158,8 +158,8 @@ START_TEST(wire_07_refresh_on_use)
 }
 END_TEST
 
-/* WIRE-07 a watched neighbour is confirmed without being used; when it has gone, that is told, and
- * it is asked for again and again. */
+/* WIRE-07 a watched neighbour is confirmed without being used; its loss is reported, and requests
+ * for it are repeated. */
 START_TEST(wire_07_watched)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
@@ -232,7 +232,7 @@ START_TEST(wire_31_no_neighbour)
 }
 END_TEST
 
-/* WIRE-07 beyond the gateway: the gateway is asked for, and its MAC is used. */
+/* WIRE-07 for an address beyond the gateway, the gateway is resolved, and its MAC is used. */
 START_TEST(wire_07_gateway)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);

@@ -8,7 +8,7 @@
 
 #include "neigh_rig.h"
 
-/* WIRE-07 the peer has another MAC: told at once where no queue pair sends to it. */
+/* WIRE-07 the peer has another MAC: reported at once if no queue pair sends to it. */
 START_TEST(wire_07_new_mac)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
@@ -177,7 +177,7 @@ START_TEST(wire_07_damaged_answer)
             ck_assert_int_eq(net_watch(a, &dst, now), 0);
             now = expire_next(a, &dst);
             ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
-            answer_by(a, mac_b, mac_c, now); /* what we know already wins */
+            answer_by(a, mac_b, mac_c, now); /* the known MAC wins */
         } else {
             uint8_t mac[6];
             ck_assert_int_eq(net_resolve(a, &dst, now, mac), -EINPROGRESS);
@@ -221,7 +221,7 @@ START_TEST(wire_07_answer_by_another)
 }
 END_TEST
 
-/* WIRE-07 what the flags of an advertisement do (RFC 4861 section 7.2.5). */
+/* WIRE-07 effects of an advertisement's flags (RFC 4861 section 7.2.5). */
 START_TEST(wire_07_advertisement_flags)
 {
     enum { S = 0x40, O = 0x20 };
@@ -271,8 +271,8 @@ START_TEST(wire_07_advertisement_flags)
 }
 END_TEST
 
-/* WIRE-07 a watched neighbour is asked whether it still exists when another host claims its
- * address, and goes on being asked. */
+/* WIRE-07 when another host claims a watched neighbour's address, the neighbour is asked whether it
+ * still exists, again and again. */
 START_TEST(wire_07_watched_in_doubt)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);

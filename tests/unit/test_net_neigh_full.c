@@ -67,7 +67,7 @@ START_TEST(sec_03_asker_becomes_asked)
     ck_assert_int_eq(net_neigh_state(a, &friend), NET_PROBE);
     ck_assert_uint_eq(count(a, NET_STALE), 16);
     ck_assert_uint_eq(net_counter(a, NET_NEIGH_EVICTED), 100 - 16);
-    /* Those that fail are forgotten from the right list: again and again, nothing leaks. */
+    /* Failed neighbours are removed from the right list: again and again, nothing leaks. */
     for (uint32_t round = 0; round < 20; round++) {
         for (uint32_t i = 0; i < 48; i++) {
             struct wire_addr n = wire_addr_v4(0x0A002000u + round * 64 + i + 1);
@@ -145,7 +145,7 @@ START_TEST(sec_03_full_table)
     net_unwatch(a, &n[4]);
     ck_assert_int_eq(net_resolve(a, &n[9], 0, mac), -EINPROGRESS);
     ck_assert_int_eq(net_neigh_state(a, &n[4]), NET_NONE);
-    ck_assert_uint_eq(carry(a, NULL, 0), 8); /* each of those in the table is asked for once */
+    ck_assert_uint_eq(carry(a, NULL, 0), 8); /* each one in the table is asked for once */
     net_port_free(a);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A port: whose frames it takes, and what it sends by itself.
+ * A port: the frames that it takes, and the frames that it sends by itself.
  */
 #include "net_rig.h"
 
@@ -225,7 +225,7 @@ START_TEST(wire_34_one_defence)
 }
 END_TEST
 
-/* WIRE-34 what names our own MAC is an echo, not another host. */
+/* WIRE-34 a frame with our own MAC is an echo, not another host's. */
 START_TEST(wire_34_an_echo_is_none)
 {
     struct net_port *p = rig_port(0);

@@ -21,7 +21,7 @@ static void setup(void)
     ck_assert_int_eq(pace_next(&p, &work, now).how, PACE_LOOK);
 }
 
-/* What it does when nothing is seen. */
+/* Its actions without work. */
 static enum pace_how idle(void)
 {
     return pace_next(&p, &nothing, now).how;
@@ -54,7 +54,7 @@ START_TEST(lingers_then_blocks)
 }
 END_TEST
 
-/* What is due within 5 us isn't worth a system call. */
+/* Work due within 5 us isn't worth a system call. */
 START_TEST(due_soon_is_looked_for)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -147,8 +147,8 @@ START_TEST(naps_where_it_is_deaf)
 }
 END_TEST
 
-/* What waits for room keeps it looking, however long ago the last work was; on a crowded core it
- * naps. */
+/* Work that waits for room keeps it polling, with any time since the last work; on a crowded core
+ * it naps. */
 START_TEST(goes_on_for_what_waits)
 {
     const struct pace_seen pending = {.pending = true, .due = UINT64_MAX};
@@ -183,7 +183,7 @@ START_TEST(keeps)
 }
 END_TEST
 
-/* What comes more than 1.5 us after the last work comes after a pause. */
+/* Work more than 1.5 us after the last comes after a pause. */
 START_TEST(after_a_pause)
 {
     ck_assert_uint_eq(p.pause_over, now + 3 * US / 2);

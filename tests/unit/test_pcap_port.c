@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The port on capture files: what the driver conformance test doesn't cover.
+ * The port on capture files: cases that the driver conformance test doesn't cover.
  */
 #include <errno.h>
 #include <pcap/pcap.h>

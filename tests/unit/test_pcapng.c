@@ -31,7 +31,7 @@ static void remove_file(void)
     unlink(path);
 }
 
-/* What tshark prints for these fields, one line a packet, fields separated by '|'. */
+/* tshark's output for these fields, one line a packet, fields separated by '|'. */
 static const char *tshark(const char *fields)
 {
     static char text[8192];
@@ -175,7 +175,7 @@ START_TEST(full_pipe_does_not_block)
     ck_assert_uint_eq(st.errors, 0);
     ck_assert_int_eq(pcapng_flush(w), -EAGAIN);
 
-    /* Now the reader wakes up: the file is good, and holds what was accepted. */
+    /* Now the reader wakes up: the file is good, and holds the accepted packets. */
     FILE *out = fopen(path, "w");
     ck_assert_ptr_nonnull(out);
     fcntl(fd[0], F_SETFL, O_NONBLOCK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Charts: their lines can be told from each other, and the legend draws each as the chart does.
+ * Charts: their lines are distinguishable, and the legend draws each as the chart does.
  */
 #include "plot.h"
 
@@ -17,7 +17,7 @@ static const char *title = "t";
 static char *svg;
 static size_t svg_len;
 
-/* A panel of n lines; from `loose` on they are dots, the first of them those of the first line. */
+/* A panel of n lines; from `loose` on they are dots, the first of them for the first line. */
 static void draw(unsigned n, unsigned loose, bool marks)
 {
     static const double x[] = {1, 2, 3};
@@ -59,7 +59,7 @@ static void attribute(const char *element, const char *name, char out[64])
         ck_assert_int_eq(sscanf(at + strlen(key), "%63[^\"]", out), 1);
 }
 
-/* What each element that begins with `tag` looks like: colour, fill and dashes. How many there are.
+/* The look of each element that starts with `tag`: colour, fill and dashes. Returns their number.
  */
 static unsigned looks(const char *tag, char look[LOOKS][192])
 {
@@ -87,7 +87,7 @@ START_TEST(no_two_lines_look_alike)
     ck_assert_uint_ge(named, 16);
     for (unsigned i = 0; i < named; i++)
         ck_assert_str_eq(key[i], curve[i]);
-    char more[32]; /* and what has no room is counted */
+    char more[32]; /* and entries without room are counted */
     snprintf(more, sizeof(more), ">... and %u more<", LINES - named);
     ck_assert_ptr_nonnull(strstr(svg, more));
     draw(16, 16, false);
@@ -105,7 +105,7 @@ START_TEST(few_lines_are_solid)
 }
 END_TEST
 
-/* What was measured is in the look of what was simulated; each of 16 in one of its own. */
+/* Measured dots have the look of the simulated line; each of 16 has one of its own. */
 START_TEST(dots_belong_to_their_line)
 {
     char with[LOOKS][192], curve[LOOKS][192];
@@ -176,7 +176,7 @@ static void draw_line(const double *y, unsigned n, const char *name)
     ck_assert_int_eq(fclose(f), 0);
 }
 
-/* What isn't known isn't drawn: no line leads across it, and the axis still reaches as far. */
+/* Unknown values aren't drawn: no line leads across them, and the axis still includes them. */
 START_TEST(gaps_are_seen)
 {
     char look[LOOKS][192];

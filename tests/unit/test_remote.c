@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Copies to and from another process: each piece has its own outcome, and none reaches what has
- * taken the process's place.
+ * Copies to and from another process: each piece has its own outcome, and none reaches a successor
+ * with the process's id.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ START_TEST(heeds_protection)
 }
 END_TEST
 
-/* Atomics on a word of the process, through the functions that the data path calls. */
+/* Atomics on a word of the process, by the functions of the data path. */
 START_TEST(atomics)
 {
     uint64_t orig, word = 40;

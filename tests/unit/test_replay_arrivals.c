@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic replay` as responder, where the capture tells more of what came first than the order of
- * its packets: it was made on the responder's machine, or the requester numbers its packets.
+ * `urnic replay` as responder, with captures that show more than the order of their packets: they
+ * were made on the responder's machine, or the requester numbers its packets.
  */
 #include "replay_rig.h"
 #include "unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `urnic replay` as requester, or in both places: two captures, one of either end, in one file;
- * large windows; what our engine has not.
+ * large windows; features that our engine lacks.
  */
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static void seen(struct sights *s, uint64_t ns, struct step step, bool lost)
 }
 
 /* A SEND that finds no receive at first, and seven WRITEs: the second is lost, NAKed and sent again
- * with those after it. `again`: it is NAKed a second time, which is wrong (ACK-08), and that NAK is
+ * with the later ones. `again`: it is NAKed a second time, which is wrong (ACK-08), and that NAK is
  * lost. */
 static void burst(struct sights *s, uint64_t ns, uint32_t psn, bool again)
 {
@@ -63,8 +63,8 @@ static int by_time(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* What the file says of where a packet was seen: nothing, the interface, or, of A's, also whether
- * the packet went out there. */
+/* The file's information about a packet's place: none, the interface, or, for A's packets, also the
+ * direction there. */
 enum sight_of { SIGHT_FLAT, SIGHT_PLACE, SIGHT_WAY };
 
 static void check_merged(enum ids kind, int32_t offset_us, bool guilty, enum sight_of what)
@@ -183,8 +183,7 @@ START_TEST(options_are_passed_over)
 }
 END_TEST
 
-/* RD-12: where the capture has requests only, and these are READs, what is asked for again shows
- * the MTU. */
+/* RD-12: if the capture has requests only, and these are READs, a repetition shows the MTU. */
 START_TEST(reads_without_responses)
 {
     for (int guilty = 0; guilty < 2; guilty++) {
@@ -202,7 +201,7 @@ START_TEST(reads_without_responses)
 }
 END_TEST
 
-/* RD-12: two READs of the same memory: what is asked for again is the rest of the second one. */
+/* RD-12: two READs of the same memory: the rest of the second one is requested again. */
 START_TEST(reads_of_one_place)
 {
     struct replay *r = replay_new(0);

@@ -162,12 +162,12 @@ static void nothing(struct wire_pkt *p)
 static const struct guilty {
     const char *rule, *capture;
     unsigned opcode, nth; /* the nth packet with this opcode, ... */
-    bool again;           /* ... of those whose PSN was there before */
+    bool again;           /* ... of packets whose PSN was there before */
     void (*change)(struct wire_pkt *p);
     enum replay_role role;
-    bool more; /* its message number, or what follows, differs, too */
+    bool more; /* its message number, or a later packet, differs, too */
 } guilty[] = {
-    /* "ACK-05 an ACK of what has not arrived" */
+    /* "ACK-05 an ACK of a packet that has not arrived" */
     {"ACK-05", "golden-inline", WIRE_ACKNOWLEDGE, 1, false, later_psn, REPLAY_RESPONDER},
     /* "ACK-07 a sequence NAK where nothing is missing" */
     {"ACK-07", "golden-send-imm", WIRE_ACKNOWLEDGE, 2, false, nak_sequence, REPLAY_RESPONDER, true},
@@ -199,14 +199,14 @@ static const struct guilty {
     {"RSP-16", "write-bw-mtu1024", WIRE_WRITE_FIRST, 1, false, longer_dma, REPLAY_REQUESTER},
     /* "HDR-03 SE on a FIRST" */
     {"HDR-03", "send-bw-mtu1024", WIRE_SEND_FIRST, 1, false, solicited, REPLAY_REQUESTER},
-    /* "RTX-05 what is sent again is shorter; has another operand" */
+    /* "RTX-05 a retransmission is shorter; has another operand" */
     {"RTX-05", "fault-lose-requests", WIRE_SEND_MIDDLE, 1, true, shorter, REPLAY_REQUESTER},
     {"RTX-05", "fault-lose-requests", WIRE_FETCH_ADD, 1, true, other_operand, REPLAY_REQUESTER},
     /* "RD-12 a READ repeated from the middle asks for other memory" */
     {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, other_address, REPLAY_REQUESTER},
     {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, longer_dma, REPLAY_REQUESTER},
     {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, mtu_more_dma, REPLAY_REQUESTER},
-    /* "RSP-15 a READ of more than 2^31 octets: no request behind it is one of its responses" */
+    /* "RSP-15 a READ of more than 2^31 octets: no request after it is one of its responses" */
     {"RSP-15", "own-read", WIRE_READ_REQUEST, 2, false, longest, REPLAY_REQUESTER},
     {"RSP-15", "write-bw-mtu1024", WIRE_WRITE_FIRST, 1, false, longest, REPLAY_REQUESTER},
     /* "REQ-02 an empty LAST" */
@@ -216,10 +216,10 @@ static const struct guilty {
     {"REQ-28", "golden-send-imm", WIRE_ACKNOWLEDGE, 2, false, atomic_ack, REPLAY_RESPONDER},
     /* "REQ-31 a READ response that says RNR" */
     {"REQ-31", "read-lat", WIRE_READ_RESP_LAST, 3, false, rnr_in_data, REPLAY_RESPONDER},
-    /* "UC-02 AckReq where nobody acknowledges" */
+    /* "UC-02 AckReq on a service without acknowledgements" */
     {"UC-02", "golden-ud", UD(SEND_ONLY), 2, false, asks, REPLAY_REQUESTER},
     {"UC-02", "golden-uc", UC(WRITE_MIDDLE), 2, false, asks, REPLAY_REQUESTER},
-    /* "KEY-01 a datagram with another P_Key than those before it" */
+    /* "KEY-01 a datagram with another P_Key than the earlier ones" */
     {"KEY-01", "ud-pingpong", UD(SEND_ONLY), 3, false, other_pkey, REPLAY_REQUESTER},
     /* "GSI-01 queue pair 1 has a Q_Key of its own" */
     {"GSI-01", "own-cm", UD(SEND_ONLY), 2, false, other_qkey, REPLAY_REQUESTER},
@@ -291,14 +291,14 @@ static void odd_address(struct wire_pkt *p)
     p->va += 4;
 }
 
-/* What a changed packet does to others: said once, with the rule that it breaks. */
+/* A changed packet's effects on others: reported once, with the rule that it breaks. */
 static const struct follows {
     const char *rule, *why;
     unsigned opcode;
     void (*change)(struct wire_pkt *p);
     unsigned role;
 } follows[] = {
-    /* "REQ-06 a READ that has the PSNs of all requests behind it" */
+    /* "REQ-06 a READ that has the PSNs of all requests after it" */
     {"REQ-06", "one of a READ's", WIRE_READ_REQUEST, much_longer_dma, REPLAY_BOTH},
     /* "ATM-03 an ATOMIC is executed that must be refused" */
     {"ATM-03", "refused packet", WIRE_FETCH_ADD, odd_address, REPLAY_BOTH},
@@ -325,8 +325,8 @@ static void as_it_is(struct wire_pkt *p)
     (void)p;
 }
 
-/* "RTX-05 what is sent again has another payload": both look the same, so it says which octet, and
- * of which packet. */
+/* "RTX-05 a retransmission has another payload": both look the same, so the report names the octet
+ * and the packet. */
 START_TEST(payload_sent_again)
 {
     struct guilty g = {"RTX-05", "fault-lose-requests", WIRE_SEND_MIDDLE, 1, true,
@@ -365,7 +365,7 @@ static const struct guilty_mad {
     {"CM-14", "own-cm", 2, 15, 1, REPLAY_RESPONDER},
     /* "CM-07 a REP that grants more READs than were asked for" */
     {"CM-07", "own-cm", 2, 48, 0x80, REPLAY_RESPONDER},
-    /* "CM-29 a refusal for another reason than that nobody listens" */
+    /* "CM-29 a refusal for another reason than a missing listener" */
     {"CM-29", "own-cm-reject", 2, 35, 1, REPLAY_RESPONDER},
     /* "CM-05 a REQ that doesn't name its sender" */
     {"CM-05", "own-cm", 1, 95, 1, REPLAY_REQUESTER},
@@ -447,8 +447,8 @@ static const char *const innocent[] = {
     "own-selective-mixed",
 };
 
-/* "CM-14 a host that has begun anew uses its ids again", for another transaction; the first
- * connection's last DREP is lost */
+/* "CM-14 a restarted host reuses its ids", for another transaction; the first connection's last
+ * DREP is lost */
 START_TEST(a_host_begins_anew)
 {
     const unsigned attr_at = 17, tid_at = 15;
@@ -504,7 +504,7 @@ START_TEST(half_a_capture_accuses_nobody)
 }
 END_TEST
 
-/* "ACK-05, RD-10: what was lost and sent again unseen, with more behind it" */
+/* "ACK-05, RD-10: packets lost and sent again uncaptured, with more after them" */
 START_TEST(a_hole_accuses_nobody)
 {
     static const unsigned missed[] = {20, 121, 126}; /* of own-loss */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic replay` of datagrams: what one host may say to another, in either role.
+ * `urnic replay` of datagrams from one host to another, in either role.
  */
 #include <string.h>
 
@@ -55,7 +55,8 @@ static void add(struct replay *r, uint64_t number, uint32_t qpn, uint16_t pkey, 
     ck_assert_int_eq(replay_add(r, &f), 0);
 }
 
-/* KEY-04: hosts that share several partitions say so on queue pair 1, any other has one P_Key. */
+/* KEY-04: hosts that share several partitions use several P_Keys on queue pair 1; any other queue
+ * pair has one. */
 START_TEST(several_partitions)
 {
     static const uint16_t pkeys[] = {0xFFFF, 0x8012, 0x8013, 0xFFFF, 0x8012, 0x8014};
@@ -94,8 +95,8 @@ START_TEST(limited_member)
 }
 END_TEST
 
-/* KEY-08: a sender has one Q_Key of its own, which stands for any controlled one; the others are
- * those of receivers. */
+/* KEY-08: a sender has one Q_Key of its own, which replaces any controlled one; the others are
+ * receivers'. */
 START_TEST(controlled_qkeys)
 {
     static const struct {

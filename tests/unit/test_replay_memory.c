@@ -82,7 +82,7 @@ static void on_difference(void *ctx, const struct replay_difference *d)
     ++*(unsigned *)ctx;
 }
 
-/* One connection, both roles: frames, packets and what either role remembers. */
+/* One connection, both roles: frames, packets and the memory of either role. */
 START_TEST(small_packets_take_little)
 {
     struct replay *r = replay_new(PACKETS * PACKET_COST);
@@ -115,12 +115,12 @@ START_TEST(more_than_the_limit_is_refused)
 }
 END_TEST
 
-/* Wherever it is that there is no more room: the limit is what is in the way, not the machine. */
+/* At any allocation without room: the error names the limit, not the machine. */
 START_TEST(the_limit_is_the_reason)
 {
     const unsigned n = 6000;
     unsigned refused = 0, done = 0;
-    ack_every = 1; /* what our engine answers has to be remembered, too */
+    ack_every = 1; /* our engine's answers have to be remembered, too */
     for (unsigned cost = 120; cost < 200; cost += 2) {
         struct replay *r = replay_new((uint64_t)n * cost);
         unsigned differences = 0;
@@ -146,8 +146,8 @@ static unsigned packet_at(unsigned i, unsigned n, enum answers how)
     return how == IN_TURN ? i : how == ALL_LAST ? (i < n ? 2 * i : 2 * (i - n) + 1) : i - (i > 1);
 }
 
-/* CPU seconds to replay `n` requests, whose answers come in turn, or all behind the last of them;
- * or only the first has one. */
+/* CPU seconds to replay `n` requests, whose answers come in turn, or all after the last of them; or
+ * only the first has one. */
 static double cpu_of(unsigned n, enum answers how)
 {
     struct timespec a, b;
@@ -194,7 +194,7 @@ START_TEST(answers_that_are_far_cost_no_more)
 }
 END_TEST
 
-/* Memory is what the answers say. */
+/* Memory has the contents of the answers. */
 START_TEST(responses_that_are_far_cost_no_more)
 {
     reads = true;
@@ -209,14 +209,14 @@ END_TEST
 #endif
 #endif
 #ifndef __SANITIZE_ADDRESS__ /* it has a malloc of its own, which doesn't tell */
-/* What the process has from malloc. */
+/* The process's memory from malloc. */
 static size_t heap(void)
 {
     struct mallinfo2 m = mallinfo2();
     return m.uordblks + m.hblkhd;
 }
 
-/* What the limit counts is what is held. */
+/* The limit counts the memory actually held. */
 START_TEST(the_limit_counts_what_is_held)
 {
     const size_t limit = 2u << 20;
@@ -236,7 +236,7 @@ START_TEST(the_limit_counts_what_is_held)
 END_TEST
 #endif
 
-/* ---- how far it is ---- */
+/* ---- progress ---- */
 
 struct progress {
     uint64_t done, total;
@@ -294,7 +294,7 @@ START_TEST(a_frame_comes_out_as_it_went_in)
         struct wire_pkt p;
         len[i] = (uint32_t)make(i, _i, in[i]);
         ck_assert_int_eq(wire_parse(in[i], len[i], 0, &p), WIRE_OK);
-        /* Every third is cut, every fifth has octets of a short frame behind it. */
+        /* Every third is cut, every fifth has octets of a short frame after it. */
         struct lint_frame f = {.data = in[i], .len = len[i], .wire_len = len[i]};
         f.len -= i % 3 ? 0 : 6;
         f.len += i % 5 ? 0 : 10;

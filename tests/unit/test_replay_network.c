@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic replay` as responder, where the network doubles, overtakes or loses packets behind the
- * capture: an answer that some history explains is no difference, over IPv4, over IPv6, and if the
- * IP identification carries no information. An answer that no history explains is still found.
+ * `urnic replay` as responder, where the network doubles, reorders or loses packets after the
+ * capture point: an answer that some history explains is no difference, over IPv4, over IPv6, and
+ * if the IP identification carries no information. An answer that no history explains is still
+ * found.
  */
 #include "replay_rig.h"
 #include "unit.h"

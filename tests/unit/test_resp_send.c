@@ -294,7 +294,7 @@ static const struct script scripts[] = {
     {"RSP-19 and nothing behind it is accepted", {0},
      "recv 8; hold; < SEND_ONLY_INV 0 len=4 key=rw; < WRITE_ONLY 1 len=4; copy; = REM_INV_REQ_ERR; state ERR; mem 0 4 clean"},
 
-    /* ---- what an ACK says ---- */
+    /* ---- the contents of an ACK ---- */
     {"ACK-11 MSN counts messages, not packets", {0},
      "< WRITE_FIRST 0 len=256 dma=260 ack; > ACKNOWLEDGE 0 msn=0\n"
      "< WRITE_LAST 1 len=4 ack; > ACKNOWLEDGE 1 msn=1"},

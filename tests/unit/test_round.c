@@ -117,7 +117,7 @@ START_TEST(what_a_round_in_its_place_leaves)
 {
     bool done = false;
     uint64_t end = clock_now() + 10 * CLOCK_SEC;
-    while (worker_round(&w, clock_now()) > 0) /* what the devices send at first */
+    while (worker_round(&w, clock_now()) > 0) /* the devices' first frames */
         ck_assert_uint_lt(clock_now(), end);
     w.inline_only = true; /* no thread of its own, but for its being blocked */
     atomic_store(&w.shared->sleeping, 1);

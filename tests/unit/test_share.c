@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What users get of what there is only so much of (SEC-22).
+ * Users' shares of limited resources (SEC-22).
  */
 #include <errno.h>
 
@@ -60,8 +60,8 @@ START_TEST(share_keeps_promises)
 }
 END_TEST
 
-/* SEC-22: all connections of a user count together, and what they give back is there for all; the
- * last one takes the share with it. */
+/* SEC-22: all connections of a user count together, and returned objects are available to all; the
+ * last connection removes the share. */
 START_TEST(share_of_all_members)
 {
     struct share_pool pool = {.limit = {[SHARE_FDS] = 800, [SHARE_MR] = 80}};
@@ -88,8 +88,8 @@ START_TEST(share_of_all_members)
 }
 END_TEST
 
-/* SEC-22: an administrator's subordinates count as that user, but are none; what was lacking is
- * counted and remembered. */
+/* SEC-22: an administrator's subordinates count as that user, but are no administrators; a refusal
+ * is counted, and its kind remembered. */
 START_TEST(share_of_subordinates)
 {
     struct share_pool pool = {.limit = {[SHARE_QP] = 80}};
@@ -120,7 +120,7 @@ START_TEST(share_of_too_much)
 }
 END_TEST
 
-/* Administrators have no share, and what they take others don't have. */
+/* Administrators have no share, but their objects reduce the rest for others. */
 START_TEST(share_of_administrators)
 {
     struct share_pool pool = {.limit = {[SHARE_QP] = 80}};
@@ -139,7 +139,7 @@ START_TEST(share_of_administrators)
 }
 END_TEST
 
-/* SEC-22: handles are what objects and channels count by; a refusal costs nothing. */
+/* SEC-22: objects and channels count by their handles; a refusal costs nothing. */
 START_TEST(share_by_handles)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whole simulations, small ones: determinism, conservation, and that a switch does what it says.
+ * Whole small simulations: determinism, conservation, and the promises of a switch.
  */
 #include <math.h>
 #include <stdio.h>
@@ -171,8 +171,8 @@ START_TEST(payload_changes_nothing)
 }
 END_TEST
 
-/* Two senders, one receiver, PFC alone: the queue at the threshold is many times what the cable
- * holds, so the link is full. A wider gap makes fewer pauses. */
+/* Two senders, one receiver, PFC alone: the queue at the threshold is many times the cable's
+ * content, so the link is full. A wider gap makes fewer pauses. */
 START_TEST(pfc_keeps_the_link_full)
 {
     static const char *const gaps[] = {"xon_gap=4K", "xon_gap=32K", "xon_gap=100K"};
@@ -252,8 +252,8 @@ START_TEST(lr_04_fresh_queue_pairs)
 }
 END_TEST
 
-/* LR-02: ends that have agreed before lose nothing of what makes short flows: the first packet late
- * costs its lateness, and nothing is sent again that came. */
+/* LR-02: short flows of ends that have agreed before: a late first packet costs only its delay, and
+ * no received packet is sent again. */
 START_TEST(lr_02_agreed_before)
 {
     struct sim *sim = make("duration 20ms\ntopology incast hosts=1 rate=100G delay=1us\n"
@@ -322,8 +322,8 @@ START_TEST(queues_of_all_ports)
 }
 END_TEST
 
-/* The goodput of arrivals is of the time in which they come: what is left afterwards takes long,
- * and says nothing about the load. */
+/* The goodput of arrivals covers the time in which they come: the rest takes long, and shows
+ * nothing about the load. */
 START_TEST(goodput_of_arrivals)
 {
     struct sim *sim = make("duration 1s\ntopology incast hosts=8 rate=40G\ncc fixed,rate=100M\n"
@@ -362,7 +362,7 @@ START_TEST(pfc_loses_nothing)
     ck_assert_double_eq(metric(sim, "flows_done"), 16);
     for (uint32_t i = 0; i < sim->net.nswitches; i++)
         ck_assert_uint_eq(sim->net.sw[i].lost_headroom, 0);
-    /* the first burst: 8 senders fill 64K each and what a pause lets through, no more */
+    /* the first burst: 8 senders fill 64K each plus the frames before a pause takes effect */
     ck_assert_double_lt(metric(sim, "queue_max"), 8 * (64 * 1.024 + 45));
     check_empty(sim);
     sim_destroy(sim);
@@ -394,7 +394,7 @@ START_TEST(cc_02_marking_shortens_the_queue)
 }
 END_TEST
 
-/* A lone flow takes what sim_net_ideal says, and fills the wire. */
+/* A lone flow takes the time of sim_net_ideal, and fills the wire. */
 START_TEST(ideal_time_is_reached)
 {
     static const char text[] =
@@ -463,8 +463,8 @@ START_TEST(all_reduce_takes_its_steps)
 }
 END_TEST
 
-/* Loss and lateness hit the part of the frames that was asked for, and what is sent still arrives
- * whole, in order, once. */
+/* Loss and delay hit the requested part of the frames, and all messages still arrive whole, in
+ * order, once. */
 START_TEST(noise_is_repaired)
 {
     static const char *const recovery[] = {"gbn", "gbn-ooo", "sr"};
@@ -490,7 +490,8 @@ START_TEST(noise_is_repaired)
 }
 END_TEST
 
-/* Completion times are of flows that have ended; how many of a finite size had not is told. */
+/* Completion times are of flows that have ended; the number of unfinished flows of a finite size is
+ * reported. */
 START_TEST(open_flows_are_told)
 {
     static const struct {
@@ -580,7 +581,7 @@ static void on_frame(void *arg, const struct sim_node *node, enum sim_dir dir, c
         w->bad += wire_parse(frame, len, 0, &p) != WIRE_OK;
 }
 
-/* What a capture shows are whole, good frames, also with payload skipped. */
+/* A capture has whole, good frames, also with payload skipped. */
 START_TEST(watched_frames_are_good)
 {
     struct watcher w = {0};
@@ -610,7 +611,7 @@ START_TEST(a_pause_that_lasts_counts)
 }
 END_TEST
 
-/* A flow that was over before measuring began has no part in the fairness of those that run. */
+/* A flow that was over before the measurement has no part in the fairness of the running ones. */
 START_TEST(fairness_of_those_that_run)
 {
     struct sim *sim = make("duration 2ms\nmeasure 1ms\ntopology dumbbell hosts=3 rate=40G\n"

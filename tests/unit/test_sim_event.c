@@ -72,7 +72,7 @@ START_TEST(sim_events_agree_with_a_list)
 }
 END_TEST
 
-/* A time that has passed means now; one beyond the wheel is kept. */
+/* A time that has passed means now; one outside of the wheel is kept. */
 START_TEST(sim_events_at_the_edges)
 {
     static struct sim_wheel w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fault rules in small simulations: what they make of traffic, where they act, and that every frame
- * comes back to the pool.
+ * Fault rules in small simulations: their effect on traffic, their places, and the return of every
+ * frame to the pool.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,13 +17,13 @@
 #define GBN "cc none\n" TWO
 #define SR  "cc none,recovery=sr\n" TWO
 
-/* What a rule makes of them. Figures not named must be 0. */
+/* A rule's effect on the flows. Figures not named must be 0. */
 static const struct {
     const char *text;
     double again0, again1, naks, faults, faulted, timeouts, cnps;
 } rows[] = {
     {GBN, 0},
-    /* LR: only what is missing is sent again; go-back-N repeats all that was under way. */
+    /* LR: only missing packets are sent again; go-back-N repeats all packets in flight. */
     {SR "fault drop conn 2 psn +4 first-tx\n", .again1 = 1, .faults = 1, .faulted = 1},
     {SR "fault drop conn 1 psn +4 first-tx\n", .again0 = 1, .faults = 1, .faulted = 1},
     {GBN "fault drop conn 2 psn +4 first-tx\n", .again1 = 12, .naks = 1, .faults = 1, .faulted = 1},
@@ -106,7 +106,7 @@ START_TEST(bad_octets_are_counted)
 }
 END_TEST
 
-/* Where a rule acts, and what its directions are there. 16 packets; an ACK for each message. */
+/* The place of a rule, and its directions there. 16 packets; an ACK for each message. */
 static const struct {
     const char *rule;
     double faulted;
@@ -118,7 +118,7 @@ static const struct {
     {"fault at host0 mark data a->b", 16}, /* away from it */
     {"fault at host2 mark data a->b", 0},
     {"fault at host2 mark data b->a", 16},
-    {"fault at switch0 mark data", 32}, /* what comes in, and what goes out */
+    {"fault at switch0 mark data", 32}, /* received and sent frames */
     {"fault at switch0 mark data a->b", 16},
     {"fault at switch0-switch1 mark data", 16},
     {"fault at switch0-switch1 mark data a->b", 16},
@@ -161,7 +161,7 @@ START_TEST(rules_of_several_places)
 }
 END_TEST
 
-/* No packet is missing, but the sender is told so, and believes it. */
+/* No packet is missing, but a forged NAK reports one to the sender. */
 START_TEST(an_injected_nak_sends_the_sender_back)
 {
     struct sim *sim = make("duration 5ms\ntopology dumbbell hosts=1 rate=40G delay=1us\n"

@@ -177,7 +177,7 @@ START_TEST(scenario_mistakes_name_line_and_field)
 }
 END_TEST
 
-/* ... that show only beside the topology and the flows: of those, and without a run. */
+/* ... errors that show only with the topology and the flows, found without a run. */
 static const struct {
     const char *text;
     unsigned line;
@@ -285,7 +285,7 @@ START_TEST(scenario_numbers_are_rounded_to_the_nearest)
 }
 END_TEST
 
-/* Sweeps multiply; what the caller has set is not swept. */
+/* Sweeps multiply; values set by the caller are not swept. */
 START_TEST(scenario_sweeps)
 {
     static const char text[] = "sweep loss 0 1% 5%\nsweep seed 1..4\nseed $seed\n"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LEFT 'L' /* what the child's `leave` writes */
+#define LEFT 'L' /* written by the child's `leave` */
 
 static void leave(void *arg)
 {
@@ -48,7 +48,7 @@ static pid_t child(unsigned seconds, unsigned driver, int out[2])
     _exit(sigismember(&set, SIGTERM) ? 42 : 0);
 }
 
-/* What it wrote, and its wait status. */
+/* The child's output, and its wait status. */
 static int ended(pid_t pid, int out[2], char *text, size_t size)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic top` calls drops.
+ * The counters that `urnic top` adds up as drops.
  */
 #include <string.h>
 

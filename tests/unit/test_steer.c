@@ -66,7 +66,7 @@ static void frame_for(uint8_t f[LEN], uint32_t qpn)
     f[BTH_V4 + 7] = (uint8_t)qpn;
 }
 
-/* How many frames wait at this member, from all others; they are taken. */
+/* Take the frames that wait at this member, from all others; returns their number. */
 static unsigned waits_at(unsigned k)
 {
     struct io_frame f[64];
@@ -78,7 +78,7 @@ static unsigned waits_at(unsigned k)
 
 static bool away(const uint8_t *f, uint32_t len)
 {
-    uint8_t *exact = malloc(len ? len : 1); /* a look behind its end is seen */
+    uint8_t *exact = malloc(len ? len : 1); /* a sanitizer notices a read after its end */
     memcpy(exact, f, len);
     const struct io_frame frame = {.data = exact, .len = len};
     bool gone = steer_away(dev, &frame);
@@ -272,8 +272,8 @@ static int kernel_groups(struct io_port *io, const struct io_addr *groups, unsig
     return 0;
 }
 
-/* UD-11: member 0 alone can join by the kernel; the member that asks is told whether it could, and
- * which groups there are when it leaves again. */
+/* UD-11: only member 0 can join by the kernel; the requesting member gets the result, and the list
+ * of groups when it leaves again. */
 START_TEST(ud_11_the_kernel_refuses)
 {
     struct wire_addr good, bad;

@@ -26,7 +26,7 @@ struct row {
     unsigned fate;
     uint8_t syndrome;
     uint32_t hash;   /* 0 = that of its PSN */
-    uint32_t octets; /* READ: how many, and from where */
+    uint32_t octets; /* READ: number of octets, and the address */
     uint64_t va;
     bool quiet; /* AckReq 0 */
 };
@@ -569,7 +569,7 @@ END_TEST
 
 struct mark {
     double us;
-    char what;   /* 'm' a marked WRITE, 'c' a CNP, 'o' a CNP with odd fields */
+    char what;   /* 'm' a marked WRITE, 'c' a CNP, 'o' a CNP with wrong fields */
     unsigned qp; /* 0 or 1 */
 };
 

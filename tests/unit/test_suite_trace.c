@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the test suite of `urnic wire` makes of frames: records, connections, flows.
+ * The trace of `urnic wire`'s test suite: records, connections, flows.
  */
 #include <string.h>
 

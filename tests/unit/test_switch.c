@@ -103,7 +103,7 @@ static unsigned run_tx(unsigned n, uint64_t now)
     return switch_tx(sw, slots, n, now);
 }
 
-/* ---- what a program may send ---- */
+/* ---- frames that a program may send ---- */
 
 enum wrong {
     GOOD,
@@ -285,10 +285,10 @@ START_TEST(shm_13_the_vlan_of_the_device)
 }
 END_TEST
 
-/* The program changes a frame while it is judged: what leaves is always what was judged. */
+/* The program changes a frame during its check: the frame that leaves is always the checked one. */
 static _Atomic bool stop_flipping;
 
-/* The race is what is tested: not for ThreadSanitizer. */
+/* The test is a race: not for ThreadSanitizer. */
 #ifdef __SANITIZE_THREAD__
 static const unsigned flips;
 #else
@@ -557,8 +557,8 @@ static void see(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn)
     seen->n++;
 }
 
-/* SHM-14: captures are told of frames inside, and of the queue pair that a frame is from, which is
- * one of its program's or unknown. */
+/* SHM-14: captures get frames between programs, with the queue pair that sent the frame: one of its
+ * program's, or unknown. */
 START_TEST(captures_see_whose_a_frame_is)
 {
     struct seen seen = {.n = 0};
@@ -626,7 +626,7 @@ START_TEST(the_owner_of_a_queue_pair_gets_the_frame)
             ck_assert_uint_lt(k, n);
             ck_assert_uint_eq(f[k].len, w->len);
             ck_assert_int_eq(memcmp(f[k].data, w->data, w->len), 0);
-            ck_assert_uint_eq(f[k].flags, w->flags); /* what the NIC has checked */
+            ck_assert_uint_eq(f[k].flags, w->flags); /* the NIC's checks */
         }
         ck_assert_uint_eq(n, k);
     }
@@ -727,7 +727,7 @@ START_TEST(shm_13_no_more_wait_than_there_is_room)
     give_numbered(0, 3, &number);
     ck_assert(switch_spilling(sw));
     ck_assert_uint_eq(prog[0].c->drops, 2 + most);
-    /* One that ends gives back what it has. */
+    /* A channel that ends returns its share. */
     give_numbered(2, 100, &other);
     switch_end(sw, prog[2].c);
     ck_assert_uint_eq(prog[2].c->nspilled, 0);
@@ -869,7 +869,7 @@ START_TEST(shm_08_only_active_channels_are_looked_at)
         ck_assert_uint_eq(run_tx(IO_BURST_MAX, now), 1);
         ck_assert_ptr_ne(prog[i].c->next, NULL);
     }
-    /* What has come before the last look keeps the worker awake, and isn't lost. */
+    /* A frame received before the last look keeps the worker awake, and isn't lost. */
     ck_assert(switch_tx_ready(sw));
     ck_assert(send_pkt(prog[900].io, &p));
     ck_assert(switch_sleep(sw));
@@ -1015,8 +1015,8 @@ START_TEST(qp_11_the_mark_goes_along_when_a_channel_grows)
 }
 END_TEST
 
-/* SHM-07, QP-11: what a program had committed leaves, nothing comes to it any more, and its numbers
- * rest. */
+/* SHM-07, QP-11: frames that a program had committed leave, it receives none any more, and its
+ * numbers rest. */
 START_TEST(shm_07_the_end_of_a_program)
 {
     uint8_t buf[256];

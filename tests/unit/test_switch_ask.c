@@ -57,7 +57,7 @@ static struct ipc_question read_question(unsigned i)
     return q;
 }
 
-/* The switch takes what the programs have sent; nothing of it may leave. */
+/* The switch takes the programs' frames; none of them may leave. */
 static void run(void)
 {
     static uint8_t room[4][RIG_FRAME];
@@ -105,7 +105,8 @@ START_TEST(an_answer_comes_in_parts)
 }
 END_TEST
 
-/* What isn't the answer: of another program, to another question, too long, or out of order. */
+/* Frames that aren't the answer: from another program, to another question, too long, or out of
+ * order. */
 START_TEST(lies_are_no_answers)
 {
     setup();
@@ -217,7 +218,7 @@ START_TEST(counters_of_programs_are_the_devices)
     ck_assert_uint_eq(*qps, 2);
     tell(0, 11, 1); /* it lies: a counter doesn't go back */
     ck_assert_uint_eq(*tx, 17);
-    switch_detach(sw, prog[0].c, S); /* what it has counted stays, what it had doesn't */
+    switch_detach(sw, prog[0].c, S); /* its counters stay, its queue pairs don't */
     ck_assert_uint_eq(*tx, 17);
     ck_assert_uint_eq(*qps, 1);
     teardown();

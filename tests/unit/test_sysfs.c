@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The emulated /sys and /dev: which paths are ours, what is there, and that everything that a
- * directory lists can be looked up.
+ * The emulated /sys and /dev: our paths, their contents, and the look-up of every entry that a
+ * directory lists.
  */
 #include <stdio.h>
 #include <string.h>

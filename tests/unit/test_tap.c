@@ -26,7 +26,7 @@ static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xAA};
 
 /* ---- whose a frame is ---- */
 
-/* An Ethernet frame from hexadecimal digits, behind its two addresses. */
+/* An Ethernet frame from hexadecimal digits, after its two addresses. */
 static uint32_t frame(uint8_t out[128], const char *hex)
 {
     uint32_t len = 12;
@@ -216,8 +216,8 @@ static void service(struct io_port *p)
         p->ops->service(p, 0);
 }
 
-/* What the kernel says of t0, in a file of /sys/class/net. The folder shows the namespace that was
- * mounted in, so ask ip. */
+/* A value of t0 as in /sys/class/net. That folder shows the namespace in which it was mounted, so
+ * ask ip. */
 static bool ip_says(const char *word)
 {
     char command[128];
@@ -301,7 +301,7 @@ START_TEST(the_interface_has_the_mtu_that_was_asked_for)
 }
 END_TEST
 
-/* What the peer sends comes to the kernel, and the port's owner sees it with a flag. */
+/* The peer's frames reach the kernel, and the port's owner sees them with a flag. */
 START_TEST(frames_of_the_kernel_pass_both_ways)
 {
     uint8_t data[64] = {2, 0, 0, 0, 0, 0xAA, 2, 0, 0, 0, 0, 0xBB, 0x88, 0xB5}, got[128];
@@ -347,8 +347,8 @@ START_TEST(frames_of_the_kernel_pass_both_ways)
 }
 END_TEST
 
-/* More than the queues hold, both ways: lost and counted, or kept back in the kernel; all that
- * comes through is right, and the port goes on. */
+/* More frames than the queues hold, in both directions: lost and counted, or kept back in the
+ * kernel; all received frames are right, and the port continues. */
 START_TEST(a_flood_is_bounded_and_counted)
 {
     uint8_t data[64] = {2, 0, 0, 0, 0, 0xAA, 2, 0, 0, 0, 0, 0xBB, 0x88, 0xB5};
@@ -391,7 +391,7 @@ START_TEST(a_flood_is_bounded_and_counted)
     ck_assert_uint_eq(left, sent);
     ck_assert_uint_eq(counter(port, offsetof(struct io_stats, kernel_tx)), sent);
 
-    /* No cable: what the kernel still sends is lost, and counted, and keeps nothing busy. */
+    /* No cable: the kernel's frames are lost, and counted, and keep nothing busy. */
     peer->ops->close(peer);
     ck_assert_int_gt(send(fd, data, sizeof(data), 0), 0);
     for (unsigned i = 0; i < 3000 && port->ops->carry(port, 0) == 0; i++)

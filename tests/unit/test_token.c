@@ -23,7 +23,7 @@ static struct lab {
     uint32_t inside; /* under the token: ThreadSanitizer sees it if two threads have it */
     uint64_t seen[THREADS];
     struct {
-        _Alignas(64) _Atomic uint32_t left; /* how much the thread has left for the holder */
+        _Alignas(64) _Atomic uint32_t left; /* jobs that the thread has left for the holder */
     } of[THREADS];
     _Atomic uint32_t wrong;
 } lab;
@@ -48,7 +48,7 @@ START_TEST(words)
 }
 END_TEST
 
-/* What the holder does: see all that was left. */
+/* The holder's work: take all jobs. */
 static void hold(void)
 {
     do {
@@ -60,7 +60,7 @@ static void hold(void)
     } while (!token_release(&lab.token));
 }
 
-/* Leaves something and goes on, again and again. */
+/* Leaves a job and continues, again and again. */
 static void *post(void *arg)
 {
     unsigned me = (unsigned)(uintptr_t)arg;

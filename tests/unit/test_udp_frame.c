@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames of a udp port: headers made up and taken off, and iCRCs that are made to fit what the
- * kernel puts into the headers (WIRE-11, ICRC-08).
+ * Frames of a udp port: headers added and removed, and iCRCs that fit the kernel's header fields
+ * (WIRE-11, ICRC-08).
  */
 #include "udp_frame.h"
 
@@ -97,7 +97,7 @@ START_TEST(icrc_08_damage_passes_for_an_identification_once_in_65536)
 }
 END_TEST
 
-/* What the socket gives is the payload: the frame that is made of it must be the one sent. */
+/* The socket delivers the payload: the frame made from it must be the one sent. */
 static void receive(bool v4, uint32_t payload, uint16_t id, bool df, uint16_t guess)
 {
     uint8_t sent[IO_FRAME_MAX], room[IO_FRAME_MAX + UDP_HDR_MAX];
@@ -205,7 +205,7 @@ START_TEST(icrc_08_a_habit_of_1000_packets_decides)
     for (unsigned i = 0; i < UDP_HABIT_BROKEN; i++)
         ck_assert_int_eq(udp_habit_take(&h, (uint16_t)(5000 + i), false),
                          i == UDP_HABIT_BROKEN - 1);
-    for (unsigned i = 0; i < 2 * UDP_HABIT_PACKETS; i++) /* beyond 65535, too */
+    for (unsigned i = 0; i < 2 * UDP_HABIT_PACKETS; i++) /* above 65535, too */
         ck_assert(udp_habit_take(&h, (uint16_t)(64000 + 3 * i), false));
     ck_assert(!udp_habit_take(&h, (uint16_t)(h.last - 1), false));
     ck_assert(!udp_habit_take(&h, (uint16_t)(h.last + 1), true));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whether trains get through, as the packets that are sent again tell (udp_train.h). A sender with
- * a window, a path that does what it likes with trains.
+ * Detection of lost trains by retransmissions (udp_train.h): a sender with a window, a path that
+ * treats trains at random.
  */
 #include "udp_train.h"
 
@@ -55,7 +55,7 @@ static void arrive(struct run *r, uint32_t psn, unsigned n)
     }
 }
 
-/* Send what the window allows. */
+/* Send as much as the window allows. */
 static void send_some(struct run *r)
 {
     while (r->nxt < r->una + WINDOW) {
@@ -76,7 +76,7 @@ static void send_some(struct run *r)
     }
 }
 
-/* A round trip: what has come is acknowledged (requests), and the rest goes again. */
+/* A round trip: received packets are acknowledged (requests), and the rest is sent again. */
 static void turn(struct run *r, bool acks)
 {
     uint8_t b[20];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What our libibverbs translates: work requests, address vectors, headers of datagrams, rates.
+ * Translations of our libibverbs: work requests, address vectors, headers of datagrams, rates.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "qp_ex.h"
 #include "unit.h"
 
-/* Every opcode comes with what it has beside its data, and with its data. */
+/* Every opcode keeps its data and its other fields. */
 START_TEST(requests)
 {
     struct ibv_sge sge[2] = {{.addr = 1, .length = 2, .lkey = 3}, {.addr = 4, .length = 5}};
@@ -159,7 +159,7 @@ START_TEST(headers_of_datagrams)
 }
 END_TEST
 
-/* Operations that a type of queue pair lacks are refused before a program calls what isn't there.
+/* Operations that a type of queue pair lacks are refused before a program calls a missing function.
  */
 START_TEST(operations)
 {

@@ -69,7 +69,7 @@ START_TEST(gid_01_text)
         ck_assert_str_eq(buf, texts[i]);
     }
     struct wire_addr a = addr("10.0.0.1");
-    wire_addr_str(&a, buf, 5); /* a small buffer gets what fits */
+    wire_addr_str(&a, buf, 5); /* a small buffer gets as much as fits */
     ck_assert_str_eq(buf, "10.0");
 
     static const char *const bad[] = {"",         "10.0.0", "10.0.0.256", "10.0.0.1 ",

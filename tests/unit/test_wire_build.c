@@ -110,8 +110,8 @@ START_TEST(hdr_01_wide_values)
 }
 END_TEST
 
-/* HDR-02 WIRE-10 what no good frame has can be made as well: a fragment, another transport version.
- */
+/* HDR-02 WIRE-10 fields that no good frame has can be built, too: a fragment, another transport
+ * version. */
 START_TEST(hdr_02_bad_frames)
 {
     struct wire_pkt p = frame_pkt(FRAME_V4, SEND_ONLY, 0);
@@ -148,7 +148,7 @@ START_TEST(opc_05_cnp)
 }
 END_TEST
 
-/* OPC-01 WIRE-09 what can't be built: reserved opcodes, too little room, too long for IP. */
+/* OPC-01 WIRE-09 frames that can't be built: reserved opcodes, too little room, too long for IP. */
 START_TEST(opc_01_refusals)
 {
     static uint8_t f[70000];

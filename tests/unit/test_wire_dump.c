@@ -85,8 +85,7 @@ START_TEST(ack_01_syndromes)
 }
 END_TEST
 
-/* HDR-01 HDR-03 KEY-01 CC-01 what most packets lack is told of those that have it, and of no other.
- */
+/* HDR-01 HDR-03 KEY-01 CC-01 rare fields are shown for packets that have them, and for no other. */
 START_TEST(hdr_01_what_stands_out)
 {
     static const struct {
@@ -161,7 +160,7 @@ START_TEST(lr_02_selective)
 }
 END_TEST
 
-/* WIRE-02 WIRE-05 WIRE-29 what a port doesn't take is told all the same: loopback addresses, two
+/* WIRE-02 WIRE-05 WIRE-29 packets that a port doesn't take are shown, too: loopback addresses, two
  * tags, RoCE v1. */
 START_TEST(wire_02_of_any_port)
 {
@@ -241,7 +240,7 @@ START_TEST(val_06_refused)
 }
 END_TEST
 
-/* SEC-03 as snprintf: never beyond the buffer, always terminated, the whole length returned. */
+/* SEC-03 as snprintf: never outside the buffer, always terminated, the whole length returned. */
 START_TEST(sec_03_small_buffers)
 {
     uint8_t f[256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * wire_parse_flow says what wire_parse says, whatever the frame before was.
+ * wire_parse_flow gives the same result as wire_parse, after any frame.
  */
 #include "frames.h"
 #include "unit.h"
@@ -69,7 +69,7 @@ static void same_pkt(const struct wire_pkt *a, const struct wire_pkt *b)
 #undef SAME
 }
 
-/* A flow, and what was parsed of its last frame. */
+/* A flow, and the parsed packet of its last frame. */
 struct seen {
     struct wire_flow flow;
     struct wire_pkt pkt;
@@ -141,8 +141,8 @@ START_TEST(val_01_every_bit)
                     frame_fix_icrc(g, len, &p);
                 struct seen flow = seen_one(kind, 0);
                 both(&flow, g, len, 0);
-                both(&flow, f, len, 0); /* and what it remembers then */
-                both(&flow, g, len, 0); /* behind one with the same BTH */
+                both(&flow, f, len, 0); /* and its memory of that frame */
+                both(&flow, g, len, 0); /* after one with the same BTH */
                 both(&flow, f, len, 0);
             }
         }
@@ -202,7 +202,7 @@ START_TEST(val_07_cut)
 }
 END_TEST
 
-/* VAL-07: cut short behind one like it that wasn't. */
+/* VAL-07: cut short after an equal whole one. */
 START_TEST(val_07_next_cut)
 {
     cut(WIRE_OPCODE(WIRE_RC, WIRE_WRITE_MIDDLE), 64, true);

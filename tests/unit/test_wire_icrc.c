@@ -56,8 +56,8 @@ START_TEST(icrc_01_against_bitwise)
 }
 END_TEST
 
-/* ICRC-01 ICRC-12 of every length: short and long packets are computed differently, and so is what
- * is no multiple of 4 octets, which no packet is. */
+/* ICRC-01 ICRC-12 of every length: short and long packets are computed differently, and so are
+ * lengths that are no multiple of 4, which no packet has. */
 START_TEST(icrc_01_every_length)
 {
     static uint8_t f[4300];
@@ -172,8 +172,8 @@ START_TEST(hdr_05_seal_zeroes_pad)
 }
 END_TEST
 
-/* HDR-05 ICRC-12 gathering makes the frame that copying and sealing makes, by each implementation
- * of the CRC, and touches nothing behind it. */
+/* HDR-05 ICRC-12 gathering makes the same frame as copying and sealing, by each implementation of
+ * the CRC, and touches nothing after it. */
 START_TEST(icrc_12_gather_is_copy_and_seal)
 {
     static uint8_t f[4400], g[4400], payload[4096];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Each row: a good frame, a few octets changed, what the parser must say. iCRC and IPv4 checksum
- * are mended after the change unless the row says otherwise, so that only the named check can
- * refuse.
+ * Each row: a good frame, a few octets changed, the parser's verdict. iCRC and IPv4 checksum are
+ * mended after the change unless the row says otherwise, so that only the named check can refuse.
  */
 
 #include "frames.h"
@@ -462,7 +461,7 @@ static const struct row rows[] = {
      16,
      {{BTH, 0, 1, {0x81}}}},
 
-    /* iCRC and what is behind it */
+    /* iCRC and the octets after it */
     {"ICRC-08 a bit of the iCRC",
      WIRE_BAD_ICRC,
      V4,
@@ -710,7 +709,7 @@ START_TEST(wire_05_qinq)
     ck_assert_uint_eq(q.tci, p.tci);
     ck_assert_uint_eq(q.ip_off, 22);
     for (size_t n = 0; n < len + 4; n++) {
-        uint8_t *piece = malloc(n ? n : 1); /* sanitizers see every octet read beyond it */
+        uint8_t *piece = malloc(n ? n : 1); /* sanitizers notice octets read after its end */
         memcpy(piece, g, n);
         ck_assert_int_eq(wire_parse(piece, n, WIRE_P_QINQ, &q), WIRE_TRUNCATED);
         free(piece);
@@ -827,7 +826,7 @@ START_TEST(wire_02_length_of_v1)
 }
 END_TEST
 
-/* VAL-07 a frame that a capture cut: what is there is read, nothing beyond it. */
+/* VAL-07 a frame that a capture cut: only existing octets are read. */
 START_TEST(val_07_captured_in_part)
 {
     for (unsigned kind = 0; kind < 4; kind++) {
@@ -837,7 +836,7 @@ START_TEST(val_07_captured_in_part)
         wire_put16(f + p.udp_off + 6, 0x1234); /* WIRE-24: wrong, if one can tell */
         ck_assert_int_eq(wire_parse(f, len, 0, &want), WIRE_OK);
         for (size_t have = 0; have <= len; have++) {
-            uint8_t *cut = malloc(have + 1); /* sanitizers see every octet read beyond it */
+            uint8_t *cut = malloc(have + 1); /* sanitizers notice octets read after its end */
             memcpy(cut, f, have);
             cut[have] = 0;
             uint8_t *exact = realloc(cut, have ? have : 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A template must emit what wire_build makes of the same fields.
+ * A template must emit the same frame as wire_build for the same fields.
  */
 #include "frames.h"
 #include "unit.h"
@@ -69,7 +69,7 @@ START_TEST(hdr_01_emit_equals_build)
 }
 END_TEST
 
-/* WIRE-10 WIRE-15 WIRE-18 WIRE-24 what a template fixes by itself. */
+/* WIRE-10 WIRE-15 WIRE-18 WIRE-24 fields that a template fixes by itself. */
 START_TEST(wire_15_template_defaults)
 {
     struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY), 0);
@@ -110,8 +110,8 @@ START_TEST(wire_15_template_defaults)
 }
 END_TEST
 
-/* LR-02 LR-06 the packets of selective repeat: the same octets as wire_build, which come back as
- * what they were made from, values wider than their fields cut off. */
+/* LR-02 LR-06 the packets of selective repeat: the same octets as wire_build, which parse to their
+ * original values, cut to the width of their fields. */
 START_TEST(lr_02_selective)
 {
     for (unsigned op = 0; op < 32; op++) {

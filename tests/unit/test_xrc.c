@@ -2,7 +2,7 @@
  *
  * Extended reliable connections. Their packets are read, shown and judged like any others; only
  * queue pairs of XRC take one, and only shared receive queues of a domain can be reached by a
- * number in a packet. What queue pairs of XRC do is in the scripts of tests/drill/xrc.
+ * number in a packet. The behaviour of XRC's queue pairs is in the scripts of tests/drill/xrc.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool is_xrc(unsigned opcode)
     return wire_opcodes[opcode].name && wire_opcodes[opcode].service == WIRE_XRC;
 }
 
-/* XRC-01, OPC-02: dropped without a word by queue pairs of other types, which go on as before. */
+/* XRC-01, OPC-02: dropped silently by queue pairs of other types, which continue as before. */
 START_TEST(xrc_01_other_queue_pairs_drop_it)
 {
     static const enum qp_type types[] = {QP_RC, QP_UC, QP_UD};
@@ -184,8 +184,8 @@ static void on_difference(void *ctx, const struct replay_difference *d)
     ck_abort_msg("%s: %s", d->rule, d->capture);
 }
 
-/* XRC-01: lint follows a capture of XRC between other devices; replay, whose engine has none,
- * judges nothing of it and says so. */
+/* XRC-01: lint follows a capture of XRC between other devices; replay, whose engine has no XRC,
+ * does not judge it, and reports that. */
 START_TEST(xrc_01_captures)
 {
     uint8_t buf[WIRE_FRAME_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What every unit test program shares: its main function.
+ * The main function of every unit test program.
  *
  *     START_TEST(hdr_05_pad) { ... }
  *     END_TEST
@@ -14,7 +14,7 @@
 
 #include "patience.h"
 
-/* Run the tests; what main() returns. */
+/* Run the tests; the result is main()'s. */
 static inline int unit_run(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);

@@ -75,7 +75,7 @@ TSHARK = {
 }
 IP_FIELDS = ["ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.dsfield", "ipv6.tclass", "ipv6.hlim",
              "vlan.id", "vlan.priority"]
-# What tshark 4.0 doesn't dissect behind the BTH: XRC's own header shifts the others, FLUSH and
+# Headers after the BTH that tshark 4.0 doesn't dissect: XRC's own header shifts the others, FLUSH and
 # ATOMIC WRITE are unknown to it.
 BTH_ONLY = {"sip", "opcode", "se", "migreq", "pad", "pkey", "dqpn", "ackreq", "psn", "ttl", "ip_id",
             "flow_label", "sport"}

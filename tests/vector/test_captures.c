@@ -2,7 +2,7 @@
  *
  * Every packet of every capture: it parses, and its fields re-build to the same octets.
  *
- *     test_captures FOLDER        FOLDER/MANIFEST.md tells how many packets each file has
+ * test_captures FOLDER FOLDER/MANIFEST.md has the number of packets of each file
  */
 #include <dirent.h>
 #include <pcap/pcap.h>
@@ -12,7 +12,7 @@
 
 #include "wire.h"
 
-/* 0 when the packet is what our builder would have made. */
+/* 0 if the packet is equal to our builder's. */
 static int check_packet(const char *file, unsigned number, const uint8_t *data, size_t len)
 {
     static uint8_t out[WIRE_FRAME_MAX];

@@ -250,7 +250,7 @@ START_TEST(val_06_negative)
 }
 END_TEST
 
-/* KEY-02 N08: what the core will ask about the P_Key. */
+/* KEY-02 N08: the core's check of the P_Key. */
 START_TEST(key_02_n08)
 {
     const struct vector *v = vectors_find("N08");

@@ -24,7 +24,7 @@ struct vector {
 
 /* All vectors; loaded at the first call, which ends the program when the file can't be read. */
 const struct vector *vectors_all(size_t *count);
-/* The vector with this id; ends the program when there is none. */
+/* The vector with this id; ends the program if there is none. */
 const struct vector *vectors_find(const char *id);
 
 #endif

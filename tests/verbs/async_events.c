@@ -6,7 +6,7 @@
 #include "vt.h"
 #include <sched.h>
 
-/* The next event of this side, within `ms`; acknowledged. False: there is none. */
+/* The next event of this side, within `ms`; acknowledged. False: none came. */
 static bool next(int side, struct ibv_async_event *ev, int ms)
 {
     if (!vt_readable(vt.ctx[side]->async_fd, ms))
@@ -89,7 +89,7 @@ static void sq_drained(void)
     want(0, "SQ_DRAINED", IBV_EVENT_SQ_DRAINED, a.qp);
     vt_want(a.scq, "what was under way", 1, IBV_WC_SUCCESS, -1);
     none("SQ_DRAINED");
-    /* without asking for it there is none */
+    /* no event without a request for it */
     OK0(vt_modify(a.qp, IBV_QPS_RTS));
     OK0(vt_modify(a.qp, IBV_QPS_SQD));
     none("SQD without notification");

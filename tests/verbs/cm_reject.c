@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     OK0(rdma_reject(id, data, 30));
     OK0(rdma_destroy_id(id));
     rejected(&c, "rdma_reject", 28);
-    /* the request's id destroyed without an answer: the peer is told */
+    /* the request's id destroyed without an answer: the peer gets a REJ */
     cm_resolve(&c, vt.ip[0], port, RDMA_PS_TCP);
     cm_qp(&c, IBV_QPT_RC);
     OK0(rdma_connect(c.id, &p));

@@ -2,7 +2,7 @@
  *
  * cq_event_once: ibv_req_notify_cq is one shot: several completions after one arming make one
  * event, none without arming; a non-blocking channel says EAGAIN; the event carries CQ and
- * cq_context; what came before the arming is found by polling again (poll, arm, poll). */
+ * cq_context; completions before the arming are found by polling again (poll, arm, poll). */
 #include "vt.h"
 static int events(struct vt_end *e, int ms, struct ibv_cq **cq)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * destroy_unpolled: a QP destroyed with CQEs unpolled and work outstanding, its CQ shared with a
- * living QP: the CQ goes on working, completions of the dead QP (if any) carry its qp_num, those of
- * the living one come once, in order; 200 times. */
+ * living QP: the CQ still works, completions of the dead QP (if any) carry its qp_num, completions
+ * of the living one come once, in order; 200 times. */
 #include "vt.h"
 int main(int argc, char **argv)
 {

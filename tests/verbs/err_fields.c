@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * err_fields: a failed request completes in error with its wr_id, status and qp_num (unsignaled
- * too), the requests behind it flush in order, those before it succeed, both QPs end in ERR. Causes
- * at the responder. */
+ * too), the requests after it flush in order, the ones before it succeed, both QPs end in ERR.
+ * Causes at the responder. */
 #include "vt.h"
 static void run(const char *what, int kind)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * err_local: a wrong L_Key, a local buffer beyond its region, a receive that may not be written, an
- * SGE of another PD: local protection error (IBTA 9.9.2) with wr_id and qp_num, later requests
+ * err_local: a wrong L_Key, a local buffer outside its region, a receive that may not be written,
+ * an SGE of another PD: local protection error (IBTA 9.9.2) with wr_id and qp_num, later requests
  * flushed, nothing reaches the peer. */
 #include "vt.h"
 static void run(const char *what, int kind)
