@@ -42,7 +42,7 @@ def contained():
     for name, options in (("", ""), (", own process ids", "--unshare-pid")):
         yield Row(f"rping in containers{name}", [*contain, "rping", "-c", "-a", "{sip}", "-p", "{port}", "-C", "20", "-V", "-v"],
                   [*contain, "rping", "-s", "-a", "{sip}", "-p", "{port}", "-C", "20", "-V"], env={"OPTIONS": options},
-                  expect=r"ping data: rdma-ping-19:", octets=20 * 64, topologies=LOCAL)
+                  expect=r"ping data: rdma-ping-19:", octets=20 * 64, topologies=LOCAL, listens="cm")
 
 
 def rows():
