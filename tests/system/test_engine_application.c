@@ -447,6 +447,37 @@ START_TEST(qp_11_last_ack_before_the_end)
 }
 END_TEST
 
+/* QP-11: a program that makes no progress for a while has an ACK in its channel, and ends the
+ * connection then. The message that the ACK is for has succeeded. */
+START_TEST(qp_11_ack_before_the_own_end)
+{
+    struct port_end a, b;
+    struct urnic_wc wc;
+    pthread_t thread;
+    join(&b, "urn1", "daemon", SIZE);
+    join(&a, "urn0", "application,progress=poll", SIZE);
+    port_listen(&b);
+    OK(pthread_create(&thread, NULL, port_accept_thread, &b));
+    port_connect(&a, "10.0.0.2");
+    OK(pthread_join(thread, NULL));
+    for (unsigned i = 0; i < 2; i++) { /* the first one's ACK is polled */
+        OK(port_post(&a, URNIC_WR_SEND, 0, 0, 5000));
+        ck_assert_int_eq(port_await(&b).status, URNIC_WC_SUCCESS);
+        OK(port_post_recv(&b, b.conn->qp));
+        if (i == 0)
+            ck_assert_int_eq(port_await(&a).status, URNIC_WC_SUCCESS);
+    }
+    port_nap(100); /* the ACK has come */
+    OK(urnic_disconnect(a.conn->id));
+    do
+        wc = port_await(&a);
+    while (wc.opcode == URNIC_WC_RECV); /* flushed */
+    ck_assert_msg(wc.status == URNIC_WC_SUCCESS, "%s", urnic_wc_status_str(wc.status));
+    port_close(&a);
+    port_close(&b);
+}
+END_TEST
+
 static _Atomic bool asking;
 static _Atomic unsigned answers;
 
@@ -579,6 +610,7 @@ int main(void)
     tcase_add_loop_test(c, ud_11_groups_of_programs, 0,
                         (int)(sizeof(engines_of) / sizeof(engines_of[0])));
     tcase_add_loop_test(c, qp_11_last_ack_before_the_end, 0, 4);
+    tcase_add_test(c, qp_11_ack_before_the_own_end);
     tcase_add_test(c, shm_08_requests_beside_one_that_waits);
     tcase_add_loop_test(c, shm_13_no_frame_is_lost_at_full_speed, 0, 2);
     tcase_add_test(c, shm_14_unknown_engine);
