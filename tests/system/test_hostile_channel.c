@@ -55,7 +55,7 @@ static int raw_open(struct raw *r)
     struct ipc_ctx_opened ctx;
     struct ipc_engine_block block;
     struct channel_memory m;
-    int fds[IPC_FD_MAX];
+    int fds[IPC_FD_MAX] = {-1, -1, -1, -1};
     r->sock = raw_connect();
     ipc_hello_fill(&hello, 0);
     int rc = call(r->sock, &hello, sizeof(hello), &hello, sizeof(hello), fds);

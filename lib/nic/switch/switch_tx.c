@@ -119,8 +119,8 @@ unsigned switch_tx(struct nic_switch *s, struct io_slot *slots, unsigned n, uint
 {
     unsigned filled = 0, empty = 0;
     s->now = now;
-    for (unsigned turns = TX_TURNS * s->nactive; turns > 0 && filled < n && empty < s->nactive;
-         turns--) {
+    for (unsigned turns = TX_TURNS * s->nactive;
+         turns > 0 && s->active && filled < n && empty < s->nactive; turns--) {
         struct switch_channel *c = s->active;
         const bool had = visit(s, c, slots, &filled, n);
         empty = had ? 0 : empty + (c->next != NULL); /* one that sleeps now doesn't count */
