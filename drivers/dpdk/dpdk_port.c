@@ -55,8 +55,11 @@ void dpdk_port_set_attached(struct dpdk_port *port, bool attached)
     for (unsigned k = 0; k < port->queues; k++)
         dpdk_queue_lock(port->queue[k]);
     port->attached = attached;
-    for (unsigned k = 0; k < port->queues; k++)
+    for (unsigned k = 0; k < port->queues; k++) {
+        if (!attached) /* sent since the device was let go */
+            dpdk_queue_drop(port->queue[k]);
         dpdk_queue_unlock(port->queue[k]);
+    }
     port->io.caps.rx_fd = attached ? port->first.rx_fd : -1; /* the removal closes it */
     share_facts(port);
 }

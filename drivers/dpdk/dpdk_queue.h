@@ -62,7 +62,7 @@ void dpdk_queue_clear_error(const struct dpdk_queue *q);
 /* Does its worker hold no buffer of the device's? Locked. */
 static inline bool dpdk_queue_is_idle(const struct dpdk_queue *q)
 {
-    return q->lent_first == q->lent_last && q->n_reserved == 0;
+    return q->lent_first == q->lent_last && q->n_reserved == 0 && q->n_queued == 0;
 }
 
 /* Functions of io_ops for every queue; the port's own table has them, too. */

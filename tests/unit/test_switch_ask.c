@@ -153,6 +153,30 @@ START_TEST(a_part_is_no_longer_than_its_frame)
 }
 END_TEST
 
+/* SHM-15: counters that the daemon has asked for, and those that a program tells when it ends,
+ * count for the device. A program that repeats the latter is not heard any more. */
+START_TEST(shm_15_counters_of_a_program)
+{
+    setup();
+    struct ipc_asked_counter c = {.value = 7};
+    uint8_t octets[sizeof(c)];
+    const unsigned heard = 2 * IPC_ASK_MAX / sizeof(c);
+    snprintf(c.name, sizeof(c.name), "%s", engine_counter_names[3]);
+    memcpy(octets, &c, sizeof(c));
+    put_question(0, IPC_ASK_COUNTERS, sizeof(data));
+    answer(0, (struct ipc_answer){.id = read_question(0).id, .len = sizeof(c)}, octets);
+    ck_assert_int_eq(one.status, 0);
+    ck_assert_uint_eq(sw->told->counter[3], 7);
+    for (unsigned i = 1; i <= heard + 3; i++) {
+        c.value = 7 + i;
+        memcpy(octets, &c, sizeof(c));
+        answer(0, (struct ipc_answer){.id = 0, .len = sizeof(c)}, octets);
+        ck_assert_uint_eq(sw->told->counter[3], 7 + (i < heard ? i : heard));
+    }
+    teardown();
+}
+END_TEST
+
 START_TEST(a_program_that_is_silent)
 {
     setup();
@@ -226,5 +250,5 @@ START_TEST(counters_of_programs_are_the_devices)
 END_TEST
 
 UNIT_MAIN("switch_ask", an_answer_comes_in_parts, lies_are_no_answers,
-          a_part_is_no_longer_than_its_frame, a_program_that_is_silent,
-          counters_of_programs_are_the_devices)
+          a_part_is_no_longer_than_its_frame, shm_15_counters_of_a_program,
+          a_program_that_is_silent, counters_of_programs_are_the_devices)

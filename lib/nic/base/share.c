@@ -194,24 +194,27 @@ bool share_may_log(struct share *s, uint64_t now)
     return may;
 }
 
-static bool may_notify(struct share *s, uint64_t now)
+/* `until`: when the events that were allowed so far have used up the rate. */
+static bool within(struct share *s, uint64_t *until, uint32_t rate, uint32_t burst, uint64_t now)
 {
-    const uint64_t each = 1000000000u / SHARE_CNPS;
-    uint64_t from = s->cnps_until > now ? s->cnps_until : now;
-    if (from - now > (SHARE_CNP_BURST - 1) * each)
-        return false;
-    s->cnps_until = from + each;
-    return true;
+    const uint64_t each = 1000000000u / rate;
+    share_lock(s->pool);
+    const uint64_t from = *until > now ? *until : now;
+    const bool may = from - now <= (burst - 1) * each;
+    if (may)
+        *until = from + each;
+    share_unlock(s->pool);
+    return may;
 }
 
 bool share_may_notify(struct share *s, uint64_t now)
 {
-    if (!s)
-        return true;
-    share_lock(s->pool);
-    bool may = may_notify(s, now);
-    share_unlock(s->pool);
-    return may;
+    return !s || within(s, &s->cnps_until, SHARE_CNPS, SHARE_CNP_BURST, now);
+}
+
+bool share_may_ask(struct share *s, uint64_t now)
+{
+    return !s || within(s, &s->asks_until, SHARE_ASKS, SHARE_ASK_BURST, now);
 }
 
 void share_give(struct share *s, enum share_kind kind, uint64_t n)

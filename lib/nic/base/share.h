@@ -66,6 +66,8 @@ struct share {
     uint32_t lines;         /* lines of the log that count against its share */
     uint64_t lines_at;      /* ns: when the next of them expires */
     uint64_t cnps_until;    /* ns: the CNPs that have left use up the rate until then */
+    uint64_t asks_until;    /* ns: the same for neighbours that frames resolve */
+    uint32_t spilled;       /* frames that wait for its programs' rings; the device's worker's */
     uint64_t used[SHARE_KINDS];
 };
 
@@ -101,6 +103,11 @@ bool share_may_log(struct share *s, uint64_t now);
 /* May a CNP of this user leave that is for no peer of its queue pairs (SEC-35)? At most SHARE_CNPS
  * a second may, and SHARE_CNP_BURST of them at once. */
 bool share_may_notify(struct share *s, uint64_t now);
+/* May a frame of this user's programs begin to resolve another neighbour (SEC-22)? SHARE_ASKS a
+ * second may, and SHARE_ASK_BURST of them at once. */
+bool share_may_ask(struct share *s, uint64_t now);
+#define SHARE_ASKS      100u
+#define SHARE_ASK_BURST 32u
 #define SHARE_CNPS      10000u
 #define SHARE_CNP_BURST 100u
 /* Return what was taken. */

@@ -39,10 +39,8 @@ struct engine_channel {
 
 struct engine_job {
     struct client *c;
-    struct switch_mark mark;
     uint64_t key[2];
     int status;
-    bool passed;
     /* a socket of its own */
     unsigned index;
     struct io_lent *lent;
@@ -135,6 +133,10 @@ static void engine_attach(void *arg, uint64_t now)
     }
     e->channel->share = c->of_device;
     job->status = switch_draw(s, e->channel, now, job->key);
+    if (job->status < 0) { /* a channel without a block is none */
+        switch_detach(s, e->channel, now);
+        e->channel = NULL;
+    }
 }
 
 int engine_channel_unsealed(const struct client *c)
@@ -248,34 +250,37 @@ bool engine_channel_sends(const struct client *c)
     return c->engine && c->engine->channel;
 }
 
-static void engine_mark(void *arg, uint64_t now)
-{
-    struct engine_job *job = arg;
-    (void)now;
-    job->mark = switch_mark(job->c->ctx.device->sw, job->c->engine->channel);
-    job->passed = switch_passed(job->c->engine->channel, &job->mark);
-}
+struct engine_looks {
+    struct engine_place *at;
+    unsigned n;
+    bool here;
+};
 
-bool engine_channel_mark(struct client *c, struct switch_mark *out)
-{
-    struct engine_job job = {.c = c};
-    worker_call(c->ctx.worker, engine_mark, &job);
-    *out = job.mark;
-    return job.passed;
-}
-
+/* At the places of the first one's worker. */
 static void engine_look(void *arg, uint64_t now)
 {
-    struct engine_job *job = arg;
+    const struct engine_looks *l = arg;
     (void)now;
-    job->passed = switch_passed(job->c->engine->channel, &job->mark);
+    for (unsigned i = 0; i < l->n; i++) {
+        struct engine_place *p = &l->at[i];
+        if (p->client->ctx.worker != l->at->client->ctx.worker)
+            continue;
+        if (l->here)
+            p->mark = switch_mark(p->client->ctx.device->sw, p->client->engine->channel);
+        p->passed = switch_passed(p->client->engine->channel, &p->mark);
+        p->looked = true;
+    }
 }
 
-bool engine_channel_passed(struct client *c, const struct switch_mark *at)
+void engine_channel_look(struct engine_place *at, unsigned n, bool here)
 {
-    struct engine_job job = {.c = c, .mark = *at};
-    worker_call(c->ctx.worker, engine_look, &job);
-    return job.passed;
+    for (unsigned i = 0; i < n; i++)
+        at[i].looked = false;
+    for (unsigned i = 0; i < n; i++) {
+        struct engine_looks l = {.at = &at[i], .n = n - i, .here = here};
+        if (!at[i].looked)
+            worker_call(at[i].client->ctx.worker, engine_look, &l);
+    }
 }
 
 bool engine_channel_same_process(const struct client *a, const struct client *b)

@@ -35,11 +35,16 @@ int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2]);
 
 /* Has the client a channel that carries frames? */
 bool engine_channel_sends(const struct client *c);
-/* The place after all frames that such a client has sent so far. Returns whether these have left.
- */
-bool engine_channel_mark(struct client *c, struct switch_mark *out);
-/* Have the frames before the place left? */
-bool engine_channel_passed(struct client *c, const struct switch_mark *at);
+/* A place in the frames that such a client sends. */
+struct engine_place {
+    struct client *client;
+    struct switch_mark mark;
+    bool passed; /* the frames before the place have left */
+    bool looked; /* for engine_channel_look */
+};
+/* Have the frames before these places left? With `here` each place is first set after all frames
+ * that its client has sent so far. One visit to each worker, however many places there are. */
+void engine_channel_look(struct engine_place *at, unsigned n, bool here);
 /* Do two clients belong to one process? One of another namespace has no number here. */
 bool engine_channel_same_process(const struct client *a, const struct client *b);
 

@@ -24,6 +24,7 @@ struct engine_peer {
     struct switch_pair pair;
     struct claim claim;
     struct neigh_hop *hop;
+    bool attended; /* the hop is */
     struct client *client;
     struct engine_peer *next; /* of the client's */
 };
@@ -36,6 +37,18 @@ static struct engine_peer *peer_of(const struct client *c, uint32_t qpn)
              : NULL;
 }
 
+/* It sends to this hop from now on, and takes over the caller's hold. */
+static void peer_hop(struct engine_peer *e, struct neigh_hop *hop, uint64_t now)
+{
+    const struct client *c = e->client;
+    struct neigh *n = c->ctx.device->neigh;
+    if (e->attended)
+        neigh_unattend(n, e->hop);
+    neigh_let_go(n, c->of_device, e->hop);
+    e->hop = hop;
+    e->attended = neigh_attend(n, hop, now);
+}
+
 static void peer_free(struct engine_peer *e)
 {
     struct client *c = e->client;
@@ -44,7 +57,7 @@ static void peer_free(struct engine_peer *e)
         at = &(*at)->next;
     *at = e->next;
     claim_drop(&e->claim);
-    neigh_let_go(c->ctx.device->neigh, c->of_device, e->hop);
+    peer_hop(e, NULL, 0);
     switch_pair_remove(engine_channel_at(c), &e->pair);
     share_give(c->of_device, SHARE_QP, 1);
     free(e);
@@ -115,7 +128,7 @@ int engine_peer_set(struct client *c, uint32_t qpn, uint32_t peer_qpn, const str
     struct neigh_hop *hop = NULL;
     const bool fresh = !e;
     if (!ch || ch->ending || blocks_owner(&d->sw->blocks, qpn) != ch || (fresh && peer_qpn == 0) ||
-        peer_qpn > WIRE_QPN_MASK)
+        qpn > WIRE_QPN_MASK || peer_qpn > WIRE_QPN_MASK || (av->dmac[0] & 1))
         return -EINVAL;
     int rc = neigh_hold(d->neigh, c->of_device, &av->dgid, &hop);
     if (rc == 0 && fresh)
@@ -130,8 +143,7 @@ int engine_peer_set(struct client *c, uint32_t qpn, uint32_t peer_qpn, const str
         neigh_let_go(d->neigh, c->of_device, hop);
         return rc;
     }
-    neigh_let_go(d->neigh, c->of_device, e->hop);
-    e->hop = hop;
+    peer_hop(e, hop, now);
     e->pair.local = av->sgid;
     e->pair.peer = av->dgid;
     e->pair.peer_qpn = peer_qpn ? peer_qpn : e->pair.peer_qpn;

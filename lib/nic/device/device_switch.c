@@ -9,6 +9,7 @@
 #include "facts.h"
 #include "loop.h"
 #include "neigh.h"
+#include "share.h"
 #include "switch_ask.h"
 #include "switch_group.h"
 #include "switch_rx.h"
@@ -55,8 +56,12 @@ bool device_group_get(const struct device *d, unsigned i, struct wire_addr *grou
 static int next_hop(void *arg, struct share *share, const struct wire_addr *dst, uint8_t mac[6])
 {
     struct device *d = arg;
-    return d->io->caps.kernel_ip ? -ENOTSUP
-                                 : neigh_lookup(d->neigh, share, dst, mac, d->worker->now);
+    const uint64_t now = d->worker->now;
+    if (d->io->caps.kernel_ip)
+        return -ENOTSUP;
+    if (gid_find(&d->gids, dst) < 0 && neigh_is_new(d->neigh, dst) && !share_may_ask(share, now))
+        return -EAGAIN;
+    return neigh_lookup(d->neigh, share, dst, mac, now);
 }
 
 static void comm_est(void *arg, uint32_t qpn)
@@ -146,7 +151,11 @@ unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n,
             d->stats.own_echo++;
     }
     n = m;
+    /* Programs' own datagrams leave half of the copies to those of the port. */
+    const unsigned kept = own ? d->sw->copies / 2 : 0;
+    d->sw->copies -= kept;
     uint64_t taken = switch_rx(d->sw, frames, n);
+    d->sw->copies += kept;
     m = 0;
     for (unsigned i = 0; i < n; i++) {
         if (!(taken >> i & 1))

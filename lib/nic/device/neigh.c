@@ -246,8 +246,7 @@ unsigned neigh_path_mtu(const struct neigh *n, const uint8_t dst[16])
     return path < d->path_mtu ? path : d->path_mtu;
 }
 
-/* Is it a neighbour that has never been resolved? */
-static bool neigh_is_new(const struct neigh *n, const struct wire_addr *dst)
+bool neigh_is_new(const struct neigh *n, const struct wire_addr *dst)
 {
     struct wire_addr addr;
     return !wire_addr_is_multicast(dst) && net_next_hop(n->port, dst, &addr) == 0 &&
@@ -552,6 +551,20 @@ void neigh_unwatch(struct neigh *n, struct share *s, struct neigh_watcher *w)
     TAILQ_REMOVE(&hop->watchers, w, next);
     w->hop = NULL;
     neigh_let_go(n, s, hop);
+}
+
+bool neigh_attend(struct neigh *n, struct neigh_hop *hop, uint64_t now)
+{
+    if (!hop)
+        return false;
+    int rc = net_watch(n->port, &hop->addr, now);
+    n->dirty = true;
+    return rc != -ENETUNREACH && rc != -ENOBUFS;
+}
+
+void neigh_unattend(struct neigh *n, struct neigh_hop *hop)
+{
+    net_unwatch(n->port, &hop->addr);
 }
 
 /* Have the queue pairs of this neighbour send to its new MAC. */

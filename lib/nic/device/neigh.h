@@ -95,6 +95,14 @@ void neigh_let_go(struct neigh *n, struct share *s, struct neigh_hop *hop);
 void neigh_watch(struct neigh *n, struct share *s, struct neigh_watcher *w, struct qp *qp,
                  struct neigh_hop *hop, uint64_t now);
 void neigh_unwatch(struct neigh *n, struct share *s, struct neigh_watcher *w);
+/* A queue pair of a program's own engine sends to this hop: the hop is kept resolved, and another
+ * MAC for it is not believed at once (WIRE-35). The hold stays the caller's. False: it can't be;
+ * else call neigh_unattend once. */
+bool neigh_attend(struct neigh *n, struct neigh_hop *hop, uint64_t now);
+void neigh_unattend(struct neigh *n, struct neigh_hop *hop);
+
+/* Is it a neighbour that has never been resolved? */
+bool neigh_is_new(const struct neigh *n, const struct wire_addr *dst);
 
 /* Membership in the groups that queue pairs of the engine, or of programs' own engines, are
  * attached to (UD-11): call when that has changed. -ENOSPC: the last one is one too many. */

@@ -14,13 +14,8 @@
 #include "quota.h"
 #include "request.h"
 
-#define SETTLE_NS (10 * CLOCK_MS) /* longest wait for a full port */
-
-/* A place in the frames that a client has sent. */
-struct settle_at {
-    struct client *client;
-    struct switch_mark mark;
-};
+#define SETTLE_NS   (10 * CLOCK_MS) /* longest wait for a full port */
+#define SETTLE_LOOK 64u             /* channels looked at in one visit to a worker */
 
 struct settle {
     struct settle *next;
@@ -28,7 +23,7 @@ struct settle {
     bool ends; /* it waits for its end; else for a request */
     uint64_t until;
     unsigned n; /* channels of its process with frames that have not left */
-    struct settle_at *at;
+    struct engine_place *at;
     size_t len;
     uint8_t msg[];
 };
@@ -46,10 +41,17 @@ static struct client *kin(const struct client *c, struct client *o)
 /* Are all frames of its process gone that are in the channels now? */
 static bool is_settled(const struct client *c)
 {
-    struct switch_mark mark;
+    struct engine_place at[SETTLE_LOOK];
     bool all = true;
-    for (struct client *o = kin(c, c->all->first); o && all; o = kin(c, o->next))
-        all = engine_channel_mark(o, &mark) || engine_channel_passed(o, &mark);
+    struct client *o = kin(c, c->all->first);
+    while (o && all) {
+        unsigned n = 0;
+        for (; o && n < SETTLE_LOOK; o = kin(c, o->next))
+            at[n++].client = o;
+        engine_channel_look(at, n, true);
+        for (unsigned i = 0; i < n; i++)
+            all &= at[i].passed;
+    }
     return all;
 }
 
@@ -62,6 +64,20 @@ bool settle_now(struct request *r)
     return c->nsettling == 0 && is_settled(c);
 }
 
+/* Channels whose frames have left, or that are gone, are not looked at again. */
+static void settle_drop(struct settle *s, unsigned i)
+{
+    s->at[i] = s->at[--s->n];
+}
+
+static void settle_drop_passed(struct settle *s)
+{
+    for (unsigned i = s->n; i-- > 0;) {
+        if (s->at[i].passed)
+            settle_drop(s, i);
+    }
+}
+
 /* NULL: out of memory. */
 static struct settle *settle_add(struct client *c, const void *msg, size_t len)
 {
@@ -69,7 +85,7 @@ static struct settle *settle_add(struct client *c, const void *msg, size_t len)
     for (struct client *o = kin(c, c->all->first); o; o = kin(c, o->next))
         n++;
     struct settle *s = malloc(sizeof(*s) + len);
-    struct settle_at *at = calloc(n + 1, sizeof(*at));
+    struct engine_place *at = calloc(n + 1, sizeof(*at));
     if (!s || !at) {
         free(s);
         free(at);
@@ -78,10 +94,10 @@ static struct settle *settle_add(struct client *c, const void *msg, size_t len)
     *s = (struct settle){.client = c, .until = clock_now() + SETTLE_NS, .at = at, .len = len};
     if (len > 0)
         memcpy(s->msg, msg, len);
-    for (struct client *o = kin(c, c->all->first); o; o = kin(c, o->next)) {
-        at[s->n].client = o;
-        s->n += !engine_channel_mark(o, &at[s->n].mark);
-    }
+    for (struct client *o = kin(c, c->all->first); o; o = kin(c, o->next))
+        at[s->n++].client = o;
+    engine_channel_look(at, s->n, true);
+    settle_drop_passed(s);
     *settle_last = s;
     settle_last = &s->next;
     return s;
@@ -115,18 +131,10 @@ static struct settle *settle_take(struct settle **p)
     return s;
 }
 
-/* Channels whose frames have left, or that are gone, are not looked at again. */
-static void settle_drop(struct settle *s, unsigned i)
-{
-    s->at[i] = s->at[--s->n];
-}
-
 static bool settle_passed(struct settle *s)
 {
-    for (unsigned i = s->n; i-- > 0;) {
-        if (engine_channel_passed(s->at[i].client, &s->at[i].mark))
-            settle_drop(s, i);
-    }
+    engine_channel_look(s->at, s->n, false);
+    settle_drop_passed(s);
     return s->n == 0 || clock_now() >= s->until;
 }
 

@@ -11,6 +11,7 @@
 #define ASK_TYPE     0x88B5u /* for local experiments: as news (switch_news.c) */
 #define ASK_QUESTION 2u
 #define ASK_ANSWER   3u
+#define UNASKED_MAX  (2u * IPC_ASK_MAX) /* octets of counters told unasked, of a channel */
 #define ASK_HEAD     20u /* Ethernet, what it is, and a gap that keeps what follows aligned */
 
 static_assert(ASK_HEAD + sizeof(struct ipc_question) < 4096, "a question fits into a slot");
@@ -60,6 +61,7 @@ void switch_ask(struct nic_switch *s, struct switch_ask *a, struct switch_channe
         s->last_ask++;
     a->id = q->id = s->last_ask;
     a->to = to;
+    a->counters = q->kind == IPC_ASK_COUNTERS;
     a->until = now + IPC_ASK_NS;
     a->cursor = a->got = a->len = 0;
     a->next = s->asks;
@@ -124,8 +126,22 @@ static void part(struct nic_switch *s, struct switch_ask *a, const struct ipc_an
     a->cursor = h->next;
     memcpy(a->data + a->got, data, h->part);
     a->got += h->part;
-    if (a->got == a->len)
-        end(s, a, 0);
+    if (a->got < a->len)
+        return;
+    if (a->counters)
+        switch_counters_note(s, a->to, a->data, a->len);
+    end(s, a, 0);
+}
+
+/* Counters that the daemon has not asked for: a program's last. A program that repeats them only
+ * costs the worker time. */
+static void last_counters(struct nic_switch *s, struct switch_channel *c, const uint8_t *data,
+                          uint32_t len)
+{
+    if (len > UNASKED_MAX - c->unasked)
+        return;
+    c->unasked += len;
+    switch_counters_note(s, c, data, len);
 }
 
 bool switch_ask_answered(struct nic_switch *s, struct switch_channel *c, const uint8_t *frame,
@@ -145,7 +161,7 @@ bool switch_ask_answered(struct nic_switch *s, struct switch_channel *c, const u
     if (h.part > len - ASK_HEAD - sizeof(h))
         return true;
     if (h.id == 0)
-        switch_counters_note(s, c, data, h.part);
+        last_counters(s, c, data, h.part);
     for (struct switch_ask *a = s->asks; a && h.id; a = a->next) {
         if (a->id == h.id && a->to == c) {
             part(s, a, &h, data);

@@ -16,6 +16,7 @@ struct switch_ask {
     struct switch_ask *next;
     struct switch_channel *to; /* NULL: it is over */
     uint32_t id;
+    bool counters;   /* the answer counts for the device (SHM-15) */
     uint64_t until;  /* ns */
     int status;      /* 0, -errno of the program, -ETIMEDOUT: no answer, -ENODEV: it has gone */
     uint32_t cursor; /* ipc_answer.next */

@@ -45,6 +45,7 @@ struct switch_channel {
     uint64_t drops;    /* frames lost because its ring was full */
     uint64_t refused;  /* frames of its program that were refused */
     struct switch_told *told; /* its counters (switch_counters.h); NULL: it has told none */
+    uint32_t unasked;         /* octets of counters that it has told unasked */
     bool silent;              /* it has let a question go unanswered */
 };
 

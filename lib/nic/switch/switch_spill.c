@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "channel.h"
+#include "share.h"
 #include "switch_channel.h"
 
 #define FRAME_MAX 4224u /* octets: the largest packet of RoCE, and its headers */
@@ -85,9 +86,17 @@ static void delist(struct nic_switch *s, struct switch_channel *c)
     *at = c->spill_next;
 }
 
+/* Frames that wait for programs of the channel's user. */
+static uint32_t users_frames(const struct switch_channel *c)
+{
+    return c->share ? c->share->spilled : c->nspilled;
+}
+
 /* The oldest frame of this channel has gone. */
 static void take_off(struct switch_pool *p, struct switch_channel *c)
 {
+    if (c->share)
+        c->share->spilled--;
     uint32_t one = c->spill_first;
     c->spill_first = pool_at(p, one)->next;
     c->nspilled--;
@@ -104,7 +113,7 @@ bool switch_spill(struct nic_switch *s, struct switch_channel *c, const uint8_t 
     if (!s->pool)
         s->pool = pool_new();
     struct switch_pool *p = s->pool;
-    if (!p || p->nspare == 0 || c->nspilled >= SWITCH_SPILL_ALONE * p->nspare)
+    if (!p || p->nspare == 0 || users_frames(c) >= SWITCH_SPILL_ALONE * p->nspare)
         return false;
     uint32_t one = p->spare;
     uint8_t *at = pool_data(p, one);
@@ -114,6 +123,8 @@ bool switch_spill(struct nic_switch *s, struct switch_channel *c, const uint8_t 
         memcpy(at, head, head_len);
     memcpy(at + head_len, frame->data + head_len, frame->len - head_len);
     *pool_at(p, one) = (struct spilled){.len = frame->len, .flags = frame->flags};
+    if (c->share)
+        c->share->spilled++;
     if (c->nspilled++ == 0) {
         c->spill_first = one;
         enlist(s, c);

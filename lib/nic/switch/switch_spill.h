@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Frames for programs whose rings are full: a peer's window is larger than a small ring. They wait
- * in memory of the switch, in their order, until the program has taken the frames before them. A
- * channel may have at most SWITCH_SPILL_ALONE times as many waiting as are left for others, so none
- * takes all. A program that takes nothing for SWITCH_SPILL_NS, for example a stopped one, loses
- * them.
+ * in memory of the switch, in their order, until the program has taken the frames before them. The
+ * programs of a user may have at most SWITCH_SPILL_ALONE times as many waiting as are left for
+ * others, so no user takes all. A program that takes nothing for SWITCH_SPILL_NS, for example a
+ * stopped one, loses them.
  *
  * On the device's worker.
  */

@@ -16,6 +16,9 @@
 
 #define TX_PART  8u /* frames taken at a time: their lengths are known only then */
 #define TX_TURNS 4u /* of each channel in a call */
+#define TX_TAKEN                                                                                   \
+    (4u * IO_BURST_MAX) /* frames in a call: those that fill no slot cost time, too                \
+                         */
 
 /* The queue pair that the program names as the sender of the i-th frame lent; 0: it has none of
  * that number. */
@@ -88,10 +91,10 @@ static unsigned take_some(struct nic_switch *s, struct switch_channel *c, struct
 }
 
 /* One channel's turn, or the rest of one that the port had no more slots for. Adds the slots filled
- * to *filled, at most n. Returns whether it had a frame, or had sent so much before that this turn
- * is over. */
+ * to *filled, at most n, and takes at most *left frames, which it counts down. Returns whether it
+ * had a frame, or had sent so much before that this turn is over. */
 static bool visit(struct nic_switch *s, struct switch_channel *c, struct io_slot *slots,
-                  unsigned *filled, unsigned n)
+                  unsigned *filled, unsigned n, unsigned *left)
 {
     const bool alone = s->nactive == 1;
     unsigned all = 0, taken = 1;
@@ -99,9 +102,10 @@ static bool visit(struct nic_switch *s, struct switch_channel *c, struct io_slot
         c->turn = SWITCH_QUANTUM;
         c->credit = (int32_t)SWITCH_OCTETS + (c->credit < 0 && !alone ? c->credit : 0);
     }
-    while (taken > 0 && *filled < n && c->turn > 0 && (c->credit > 0 || alone)) {
-        const unsigned room = n - *filled;
+    while (taken > 0 && *filled<n && * left> 0 && c->turn > 0 && (c->credit > 0 || alone)) {
+        unsigned room = n - *filled < *left ? n - *filled : *left;
         taken = take_some(s, c, slots, filled, room < c->turn ? room : c->turn);
+        *left -= taken;
         c->turn -= taken;
         all += taken;
     }
@@ -117,12 +121,12 @@ static bool visit(struct nic_switch *s, struct switch_channel *c, struct io_slot
 
 unsigned switch_tx(struct nic_switch *s, struct io_slot *slots, unsigned n, uint64_t now)
 {
-    unsigned filled = 0, empty = 0;
+    unsigned filled = 0, empty = 0, left = TX_TAKEN;
     s->now = now;
     for (unsigned turns = TX_TURNS * s->nactive;
-         turns > 0 && s->active && filled < n && empty < s->nactive; turns--) {
+         turns > 0 && left > 0 && s->active && filled < n && empty < s->nactive; turns--) {
         struct switch_channel *c = s->active;
-        const bool had = visit(s, c, slots, &filled, n);
+        const bool had = visit(s, c, slots, &filled, n, &left);
         empty = had ? 0 : empty + (c->next != NULL); /* one that sleeps now doesn't count */
         if (c == s->active && c->turn == 0)
             s->active = c->next;
