@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A CNP is made when the mark is seen, waits in a queue of the engine, and goes out before
- * everything else. It takes no PSN, nothing remembers it, and nothing slows it down but the
- * interval, and a cap that keeps a flood of marks from becoming a flood of CNPs.
+ * everything else. It takes no PSN and is never retransmitted. Only the interval limits CNPs, and a
+ * cap that keeps a flood of marks from becoming a flood of CNPs.
  */
 #include "cnp.h"
 
@@ -15,8 +15,8 @@
 
 #define CAP_BURST_NS 1000000u /* as many at once as the cap allows in this time */
 
-/* CC-04, CC-26: the first one at once; then one per interval, and one per received burst, which
- * has one `now`. at = when the last one was made, 0 = never. */
+/* CC-04, CC-26: the first one at once; then one per interval, and one per received burst, which has
+ * one `now`. at = time of the last one, 0 = never. */
 static bool due(uint64_t at, uint64_t interval, uint64_t now)
 {
     return !at || (now - at >= interval && now != at);
@@ -33,7 +33,7 @@ static struct cnp_peer *peer(struct cnp_state *c, const struct wire_addr *ip)
     return p;
 }
 
-/* CC-05: when the last CNP of this scope (queue pair, address, port) was made. */
+/* CC-05: the time of the last CNP of this scope (queue pair, address, port). */
 static uint64_t *last_made(struct rx *rx, struct qp *qp, unsigned scope)
 {
     struct cnp_state *c = rx->e->cnp;

@@ -14,7 +14,7 @@
 struct qp;
 struct rx;
 
-#define CNP_QUEUE 64u                                      /* that wait for a slot */
+#define CNP_QUEUE 64u                                      /* CNPs waiting for a slot */
 #define CNP_FRAME (WIRE_BTH_END_MAX + 16u + WIRE_ICRC_LEN) /* 16 reserved octets (OPC-05) */
 #define CNP_PEERS 64u                                      /* peers remembered with cnp_scope=ip */
 
@@ -33,7 +33,7 @@ struct cnp_peer {
 struct cnp_state {
     uint32_t head, tail;
     uint64_t cap_at;  /* CC-26: the cap is used up until then */
-    uint64_t port_at; /* when the last one was made: cnp_scope=port */
+    uint64_t port_at; /* time of the last CNP: cnp_scope=port */
     struct cnp_peer peer[CNP_PEERS];
     struct cnp queue[CNP_QUEUE];
 };
@@ -42,7 +42,7 @@ struct cnp_state {
 void cnp_on_mark(struct rx *rx, struct qp *qp);
 /* A CNP to the packet's sender, if the interval allows. True: one was made. */
 bool cnp_make(struct rx *rx, struct qp *qp);
-/* Put up to n of those that wait into slots. */
+/* Put up to n waiting CNPs into slots. */
 unsigned cnp_tx(struct engine *e, struct engine_slot *slots, unsigned n);
 
 #endif

@@ -13,7 +13,7 @@ struct qp;
 void comp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
 /* Do the work that waited for the end of all records of this side. */
 void comp_idle(struct engine *e, struct qp *qp, uint64_t now);
-/* Complete what `done` and local errors allow, in order. */
+/* Complete work requests in order, as far as `done` and local errors allow. */
 void comp_retire(struct engine *e, struct qp *qp, uint64_t now);
 /* The oldest work request fails with `status`, the queue pair goes to ERR (REQ-36); waits for
  * pending copies. */

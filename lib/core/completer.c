@@ -258,7 +258,7 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
         return;
     struct record *rec =
         atomic ? place_atomic(rx, qp, w) : place_read(rx, qp, w, k << qp->mtu_shift);
-    r->una = psn_add(p, 1); /* from here recovery_read_due counts what has come before its turn */
+    r->una = psn_add(p, 1); /* recovery_read_due counts early responses from here */
     uint32_t n = 1 + recovery_read_due(qp);
     bool over = k + n == w->npsn;
     r->una = psn_add(p, n);
@@ -298,8 +298,8 @@ static bool read_middle(struct rx *rx, struct qp *qp)
     return true;
 }
 
-/* A response of the wrong kind or length for what is outstanding at its PSN. It is dropped, so that
- * one injected packet can't end the queue pair, unless that was asked for. */
+/* A response of the wrong kind or length for the request outstanding at its PSN. It is dropped, so
+ * that one injected packet can't end the queue pair. With strict_resp it is fatal. */
 static void misfit(struct rx *rx, struct qp *qp)
 {
     rx_drop(rx, ENGINE_C_rx_resp_unexpected);

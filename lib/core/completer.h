@@ -15,7 +15,7 @@ void comp_rx(struct rx *rx, struct qp *qp);
 bool comp_fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const struct rx *rx);
 /* Place packet k of the READ w before its turn. False: not done; the state may be ERR now. */
 bool comp_read_early(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k);
-/* Give in to a fatal NAK. */
+/* Fail the oldest work request after a fatal NAK. */
 void comp_refused(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Completion queues: the caller stores the entries, the engine decides what is in them and what
- * happens when one doesn't fit. Rules: CQ, QP-12.
+ * Completion queues: the caller stores the entries. The engine fills them in and handles overflow.
+ * Rules: CQ, QP-12.
  */
 #include "cq.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Completion queues, as the engine has them: the entries themselves are the caller's.
+ * Completion queues as the engine sees them: the caller stores the entries.
  */
 #ifndef URNIC_CQ_H
 #define URNIC_CQ_H

@@ -26,7 +26,7 @@
  *         with the later slots of its queue pair, which gets the error that the rules ask for. The
  *         caller seals (wire_icrc_seal) before or after this; a void slot's seal is never seen.
  *     engine_deadline(e), engine_expire(e, now)
- *         The next time-out, UINT64_MAX = none; run what is due.
+ *         The next time-out (UINT64_MAX = none); run the time-outs that are due.
  *
  * Between these, on the same thread: posting, modifying, destroying. Destroy is always legal: with
  * copies pending the queue pair lingers invisibly until the last engine_copied.
@@ -153,7 +153,7 @@ unsigned engine_tx_first(struct engine *e, struct engine_slot *slot, uint64_t no
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 
 /* A hint: a packet of qp (NULL = none) will be received or sent soon. Fetches its state into the
- * near caches in three steps, 0, 1, 2: each step reads what the step before has fetched. */
+ * near caches in three steps, 0, 1, 2: each step reads memory that the step before has fetched. */
 void engine_prefetch(const struct engine *e, const struct qp *qp, unsigned step);
 /* Would engine_tx send a packet now? Cheap. */
 bool engine_tx_ready(const struct engine *e);
@@ -273,7 +273,7 @@ int engine_addr_del(struct engine *e, const struct wire_addr *addr);
  * no group; it isn't attached), -ENOMEM. */
 int engine_mcast_attach(struct engine *e, struct qp *qp, const struct wire_addr *group);
 int engine_mcast_detach(struct engine *e, struct qp *qp, const struct wire_addr *group);
-/* In how many groups it is. */
+/* The number of groups that the queue pair is attached to. */
 unsigned engine_mcast_count(const struct engine *e, const struct qp *qp);
 /* The i-th group with an attached queue pair; false after the last. */
 bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *group);
@@ -302,9 +302,10 @@ int engine_srq_modify(struct engine *e, struct srq *srq, uint32_t max_wr, uint32
                       unsigned mask);
 /* *out as created, with size and limit as they are now. Always 0. */
 int engine_srq_query(const struct srq *srq, struct engine_srq_params *out);
-/* The number by which the peers of XRC queue pairs name it, 24 bits; 0 = it is of no domain. */
+/* The 24-bit number by which peers of XRC queue pairs name the SRQ; 0 = it has no domain. */
 uint32_t engine_srq_num(const struct srq *srq);
-/* -EBUSY: queue pairs use it, or the message under way on one of XRC has a receive of it. */
+/* -EBUSY: queue pairs use it, or a message under way on an XRC queue pair has one of its receives.
+ */
 int engine_srq_destroy(struct engine *e, struct srq *srq);
 
 /* ---- queue pairs ---- */
@@ -312,7 +313,7 @@ int engine_srq_destroy(struct engine *e, struct srq *srq);
 struct engine_qp_params {
     void *arg; /* comes back in events and completions */
     enum qp_type type;
-    uint32_t pd; /* XRC_TGT: its XRC domain; rights to memory are those of the SRQ that is named */
+    uint32_t pd; /* XRC_TGT: its XRC domain; the SRQ in the packet gives rights to memory */
     struct cq *send_cq, *recv_cq;      /* XRC_INI has no recv_cq, XRC_TGT has none at all */
     struct srq *srq;                   /* NULL = own receive queue; XRC: NULL */
     uint32_t max_send_wr, max_recv_wr; /* in: wanted, out: granted (QP-16) */
@@ -377,7 +378,7 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
  * (QP-11: modify to ERR, then engine_tx, then destroy; engine_qp_owes says whether that matters).
  */
 void engine_qp_destroy(struct engine *e, struct qp *qp);
-/* Does it owe its peer an acknowledgement? */
+/* Does the queue pair owe its peer an acknowledgement? */
 bool engine_qp_owes(const struct qp *qp);
 /* The port has a new MAC (WIRE-36). Queue pairs send from it; those of the device to itself also
  * send to it. They follow by engine_follow. */
@@ -409,7 +410,7 @@ void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t n
  * any time: a live queue pair starts anew at line rate. 0, -ENOMEM (nothing changes). */
 int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf, uint64_t now);
 /* Choose the device's congestion control. All queue pairs without their own follow (CC-25), by
- * engine_follow; a queue pair that gets no memory keeps what it has. 0, -ENOMEM (nothing changes).
+ * engine_follow; a queue pair that gets no memory keeps its old one. 0, -ENOMEM (nothing changes).
  */
 int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now);
 /* The device's congestion control; valid until it is changed. */
@@ -430,7 +431,7 @@ struct engine_send_wr {
     uint32_t imm;        /* immediate as on the wire, or R_Key to invalidate */
     uint32_t rkey;
     uint64_t remote_va;
-    uint64_t compare_add, swap; /* FLUSH: octets from remote_va on, and imm is the FETH */
+    uint64_t compare_add, swap; /* FLUSH: compare_add = octets from remote_va, imm = FETH */
     struct engine_av av;        /* UD */
     uint32_t rqpn, rqkey;       /* UD */
     uint32_t xrc_srqn;          /* XRC_INI: the peer's shared receive queue, 24 bits */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an engine counts. A row is a counter: from here `urnic stat`, `urnic top`, the files for
- * Prometheus and the tables of the documentation have its name and its rule.
+ * The counters of an engine, one a row. `urnic stat`, `urnic top`, the files for Prometheus and the
+ * tables of the documentation take names and rules from here.
  */
 #ifndef URNIC_ENGINE_COUNTERS_H
 #define URNIC_ENGINE_COUNTERS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The invariants of what queue pairs share: the list of those that send, numbers, users of queues,
- * the pool of records, the timing wheel.
+ * The invariants of the state that queue pairs share: the list of active queue pairs, numbers,
+ * users of queues, the pool of records, the timing wheel.
  */
 #include "engine_ok.h"
 
@@ -77,7 +77,7 @@ static bool active_ok(const struct engine *e, const struct sums *s, struct invar
     return true;
 }
 
-/* Each record is one that is free, or in the list of a queue pair. */
+/* Each record is either free or in the list of a queue pair. */
 static bool pool_ok(const struct engine *e, const struct sums *s, struct invariant_report *out)
 {
     const struct record_pool *p = &e->records;
@@ -115,7 +115,7 @@ static bool rq_ok(const struct rq *q, struct invariant_report *out)
     return true;
 }
 
-/* Completion queues and shared receive queues know how many use them. */
+/* Completion queues and shared receive queues count their users correctly. */
 static bool queues_ok(const struct engine *e, const struct sums *s, struct invariant_report *out)
 {
     uint64_t cqs = s->cqs, users = 0;

@@ -99,7 +99,7 @@ static inline void engine_event(struct engine *e, enum ib_event ev, void *obj)
         e->p.hooks.event(e->p.hook_arg, ev, obj);
 }
 
-/* Let go of a hold; reports the region when it was the last one. */
+/* Release a hold on a region. Reports the region as free after the last one. */
 static inline void engine_mem_drop(struct engine *e, const struct mem_ref *ref)
 {
     void *owner = mem_drop(e->mem, ref);

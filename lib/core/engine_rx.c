@@ -47,7 +47,7 @@ static bool my_addr(struct engine *e, const struct wire_pkt *p)
     return wire_addr_is_multicast(&p->dip) && (!group || !memcmp(p->dmac, mac, sizeof(mac)));
 }
 
-/* VAL-01: is it for another host, and is that known before any other fault of it? */
+/* VAL-01: is the frame for another host, and is that known before any other fault of it? */
 static bool not_for_us(struct engine *e, const struct wire_pkt *p, enum wire_verdict v)
 {
     if (!p->ip_off) /* not even a link header */
@@ -192,7 +192,8 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
         resp_rx(rx, qp);
 }
 
-/* The peer of a queue pair that is gone may not know yet: that number isn't a guess (SEC-09). */
+/* Was this the number of a destroyed queue pair? Its peer may not know yet, so the number isn't a
+ * guess (SEC-09). */
 static bool was_here(const struct engine *e, uint32_t slot, uint32_t qpn)
 {
     return slot < e->table_size && (qpn_make(&e->qpns, slot, e->life[slot] - 1) == qpn ||
@@ -210,7 +211,7 @@ static struct qp *rx_find_qp(struct rx *rx)
     }
     uint32_t slot = rx->slot;
     if (rx->worker >> e->p.worker_bits && rx->worker != e->p.worker) {
-        guess_drop(rx, NULL, GUESS_QPN, ENGINE_C_rx_bad_qpn); /* of a program that there isn't */
+        guess_drop(rx, NULL, GUESS_QPN, ENGINE_C_rx_bad_qpn); /* in a block of no program */
         return NULL;
     }
     if (rx->worker != e->p.worker) {
@@ -228,8 +229,8 @@ static struct qp *rx_find_qp(struct rx *rx)
     return NULL;
 }
 
-/* Does the packet differ from the one before, which was good and for us, in no more than
- * acknowledge request and PSN, and does that one's queue pair still take it? */
+/* Does the packet continue a run? The packet before was good and for us, this one differs from it
+ * only in acknowledge request and PSN, and the queue pair still takes such packets. */
 static bool rx_goes_on(const struct rx *rx)
 {
     return rx->for_us && rx->last && rx->flow->next && state_takes(rx, rx->last);
@@ -288,7 +289,7 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
 {
     struct wire_flow flow;
     struct rx rx = {.e = e, .now = engine_clock(e, now), .copies = copies, .cap = cap};
-    if (rx.cap > UINT16_MAX) /* record.pending: all of them may be of one */
+    if (rx.cap > UINT16_MAX) /* one record.pending may count all of them */
         rx.cap = UINT16_MAX;
     rx.flags = (e->p.loopback ? WIRE_P_LOOPBACK : 0) | (e->nsr ? WIRE_P_SELECTIVE : 0);
     unsigned i;

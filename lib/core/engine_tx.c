@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The engine's sending phases: the round of queue pairs that have something to send, the frames
- * that they fill, and what becomes of them.
+ * that they fill, and the outcome of each frame.
  */
 #include "engine_tx.h"
 
@@ -133,8 +133,8 @@ void engine_deactivate(struct engine *e, struct qp *qp)
     qp->is_active = 0;
 }
 
-/* Paced queue pairs send a packet each and let the next one in: have its lines come meanwhile.
- * Inlined by force: GCC takes a function that only prefetches for one without effect. */
+/* Prefetch the state of the next queue pair: paced queue pairs send one packet a turn.
+ * always_inline, because GCC drops calls of a function that only prefetches. */
 __attribute__((always_inline)) static inline void warm_up(const struct qp *qp)
 {
     if (!qp || !qp->lim)
@@ -164,7 +164,7 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
             e->quantum_left = ENGINE_QUANTUM;
         unsigned want = n - m < e->quantum_left ? n - m : e->quantum_left;
         warm_up(qp->active_next);
-        /* Answers first: an ACK that waits behind requests makes the peer time out. */
+        /* Answers first: an ACK that waits for requests makes the peer time out. */
         unsigned k = resp_tx(e, qp, slots + m, want, now);
         k += req_tx(e, qp, slots + m + k, want - k, now);
         for (unsigned i = 0; i < k; i++)
@@ -174,7 +174,7 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
         if (k < want) {
             active_pop(e);
             e->quantum_left = 0;
-            if (recovery_hello_due(qp)) /* said while its requests went */
+            if (recovery_hello_due(qp)) /* due since its requests were sent */
                 qp_activate(e, qp);
         } else if (!e->quantum_left && e->active->active_next) {
             active_pop(e);

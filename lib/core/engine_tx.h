@@ -40,13 +40,13 @@ void engine_run_begin(const struct qp *qp, struct slot_run *run, struct wire_var
 void engine_run_next(struct qp *qp, const struct slot_run *run, struct engine_slot *slot, psn_t psn,
                      bool ackreq, enum slot_kind kind, struct mem_piece piece);
 
-/* A packet of this path from queue pair `qpn` to the peer's `dqpn`: all that the headers below the
- * BTH say, addresses and numbers. */
+/* A packet of this path from queue pair `qpn` to the peer's `dqpn`: the fields of the headers below
+ * the BTH, addresses and numbers. */
 struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, uint32_t qpn,
                             uint32_t dqpn);
-/* Put on the list of those that engine_tx serves. */
+/* Put the queue pair on the list that engine_tx serves. */
 void qp_activate(struct engine *e, struct qp *qp);
-/* Take a queue pair off the list of those that have something to send. */
+/* Take the queue pair off that list. */
 void engine_deactivate(struct engine *e, struct qp *qp);
 
 #endif

@@ -53,7 +53,8 @@ static void refill(struct guess_entry *en, uint64_t now)
     en->tokens = (uint32_t)(n < most - en->tokens ? en->tokens + n : most);
 }
 
-/* One failure of this guesser; why the packet is dropped: `counter`, or the kind is closed. */
+/* Charge one failure to this guesser. Returns the counter of the drop: `counter`, or
+ * rx_rate_limited while the kind is closed. */
 static enum engine_counter charge(const struct rx *rx, uint32_t qpn, enum guess_kind kind,
                                   enum engine_counter counter)
 {

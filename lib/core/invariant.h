@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariants: what is true of a queue pair and of its engine whenever no phase is under way. In
- * builds with -Dinvariants=true every phase checks the queue pairs that it touched when it ends,
- * and now and then the whole engine. What is broken is said in one line on stderr, and the process
- * aborts. In all other builds the three hooks below are empty.
+ * Invariants: conditions that hold for a queue pair and its engine whenever no phase is under way.
+ * In builds with -Dinvariants=true every phase checks the queue pairs that it touched when it ends,
+ * and now and then the whole engine. A broken one is reported in one line on stderr, and the
+ * process aborts. In all other builds the three hooks below are empty.
  *
  *     qp_ok.c         of a queue pair
  *     sr_ok.c         of selective repeat, where it has that
- *     engine_ok.c     of what queue pairs share: lists, numbers, the pool of records, the wheel
- *     invariant.c     the hooks
+ *     engine_ok.c     of the state that queue pairs share: lists, numbers, the pool of records, the
+ * wheel invariant.c     the hooks
  */
 #ifndef URNIC_INVARIANT_H
 #define URNIC_INVARIANT_H
@@ -35,11 +35,11 @@ bool invariant_broken(struct invariant_report *out, const struct qp *qp, const c
 void invariant_begin(struct engine *e);
 /* This phase does something to qp, or to queue pair 1 or to none if that is NULL. */
 void invariant_touch(struct engine *e, struct qp *qp);
-/* The queue pair goes: nothing of it is looked at any more. */
+/* The queue pair is freed: it is not checked any more. */
 void invariant_forget(struct engine *e, const struct qp *qp);
-/* The phase ends. When it was the outermost one, what it touched is checked. */
+/* The phase ends. The end of the outermost one checks the queue pairs that it touched. */
 void invariant_end(struct engine *e, const char *phase);
-/* The engine goes. */
+/* The engine is destroyed. */
 void invariant_free(struct engine *e);
 #else
 static inline void invariant_begin(struct engine *e)

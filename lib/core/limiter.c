@@ -2,7 +2,7 @@
  *
  * Pacing by departure times: `next` is when the next packet may go, and each packet moves it on by
  * its own time on the wire at the current rate. A sender that comes late (timers have ticks, and
- * rounds of the worker take time) finds `next` behind now and catches up, by at most the burst.
+ * rounds of the worker take time) finds `next` in the past and catches up, by at most the burst.
  *
  * A queue pair that has to wait leaves the list of active ones and comes back by its timer, so the
  * cost of a packet doesn't depend on how many others wait.
@@ -41,8 +41,8 @@ static bool same_conf(const struct cc_conf *a, const struct cc_conf *b)
     return a->type == b->type && !memcmp(a->v, b->v, sizeof(a->v));
 }
 
-/* The list that such parameters are in: each queue pair may have its own, so there are many lists.
- * NULL = out of memory. */
+/* The list for these parameters, by their hash: each queue pair may have its own, so there are many
+ * lists. NULL = out of memory. */
 static struct limiter_confs *confs_of(struct engine *e, const struct cc_conf *conf)
 {
     uint64_t h = 0;
@@ -98,7 +98,7 @@ void limiter_conf_drop(struct qp *qp)
     qp->cc_conf = NULL;
 }
 
-/* CC-25: does it work on this queue pair's priority? */
+/* CC-25: does congestion control work on this queue pair's priority? */
 static bool enabled(const struct qp *qp, const struct cc_conf *conf)
 {
     return conf->type != &cc_none && conf->v[CC_P_prios] >> (qp->attr.av.sl & 7) & 1;
@@ -222,7 +222,7 @@ void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now)
 
 /* ---- signals from the network ---- */
 
-/* The window of an algorithm that has one is the requester's, up to the engine's. */
+/* If the algorithm has a window, the requester uses it, up to the engine's window. */
 static void follow_window(struct engine *e, struct qp *qp)
 {
     uint32_t most = qp->lim->cc.window;

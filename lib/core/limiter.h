@@ -35,8 +35,8 @@ struct limiter {
     uint64_t next;     /* earliest time for the next packet, ns */
     uint64_t rest;     /* ... and the fraction that is left over, of 1 / rate */
     bool waiting;      /* the timer brings the queue pair back at `next` */
-    uint16_t cnp_left; /* CNPs that what was sent may still bring (SEC-17) */
-    uint32_t cnp_sent; /* packets that had been sent at the last one; low bits */
+    uint16_t cnp_left; /* CNPs that packets sent so far may cause (SEC-17) */
+    uint32_t cnp_sent; /* packets sent before the last CNP; low bits */
     struct cc cc;
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct limiter, cc.line) <= 64, "one cache line");
@@ -47,12 +47,12 @@ int limiter_begin(struct engine *e, struct qp *qp, uint64_t now);
 void limiter_free(struct qp *qp);
 /* Release the parameters of a queue pair that ends. */
 void limiter_conf_drop(struct qp *qp);
-/* New ones, held once: the device's. NULL = out of memory. */
+/* New parameters for the device, with one holder. NULL = out of memory. */
 struct limiter_conf *limiter_conf_new(struct engine *e, const struct cc_conf *conf);
-/* Those of the device or of another queue pair if they are equal, or new ones; held once more. NULL
- * = out of memory. */
+/* Parameters equal to `conf`, with one more holder: the device's, another queue pair's, or new
+ * ones. NULL = out of memory. */
 struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *conf);
-/* Held once less; harmless with NULL. */
+/* Drop one holder; harmless with NULL. */
 void limiter_conf_let_go(struct limiter_conf *c);
 
 /* May a packet of data go now? If not, the timer is armed. */

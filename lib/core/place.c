@@ -11,7 +11,7 @@
 #include "send_queue.h"
 #include "srq.h"
 
-#define PIECES 2u /* of one range, that a packet is put into: MEM_SEG_MIN is the largest MTU */
+#define PIECES 2u /* most pieces of one range for a packet: MEM_SEG_MIN is the largest MTU */
 
 static void put_pieces(struct rx *rx, struct record *rec, const uint8_t *src,
                        const struct mem_piece *pieces, int n)
@@ -63,8 +63,8 @@ static int put_spans(struct rx *rx, struct record *r, const struct mem_ref *ref,
     return 0;
 }
 
-/* Octet `off` of an SGE and those behind it: `rest`, for what follows as well; if they aren't all
- * ours, `len`. */
+/* Check an SGE from its octet `off` on: the `rest` of it, which later packets may use too, or only
+ * `len` octets if not all of the rest is ours to write. */
 static int check_recv(struct rx *rx, struct qp *qp, const struct engine_sge *sge, uint64_t off,
                       uint64_t rest, uint32_t len, struct mem_ref *ref)
 {

@@ -11,7 +11,7 @@
 
 struct swqe;
 
-/* Most records that one packet needs: one for each SGE, and one for what it does. */
+/* Most records that one packet needs: one for each SGE, and one for its action. */
 #define PLACE_RECORDS (ENGINE_SGE_MAX + 1)
 
 /* Octets to place: several pieces, because a datagram has its header area before its payload. */

@@ -29,12 +29,13 @@ const char *const engine_recovery_names[] = {"default", "gbn", "sr", "gbn-ooo", 
 const char *const qp_state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
 #define MAX_WR 32768u
-/* Entries of the table of queue pairs to begin with, and at least which part of all there may be:
- * so large a part of all numbers goes round before one comes back (SEC-08, CM-26). */
+/* The first size of the table of queue pairs: TABLE_FIRST entries, or 1 / TABLE_PART of all if that
+ * is more. So at least that part of all slots is used before a number comes back (SEC-08, CM-26).
+ */
 #define TABLE_FIRST 16u
 #define TABLE_PART  16u
 
-/* ---- what the attributes mean for the hot part ---- */
+/* ---- attributes, in the form that the hot path uses ---- */
 
 static void make_template(struct engine *e, struct qp *qp)
 {
@@ -172,7 +173,7 @@ static void to_sqd(struct engine *e, struct qp *qp)
     req_check_drained(e, qp);
 }
 
-/* Take what a change says. When that fails all is as before: -ENOMEM. */
+/* Apply the attributes of a change. -ENOMEM: nothing has changed. */
 static int take_attr(struct engine *e, struct qp *qp, enum qp_state to,
                      const struct engine_qp_attr *attr, unsigned mask, uint64_t now)
 {

@@ -104,7 +104,7 @@ static inline uint8_t qp_opcode(const struct qp *qp, unsigned op)
 /* To ERR (QP-10): timers stop, records are discarded, both queues flush in order. `by_consumer`
  * keeps owed ACKs (QP-11) and raises no event; `ev` < 0 = no event. */
 void qp_to_error(struct engine *e, struct qp *qp, bool by_consumer, int ev, uint64_t now);
-/* One side has no records left: flushes that waited for it. */
+/* One side has no records left: do the flushes that waited for that. */
 void qp_side_idle(struct engine *e, struct qp *qp, enum record_side side, uint64_t now);
 /* Take the queue pair apart; its struct stays until its records are gone. */
 void qp_free(struct engine *e, struct qp *qp);

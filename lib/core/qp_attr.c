@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a change of a queue pair may and must say: which attributes with which transition, as a
- * table, and their values.
- * Rules: QP-01..QP-03, QP-17.
+ * The attributes that each change of a queue pair needs and allows, as a table, and their valid
+ * values. Rules: QP-01..QP-03, QP-17.
  */
 #include "qp_attr.h"
 
@@ -74,7 +73,7 @@ static const struct need *need_of(const struct transition *t, enum qp_type type)
     }
 }
 
-/* Is `mask` what the transition asks for? */
+/* Does `mask` have the attributes that the transition needs, and no others? */
 static int check_mask(const struct qp *qp, unsigned to, unsigned mask)
 {
     const unsigned from = qp->state;

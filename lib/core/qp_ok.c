@@ -15,7 +15,7 @@
 #include "send_queue.h"
 #include "sr_ok.h"
 
-#define LOOK 64u /* entries of a list that a look which isn't whole follows */
+#define LOOK 64u /* list entries that a partial check follows */
 
 struct look {
     const struct engine *e;
@@ -36,26 +36,27 @@ struct look {
             return invariant_broken(l->out, l->qp, name, __VA_ARGS__);                             \
     } while (0)
 
-/* Does its sender work? */
+/* Does the queue pair's sender work? */
 static bool sends(const struct qp *qp)
 {
     return qp->state == QPS_RTS || qp->state == QPS_SQD;
 }
 
-/* Does its receiver? */
+/* Does its receiver work? */
 static bool receives(const struct qp *qp)
 {
     return qp->state >= QPS_RTR && qp->state != QPS_ERR;
 }
 
-/* Will it have its turn to send, or does the timer of its pace bring it back? */
+/* Is the queue pair in the round of senders, or will it return there, for instance by its pacing
+ * timer? */
 static bool comes_back(const struct look *l)
 {
     const struct qp *qp = l->qp;
     return qp->is_active || qp->mute || l->sending || (qp->lim && qp->lim->waiting);
 }
 
-/* una <= p <= max? Of a READ all PSNs that can be told apart may lie between. */
+/* una <= p <= max? With a READ they may be half of all PSNs apart. */
 static bool in_flight(const struct req *r, psn_t p)
 {
     return psn_ahead(p, r->una) <= psn_ahead(r->max, r->una);
@@ -267,7 +268,7 @@ static bool timers_wait_ok(struct look *l)
     return true;
 }
 
-/* Something is outstanding, to be sent again, or has been posted: something will come of it. */
+/* Each outstanding, retransmitted or posted work request has an event that continues it. */
 static bool progress_ok(struct look *l)
 {
     const struct qp *qp = l->qp;
@@ -284,7 +285,7 @@ static bool progress_ok(struct look *l)
     return true;
 }
 
-/* All of the sender of a queue pair that has one peer and is answered. */
+/* All conditions on the sender of a reliable queue pair. */
 static bool sender_ok(struct look *l)
 {
     return place_ok(l) && started_ok(l) && window_ok(l) && retired_ok(l) && retries_ok(l) &&
@@ -320,7 +321,7 @@ static bool taken_ok(struct look *l)
     return true;
 }
 
-/* Validation runs ahead of what has been executed, by the records between. */
+/* Validation is ahead of execution by the packets of the records between. */
 static bool frontier_ok(struct look *l)
 {
     const struct qp *qp = l->qp;
@@ -344,7 +345,7 @@ static bool frontier_ok(struct look *l)
     return true;
 }
 
-/* tail - live <= tx <= ready <= tail, and what is sent again is counted. */
+/* tail - live <= tx <= ready <= tail, and replays are counted. */
 static bool reads_ok(struct look *l)
 {
     const struct resp *r = &l->qp->resp;
@@ -377,7 +378,7 @@ static bool reads_ok(struct look *l)
     return true;
 }
 
-/* A responder that owes an answer is on its way to send it. */
+/* A responder that owes an answer will get its turn to send it. */
 static bool answers_sent_ok(struct look *l)
 {
     const struct qp *qp = l->qp;

@@ -9,9 +9,9 @@
 
 #include "invariant.h"
 
-/* Do all invariants of the queue pair hold? It isn't destroyed. `whole`: also those that take time
- * by the length of its queues and lists. False: *out says which one doesn't. Thread: the engine's;
- * no phase is under way. */
+/* Do all invariants of the queue pair hold? It must not be destroyed. `whole`: check also those
+ * that take time in proportion to its queues and lists. False: *out names the broken one. Thread:
+ * the engine's; no phase is under way. */
 bool qp_ok(const struct engine *e, const struct qp *qp, bool whole, struct invariant_report *out);
 
 #endif

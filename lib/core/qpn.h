@@ -23,13 +23,13 @@
 #include <stdint.h>
 
 #define QPN_BITS       24u
-#define QPN_BLOCKS     1024u /* of programs */
-#define QPN_BLOCK_BITS 13u   /* permuted in each */
+#define QPN_BLOCKS     1024u /* blocks of programs */
+#define QPN_BLOCK_BITS 13u   /* permuted bits in a block */
 
 struct qpn_map {
     uint32_t round_key[4];
-    uint16_t clear;    /* the first bits, or the worker if there are none */
-    uint8_t free_bits; /* that are permuted */
+    uint16_t clear;    /* the bits in clear; the worker if there are none */
+    uint8_t free_bits; /* number of permuted bits */
     uint8_t slot_bits;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ring of READs and ATOMICs: those accepted and executed, and the answers that a duplicate may
- * have repeated, how often and at what rate. Rules: RD-03, RD-09..RD-11, ATM-06..ATM-09, ATM-12,
+ * The ring of READs and ATOMICs: accepted ones, executed ones, and answers that are repeated for
+ * duplicates, with limits on number and rate. Rules: RD-03, RD-09..RD-11, ATM-06..ATM-09, ATM-12,
  * ATM-13, LR-08, SEC-15, SEC-16.
  */
 #include "rd_ring.h"
@@ -35,7 +35,7 @@ int rd_start(struct qp *qp, uint64_t now)
     ring->mask = n - 1;
     ring->dup_tokens = DUP_BURST;
     ring->dup_at = now;
-    ring->dropped_at = qp->stats.rx_packets - DROPPED_LATELY; /* nothing was */
+    ring->dropped_at = qp->stats.rx_packets - DROPPED_LATELY; /* nothing has been dropped */
     free(qp->resp.rd);
     qp->resp.rd = ring;
     return 0;
@@ -128,7 +128,7 @@ void rd_abandon(struct qp *qp)
         rd_stop_replay(ring, &ring->res[i]);
 }
 
-/* Is what was dropped last so near that its PSN can be compared (PSN-02)? */
+/* Is the last dropped packet so near that its PSN can be compared (PSN-02)? */
 static bool dropped_lately(const struct qp *qp)
 {
     return qp->stats.rx_packets - qp->resp.rd->dropped_at < DROPPED_LATELY;

@@ -162,7 +162,7 @@ void record_result(struct engine *e, const struct engine_result *res, uint64_t n
         invariant_touch(e, r->qp);
     if (__builtin_expect(res->status, 0))
         copy_failed(r, res);
-    if (--r->pending > 0) /* of several copies none is an atomic's */
+    if (--r->pending > 0) /* a record of several copies is no atomic's */
         return;
     r->orig = res->orig;
     if (fifo_of(r->qp, r->side)->head == r)

@@ -3,18 +3,18 @@
  * Records: accepted packets with copies still to be done.
  *
  * Validation runs ahead of memory: a packet is judged against a speculative frontier (the
- * responder's epsn, the requester's una), and what it does becomes a record at the tail of the FIFO
+ * responder's epsn, the requester's una), and its effect becomes a record at the tail of the FIFO
  * of its side of the queue pair. The head commits when its copies are done, so completions,
  * acknowledgements and answers keep the order of the packets however late a copy is. A failed copy
- * is always fatal for a reliable connection, so speculation is never undone: all that stands behind
- * is discarded.
+ * is always fatal for a reliable connection, so speculation is never undone: all later records are
+ * discarded.
  *
  * One record holds one memory range; a packet that spans k ranges takes k records, of which only
  * the last has an action. Packets of one SEND or WRITE that come in one engine_rx and go to one
  * range share one, and so do answers to one READ. They commit together; a copy's token has its
- * packet's PSN, and if copies fail, those packets before the first one that did commit (ACK-07).
- * The pool belongs to the engine and is bounded: with too few records left the packet is dropped
- * before any state changes (rx_copy_pending).
+ * packet's PSN, so if a copy fails, the packets before that one still commit (ACK-07). The pool
+ * belongs to the engine and is bounded: with too few records left the packet is dropped before any
+ * state changes (rx_copy_pending).
  */
 #ifndef URNIC_RECORD_H
 #define URNIC_RECORD_H
@@ -32,22 +32,22 @@ struct record {
     struct mem_ref hold; /* held while `held` */
     uint64_t orig;       /* atomics: value before, from engine_result; or the 8 octets to store */
     uint64_t token;      /* of its copies, without the PSN */
-    int32_t status;      /* of the copy that failed, -errno; of several the one of `at` */
+    int32_t status;      /* -errno of the copy that failed; of several, the one at `at` */
     uint16_t pending;    /* copies not reported yet */
     uint8_t side;
     uint8_t action; /* the side's own enum; 0 = none */
     bool stale;     /* made before a RESET or an error: commits nothing */
     bool held;
     bool se;
-    psn_t psn; /* of the packet, the last one of several; requester: answered up to here when this
-                * commits */
-    psn_t at;  /* of the packet, the first one of several, or that has failed */
+    psn_t psn; /* PSN of the packet, or of the last of several; requester: answered up to here on
+                  commit */
+    psn_t at;  /* PSN of the packet, of the first of several, or of the failed one */
     uint32_t imm;
     uint32_t msn;
     uint32_t len;  /* message length, for the completion */
-    uint64_t va;   /* of a message: where the range begins in it; of a datagram: flags */
+    uint64_t va;   /* message: place of the range in it; datagram: flags */
     uint32_t rkey; /* to invalidate */
-    uint32_t arg;  /* free for the side; requester: where its range begins in a READ */
+    uint32_t arg;  /* free for the side; requester: place of the range in a READ */
 } __attribute__((aligned(64)));
 
 struct record_fifo {
@@ -64,9 +64,9 @@ struct record_fifo {
 
 struct record_pool {
     struct record *all;
-    struct record *free; /* of those that have been used */
+    struct record *free; /* used before and free now */
     uint32_t fresh;      /* all[fresh] and those after it have never been touched */
-    uint32_t nfree;      /* these included */
+    uint32_t nfree;      /* all free records */
 };
 
 /* The next result of record_new. */
@@ -75,7 +75,7 @@ static inline const struct record *record_next(const struct record_pool *p)
     return p->free ? p->free : &p->all[p->fresh];
 }
 
-/* The record that a token is of; NULL: the token isn't one of ours. */
+/* The record that a token names; NULL = none. */
 static inline struct record *record_of(const struct record_pool *p, uint64_t token)
 {
     uint32_t i = (uint32_t)token & ((1u << RECORD_INDEX_BITS) - 1);
@@ -87,9 +87,9 @@ int record_pool_init(struct record_pool *p, uint32_t size);
 /* None of them is in use any more. */
 void record_pool_free(struct record_pool *p);
 
-/* May qp take n more records for answers to its READs and ATOMICs, which it has requested itself?
- * Not if it would hold more than are left for all others. Requests of the peer may take all
- * records: for them the caller checks nfree. */
+/* May qp take n more records for answers to its READs and ATOMICs, as their requester? It may not
+ * hold more than it leaves to all others. Requests of the peer may take all records: for them the
+ * caller checks nfree. */
 bool record_room(const struct engine *e, const struct qp *qp, unsigned n);
 /* Append a record to the FIFO of qp's side. The caller knows that one is free. */
 struct record *record_new(struct engine *e, struct qp *qp, enum record_side side);

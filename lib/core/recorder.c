@@ -91,7 +91,7 @@ struct icmp {
     int error;
 };
 
-/* Said again, it takes no other event's place: a forger can say it without end. */
+/* A repeated report takes no other event's place: a forger can send it without end. */
 static bool icmp_one(void *arg, struct qp *qp)
 {
     const struct icmp *i = arg;

@@ -73,14 +73,14 @@ static inline struct note_event *recorder_next(struct recorder *rec)
     return ev;
 }
 
-/* Note an event; also what the trace hook sees. */
+/* Note an event, and pass it to the trace hook. */
 void recorder_note(struct engine *e, struct qp *qp, enum note what, psn_t psn, uint32_t v);
 /* The rate has just changed for this reason; qp has a limiter. */
 void recorder_rate(struct engine *e, struct qp *qp, enum note what);
 /* The rule's id at the start of `why`, in the form of vendor_err; 0 = none, or `why` is NULL. */
 uint32_t recorder_rule(const char *why);
-/* Why the queue pair goes to ERR: the first reason stays. printf-like; begins with the rule's
- * id. */
+/* Record why the queue pair goes to ERR; the first reason stays. printf-like; begins with the
+ * rule's id. */
 void recorder_error(struct engine *e, struct qp *qp, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Loss recovery, as the rest of the engine asks for it: go-back-N, or what sr.h adds to it. Only
- * this file looks whether a queue pair has a `struct sr`; without one each function is go-back-N's
- * answer, which costs one test and no call. Rules: LR-01..LR-10, LR-15.
+ * Loss recovery as the rest of the engine uses it: go-back-N, and the additions of sr.h. Only this
+ * file tests whether a queue pair has a `struct sr`. Without one, each function does go-back-N,
+ * which costs one test and no call. Rules: LR-01..LR-10, LR-15.
  */
 #ifndef URNIC_RECOVERY_H
 #define URNIC_RECOVERY_H
@@ -18,15 +18,15 @@
 #include "sr_sender.h"
 #include "srq.h"
 
-/* ---- what it is ---- */
+/* ---- mode ---- */
 
-/* enum engine_recovery: as it was asked for, never RECOVER_DEFAULT. */
+/* The requested enum engine_recovery; never RECOVER_DEFAULT. */
 static inline uint8_t recovery_mode(const struct qp *qp)
 {
     return qp->sr ? qp->sr->mode : RECOVER_GBN;
 }
 
-/* Does it keep early packets? Packets of a message then may not share a record. */
+/* Does the queue pair keep early packets? Packets of a message then may not share a record. */
 static inline bool recovery_keeps_early(const struct qp *qp)
 {
     return qp->sr;
@@ -38,7 +38,7 @@ static inline bool recovery_agreed(const struct qp *qp)
     return qp->sr && qp->sr->agreed;
 }
 
-/* Is the peer taken for one that knows only go-back-N (LR-04)? */
+/* Does the peer count as one that knows only go-back-N (LR-04)? */
 static inline bool recovery_plain(const struct qp *qp)
 {
     return !qp->sr || sr_plain(qp);
@@ -61,7 +61,7 @@ static inline void recovery_number(struct qp *qp, uint64_t *number)
         *number = qp->sr->sends++;
 }
 
-/* Something is about to be sent: say hello, if the peer hasn't. */
+/* Packets are about to be sent: say hello, if the peer hasn't. */
 static inline void recovery_hello(struct engine *e, struct qp *qp, uint64_t now)
 {
     if (qp->sr)
@@ -77,7 +77,7 @@ static inline void recovery_describe(const struct qp *qp, struct wire_var *v, ui
         sr_describe(qp, v, (uint32_t)number, index);
 }
 
-/* p has been put into a slot; `again`: not for the first time. */
+/* p has been put into a slot; `again`: it is a retransmission. */
 static inline void recovery_sent(struct qp *qp, psn_t p, bool again, uint64_t now)
 {
     if (qp->sr)
@@ -92,20 +92,20 @@ static inline uint32_t recovery_read_part(const struct qp *qp)
 
 /* ---- answers ---- */
 
-/* Is the NAK at hand a selective one? sr_lost is told then. */
+/* Is the NAK at hand a selective one? Then sr_lost handles it. */
 static inline bool recovery_selective(const struct qp *qp)
 {
     return qp->sr && qp->sr->selective;
 }
 
-/* A response to w, the oldest READ that lacks some, while the one for PSN `due` is missing. True:
- * dealt with. */
+/* A response to w, the oldest READ with missing responses. The one for PSN `due` is missing. True:
+ * handled. */
 static inline bool recovery_read_early(struct rx *rx, struct qp *qp, struct swqe *w, psn_t due)
 {
     return qp->sr && sr_read_early(rx, qp, w, due);
 }
 
-/* How many responses from una on have come before their turn; they are forgotten here. */
+/* The number of early responses from una on; they are forgotten here. */
 static inline uint32_t recovery_read_due(struct qp *qp)
 {
     return qp->sr ? sr_read_due(qp) : 0;
@@ -134,7 +134,7 @@ static inline void recovery_round_trip(struct qp *qp, uint32_t rtt)
 
 /* ---- retransmission ---- */
 
-/* Retransmit all packets up to the last one sent. */
+/* Retransmit all packets up to the last one sent ... */
 static inline void recovery_go_back(struct qp *qp)
 {
     if (qp->sr) {
@@ -143,14 +143,14 @@ static inline void recovery_go_back(struct qp *qp)
     }
 }
 
-/* ... but for what has come. */
+/* ... except those that have arrived. */
 static inline void recovery_round(struct qp *qp)
 {
     if (qp->sr)
         sr_round(qp);
 }
 
-/* Step over what has come, while sending again. */
+/* Skip packets that have arrived, during retransmission. */
 static inline void recovery_skip(struct qp *qp)
 {
     if (qp->sr)
@@ -172,7 +172,7 @@ static inline void recovery_timed_out(struct qp *qp)
         sr_timed_out(qp);
 }
 
-/* Does sending again cost a retry? Selective repeat pays once within T of TMR-01 (LR-04). */
+/* Does a retransmission cost a retry? With selective repeat, once within T of TMR-01 (LR-04). */
 static inline bool recovery_charge(struct qp *qp, uint64_t now)
 {
     return !qp->sr || sr_charge(qp, now);
@@ -186,13 +186,13 @@ static inline bool recovery_rx_early(struct rx *rx, struct qp *qp)
     return qp->sr && sr_rx_early(rx, qp);
 }
 
-/* Is something kept that came before its turn? */
+/* Are early packets kept? */
 static inline bool recovery_has_early(const struct qp *qp)
 {
     return qp->sr && qp->sr->nearly;
 }
 
-/* Count in what has come early and is next: some may have waited for records. */
+/* Count in the early packets that are next. Some may have waited for records. */
 static inline void recovery_drain(struct engine *e, struct qp *qp, uint64_t now)
 {
     if (recovery_has_early(qp))
@@ -212,8 +212,8 @@ static inline struct rwqe *recovery_take(struct engine *e, struct qp *qp)
     return qp->sr ? sr_take(e, qp) : resp_take(e, qp);
 }
 
-/* A record of PSN p has failed. True: the turn of this packet has not come, nothing else is to be
- * done. */
+/* A record of PSN p has failed. True: the packet is early, and the caller has nothing else to do.
+ */
 static inline bool recovery_copy_failed(struct qp *qp, psn_t p)
 {
     if (!qp->sr || psn_diff(p, qp->resp.done_epsn) <= 0)
@@ -240,7 +240,7 @@ static inline bool recovery_hello_due(const struct qp *qp)
     return qp->sr && sr_hello_due(qp);
 }
 
-/* Entering ERR: nothing more is said. */
+/* Entering ERR: no more hellos or selective NAKs. */
 static inline void recovery_stop(struct qp *qp)
 {
     if (qp->sr)
@@ -249,13 +249,13 @@ static inline void recovery_stop(struct qp *qp)
 
 /* ---- time ---- */
 
-/* LR-15: until when NAKs are held; TIMER_NEVER = they aren't. */
+/* LR-15: the time until which NAKs are held; TIMER_NEVER = they aren't. */
 static inline uint64_t recovery_hold_at(const struct qp *qp)
 {
     return qp->sr ? qp->sr->hold_at : TIMER_NEVER;
 }
 
-/* ... and that time may have come. */
+/* Release held NAKs if that time has come. */
 static inline void recovery_expire(struct engine *e, struct qp *qp, uint64_t now)
 {
     if (recovery_hold_at(qp) <= now)

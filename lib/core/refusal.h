@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Why a responder refuses a request, and what that costs: NAK code, completion of the receive work
+ * The reasons to refuse a request, and their consequences: NAK code, completion of the receive work
  * request in use, event. The table is appendix B of the catalogue, responder side.
  */
 #ifndef URNIC_REFUSAL_H

@@ -19,7 +19,7 @@
 
 #define ACKREQ_EVERY 64u /* REQ-10: K = min(64, window / 4) */
 
-/* ---- what may be sent ---- */
+/* ---- may a packet be sent? ---- */
 
 /* ACK-15: may packet `pkt` of this message go with the current credits? Once its first packet is
  * acknowledged the rest needs none: an update of credits comes only once and may be lost, and no
@@ -166,7 +166,7 @@ static bool describe(struct engine *e, struct qp *qp, struct swqe *w, struct wir
     return true;
 }
 
-/* Step over the packet just described. */
+/* Move on past the packet just described. */
 static void advance(struct qp *qp, const struct swqe *w, uint64_t now)
 {
     struct req *r = &qp->req;
@@ -261,15 +261,15 @@ static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot, bool
     slot->npieces = (uint16_t)npieces;
     if (w->inline_len)
         memcpy(slot->buf + slot->payload_off, swqe_body(qp, w) + off, v.payload_len);
-    /* A dozen events: they aren't for the middle of one message. */
+    /* The flight recorder has a dozen events: none for the middle of a message. */
     if (again || !(wire_opcodes[v.opcode].flags & WIRE_F_MIDDLE))
         recorder_note(e, qp, NOTE_TX, psn(v.psn), v.opcode);
     return true;
 }
 
-/* How many packets in the middle of the message under way may go the short way now: for the first
- * time, nothing to be asked for each, and one more may follow them. More than one packet isn't
- * inline, and credit for the second one is credit for all. */
+/* How many middle packets of the message under way may take the short way (emit_middles) now: they
+ * go for the first time, need no checks of their own, and one more packet may follow them. A
+ * message of several packets isn't inline, and credit for its second packet is credit for all. */
 static unsigned middles(const struct qp *qp, const struct swqe *w)
 {
     const struct req *r = &qp->req;
@@ -302,7 +302,7 @@ static unsigned emit_middles(struct engine *e, struct qp *qp, struct engine_slot
         m = n;
     if (!m ||
         mem_pieces(e->mem, &req_sges(qp, w)->ref, r->pkt << qp->mtu_shift, m * mtu, &all, 1) != 1)
-        return 0; /* emit sees what it is */
+        return 0; /* emit finds the reason */
     engine_run_begin(qp, &run, &v);
     all.len = mtu;
     const uint32_t every = ackreq_every(r);
@@ -392,7 +392,7 @@ bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, u
         }
         return false;
     }
-    if (qp->type != QP_RC) { /* UC-02, UD-13: the wire has it */
+    if (qp->type != QP_RC) { /* UC-02, UD-13: sent is complete */
         r->una = r->done = psn_add(psn(slot->psn), 1);
         if (slot->kind == SLOT_REQ_END)
             comp_retire(e, qp, now);

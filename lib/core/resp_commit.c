@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What requests do when their turn has come: records commit in order, and only what has been
- * executed is acknowledged or completes. Rules: RSP-19, RSP-22..24, RSP-28, ACK-11.
+ * The effects of requests when their turn has come: records commit in order, and only executed
+ * requests are acknowledged or complete. Rules: RSP-19, RSP-22..24, RSP-28, ACK-11.
  */
 #include "resp_commit.h"
 
@@ -41,7 +41,7 @@ void resp_fail(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool 
     r->fatal_ev = info->event;
     wqe = wqe && info->status != WC_SUCCESS;
     if (wqe && why != REFUSE_SEQUENCE)
-        r->fatal_ev = EVT_NONE; /* its completion tells; a flushed one doesn't */
+        r->fatal_ev = EVT_NONE; /* its completion reports it, unless flushed */
     resp_owe_nak(e, qp, info->syndrome, p);
     if (wqe) {
         struct engine_wc wc = {
@@ -76,7 +76,7 @@ static bool complete_recv(struct engine *e, struct qp *qp, const struct record *
 static void copy_failed(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
 {
     struct resp *r = &qp->resp;
-    if (rec->status == -ESRCH) { /* the program has ended: no queue pair of its answers (MR-12) */
+    if (rec->status == -ESRCH) { /* the program has ended: its queue pairs don't answer (MR-12) */
         qp_to_error(e, qp, false, EVT_NONE, now);
         return;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the responder writes into a record when it has judged a request, and what it does when the
- * record commits.
+ * Records of the responder: their contents once a request is judged, and their effects on commit.
  */
 #ifndef URNIC_RESP_COMMIT_H
 #define URNIC_RESP_COMMIT_H
@@ -37,10 +36,9 @@ enum resp_action {
 
 /* A record of side REC_RESP is done (r->status says how). Never called for stale records. */
 void resp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
-/* A fatal NAK is owed from now on; completes the receive work request in use when `wqe` says that
- * the failed message has one. */
+/* Owe a fatal NAK. `wqe`: the failed message has a receive work request, which completes. */
 void resp_fail(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now);
-/* An ACK is owed from now on; a NAK of p is. */
+/* Owe an ACK; owe a NAK of p. */
 void resp_owe_ack(struct engine *e, struct qp *qp);
 void resp_owe_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t p);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How the receiving half of a queue pair begins and ends: its receive queue, its ring of READs, and
- * what an error leaves of what it owes.
- * Rules: QP-11, ACK-05.
+ * Start and end of the receiving half of a queue pair: its receive queue, its ring of READs, and
+ * the answers that it still owes after an error. Rules: QP-11, ACK-05.
  */
 #include "resp_life.h"
 
@@ -82,7 +81,7 @@ void resp_start(struct qp *qp, psn_t rq_psn)
 void resp_error(struct qp *qp, bool by_consumer)
 {
     struct resp *r = &qp->resp;
-    bool reads_first = rd_blocks(qp, r->ack_psn); /* an ACK may not overtake them (ACK-05) */
+    bool reads_first = rd_blocks(qp, r->ack_psn); /* an ACK may not overtake READs (ACK-05) */
     if (!by_consumer || reads_first || r->fatal >= FATAL_OWED)
         r->ack_owed = 0;
     r->nak_owed = 0;

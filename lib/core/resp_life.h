@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A responder begins and ends.
+ * Start and end of a responder.
  */
 #ifndef URNIC_RESP_LIFE_H
 #define URNIC_RESP_LIFE_H
@@ -15,7 +15,7 @@ void resp_free(struct qp *qp);
 void resp_reset(struct qp *qp);
 /* To RTR. */
 void resp_start(struct qp *qp, psn_t rq_psn);
-/* Entering ERR: keep an owed ACK when the consumer did it (QP-11), drop READ responses. */
+/* Entering ERR: keep an owed ACK if the consumer moved it there (QP-11), drop READ responses. */
 void resp_error(struct qp *qp, bool by_consumer);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The order in which everything that a responder sends goes out: first what was asked for again,
- * then READ responses and atomic results in PSN order, then a NAK or an ACK. An ACK that a response
- * implies is not sent at all.
+ * The order of a responder's packets: first replays of answers, then READ responses and atomic
+ * results in PSN order, then a NAK or an ACK. An ACK that a response implies is not sent at all.
  * Rules: RD-05..RD-08, ACK-05..ACK-14, RSP-22, CC-21.
  */
 #include "resp_tx.h"
@@ -146,8 +145,8 @@ static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struc
 }
 
 /* Up to n packets in the middle of the part of a READ that is being sent, into as many slots: they
- * differ in place and PSN alone. Call when one of that READ has just been emitted, as that sees
- * whether an ACK is owed. Returns how many. */
+ * differ in place and PSN alone. Call just after emit_read has emitted one of that READ, because
+ * emit_read checks whether an ACK is owed. Returns how many. */
 static unsigned emit_read_middles(struct engine *e, struct qp *qp, struct rd_res *res,
                                   struct engine_slot *slots, unsigned n, uint64_t now)
 {
@@ -161,7 +160,7 @@ static unsigned emit_read_middles(struct engine *e, struct qp *qp, struct rd_res
         m = n;
     if (!m || mem_pieces(e->mem, &res->ref, ((uint64_t)t->next << qp->mtu_shift) - res->ref_off,
                          m * mtu, &all, 1) != 1)
-        return 0; /* emit_read sees what it is */
+        return 0; /* emit_read finds the reason */
     engine_run_begin(qp, &run, &v);
     all.len = mtu;
     unsigned i;
@@ -175,7 +174,7 @@ static unsigned emit_read_middles(struct engine *e, struct qp *qp, struct rd_res
     return i;
 }
 
-/* The entry that is to be answered next: replays first (RD-11). NULL = none. */
+/* The next entry to answer: replays first (RD-11). NULL = none. */
 static struct rd_res *next_reply(struct resp *r)
 {
     struct rd_ring *ring = r->rd;
@@ -197,7 +196,7 @@ static bool is_atomic(const struct rd_res *res)
     return wire_opcodes[res->opcode].flags & WIRE_F_ATOMIC;
 }
 
-/* One packet of an answer. False: the queue pair is done for, and owes a NAK. */
+/* One packet of an answer. False: the queue pair has failed, and owes a NAK. */
 static bool emit_reply(struct engine *e, struct qp *qp, struct rd_res *res,
                        struct engine_slot *slot, uint64_t now)
 {
@@ -212,7 +211,7 @@ static bool emit_reply(struct engine *e, struct qp *qp, struct rd_res *res,
         return false;
     }
     if (psn_diff(psn(slot->psn), r->ack_psn) > 0)
-        r->ack_owed = 0; /* REQ-25: the response says as much */
+        r->ack_owed = 0; /* REQ-25: the response implies the ACK */
     if (res->tx.next == res->tx.end) {
         if (res->nmore)
             res->tx = res->more[--res->nmore];
@@ -245,7 +244,7 @@ unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, uns
     unsigned used = 0;
     while (used < n) {
         struct rd_res *res = next_reply(r);
-        if (recovery_hello_due(qp)) /* before a long answer, which is then repaired with it */
+        if (recovery_hello_due(qp)) /* before a long answer, so that its losses can be repaired */
             sr_emit(e, qp, &slots[used++]); // NOLINT(bugprone-branch-clone): their order counts
         else if (res && qp->lim && !is_atomic(res) && !limiter_check(e, qp, now)) { /* CC-21 */
             if (!r->ack_owed || r->rd->replays || rd_blocks(qp, r->ack_psn))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the responder sends: acknowledgements, NAKs, READ and ATOMIC responses, in their order.
+ * The responder's packets: acknowledgements, NAKs, READ and ATOMIC responses, in their order.
  */
 #ifndef URNIC_RESP_TX_H
 #define URNIC_RESP_TX_H
@@ -13,7 +13,7 @@ struct qp;
 bool resp_tx_ready(const struct qp *qp);
 /* ... and is it an ACK and no more? */
 bool resp_tx_only_ack(const struct qp *qp);
-/* Fill up to n slots; slot->kind = SLOT_RESP or SLOT_READ. In ERR only what was owed at the
+/* Fill up to n slots; slot->kind = SLOT_RESP or SLOT_READ. In ERR: only answers owed at the
  * transition (QP-11). */
 unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
                  uint64_t now);

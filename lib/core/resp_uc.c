@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The UC responder: no answers; a message that isn't whole is dropped without a word, and its
- * receive work request serves the next one. Rules: UC-03..UC-08.
+ * The UC responder: no answers; an incomplete message is dropped silently, and its receive work
+ * request serves the next one. Rules: UC-03..UC-08.
  */
 #include "resp_uc.h"
 
@@ -59,7 +59,7 @@ void uc_rx(struct rx *rx, struct qp *qp)
         return;
     }
     struct record *last = NULL;
-    /* A WRITE without immediate may not take along what a dropped SEND has left. */
+    /* A WRITE without immediate must not use the work request that a dropped SEND has left. */
     struct rwqe *kept = NULL;
     if (flags & WIRE_F_WRITE && !(flags & WIRE_F_IMM)) {
         kept = r->wqe;

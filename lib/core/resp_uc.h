@@ -15,7 +15,8 @@ struct rx;
 
 /* A request for a UC queue pair; enough records are free. */
 void uc_rx(struct rx *rx, struct qp *qp);
-/* The consumer's own memory failed: the work request in use tells, the queue pair goes to ERR. */
+/* The consumer's own memory failed: the work request in use completes with an error, the queue pair
+ * goes to ERR. */
 void uc_failed(struct engine *e, struct qp *qp, enum refusal why, bool wqe, uint64_t now);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The RC responder: judge a request against what has been accepted so far, and put what it does
- * into records, which commit in order (resp_commit.c).
- * Rules: RSP, RNR-01..03, ACK-08, RD-01, RD-03, ATM-03, ATM-04, ATM-12, ATM-13, XRC-02.
+ * The RC responder: judge a request against the requests accepted so far, and put its effects into
+ * records, which commit in order (resp_commit.c). Rules: RSP, RNR-01..03, ACK-08, RD-01, RD-03,
+ * ATM-03, ATM-04, ATM-12, ATM-13, XRC-02.
  */
 #include "responder.h"
 
@@ -115,7 +115,7 @@ static void duplicate(struct rx *rx, struct qp *qp)
         return; /* one for the whole burst */
     if (!rd_dup_token(qp, rx->now)) {
         rx_drop(rx, ENGINE_C_rx_dup_throttled);
-    } else if (r->recs.head) { /* its first copy may be on its way to memory still */
+    } else if (r->recs.head) { /* the original's copy may not be done yet */
         act(rx, qp, ACT_REACK, psn(rx->pkt.psn));
     } else {
         resp_owe_ack(e, qp);
@@ -320,8 +320,8 @@ static enum refusal read_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
     return REFUSE_NONE;
 }
 
-/* ATM-03, ATM-04, ATM-12: the 8 octets that change at once. Those that lie in two places, or askew
- * in memory, can't. */
+/* ATM-03, ATM-04, ATM-12: the 8 octets of an atomic. They can't change at once if they lie in two
+ * pieces of memory or are not aligned. */
 static enum refusal atomic_word(const struct rx *rx, const struct qp *qp, unsigned right,
                                 struct mem_ref *ref, struct mem_piece *word)
 {

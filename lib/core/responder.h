@@ -4,17 +4,17 @@
  * responses out.
  *
  *     responder.c    RC: the order of checks (RSP-01), what each request will do
- *     resp_commit.c  what it does, when its turn has come
- *     refusal.c      why a request is refused, and what that costs (appendix B)
+ *     resp_commit.c  the effects of requests, in their turn
+ *     refusal.c      reasons to refuse a request, and their consequences (appendix B)
  *     resp_uc.c      UC (UC-03..UC-08)
  *     place.c        payload to receive buffers and to WRITE targets
  *     rd_ring.c      the READ/ATOMIC resource ring, and duplicates (RD, ATM)
- *     resp_tx.c      all that is sent, in its order (RD, ACK)
- *     resp_life.c    begin and end
+ *     resp_tx.c      all packets sent, in their order (RD, ACK)
+ *     resp_life.c    start and end
  *     srq.c          receive work requests, own and shared
  *
- * Validation runs ahead (epsn, msn, in_msg); what has been executed follows (done_epsn, done_msn,
- * ack_psn) as records commit. Only what has been executed is ever acknowledged.
+ * Validation runs ahead (epsn, msn, in_msg); execution follows (done_epsn, done_msn, ack_psn) as
+ * records commit. Only executed requests are acknowledged.
  */
 #ifndef URNIC_RESPONDER_H
 #define URNIC_RESPONDER_H
@@ -29,7 +29,7 @@ struct rd_ring; /* rd_ring.h */
 
 enum resp_msg { MSG_NONE, MSG_SEND, MSG_WRITE };
 
-/* How far a fatal NAK is (RSP-22). Nothing is accepted from DECIDED on (RSP-05). */
+/* The progress of a fatal NAK (RSP-22). Nothing is accepted from DECIDED on (RSP-05). */
 enum resp_fatal { FATAL_NOT, FATAL_DECIDED, FATAL_OWED, FATAL_SENT };
 
 struct resp {
@@ -44,7 +44,7 @@ struct resp {
     struct mem_ref wref; /* WRITE: the checked range */
 
     /* committed: executed */
-    psn_t done_epsn; /* epsn of what has committed */
+    psn_t done_epsn; /* epsn of committed records */
     psn_t ack_psn;   /* ACK-05: last SEND or WRITE packet executed */
     uint32_t done_msn;
     psn_t nak_psn;
@@ -52,9 +52,9 @@ struct resp {
     uint8_t nak_owed; /* a syndrome to be sent, 0 = none */
     uint8_t comm_est; /* RSP-26 raised already */
     uint8_t flushed;  /* in ERR: the receive queue has been flushed; later posts flush at once */
-    int8_t fatal_ev;  /* event that the fatal NAK ends in, < 0 = none */
+    int8_t fatal_ev;  /* event of the fatal NAK, < 0 = none */
     uint8_t credits;  /* credit code of the last ACK (ACK-16) */
-    uint8_t reads;    /* `rd` may have something to answer: otherwise sending leaves it alone */
+    uint8_t reads;    /* `rd` may have entries to answer; otherwise sending skips it */
 
     struct record_fifo recs;
 
@@ -69,9 +69,9 @@ struct resp {
 
 /* A request of a connected queue pair (RC, UC) that passed VAL-01 steps 1..8. */
 void resp_rx(struct rx *rx, struct qp *qp);
-/* A packet is missing: say so (ACK-08). */
+/* A packet is missing: send a NAK (ACK-08). */
 void resp_nak_gap(struct engine *e, struct qp *qp);
-/* ... that is the expected one (RSP-01). */
+/* A request with the expected PSN (RSP-01). */
 void resp_expected(struct rx *rx, struct qp *qp);
 
 /* ---- shared with UC ---- */
@@ -84,7 +84,8 @@ enum refusal resp_check_length(const struct rx *rx, const struct qp *qp);
 /* Place a SEND packet in resp.wqe, a WRITE packet in its range; *last as place_recv. */
 enum refusal resp_send(struct rx *rx, struct qp *qp, struct record **last);
 enum refusal resp_write(struct rx *rx, struct qp *qp, struct record **last);
-/* The packet is accepted: give its record (NULL: a new one) what it does. The caller runs it. */
+/* The packet is accepted: write its effects into its record (NULL = a new one). The caller runs the
+ * record. */
 void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec);
 /* RSP-26. */
 void resp_comm_est(struct rx *rx, struct qp *qp);

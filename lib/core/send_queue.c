@@ -14,7 +14,7 @@
 #include "engine_tx.h"
 #include "recovery.h"
 
-/* ---- what a work request means ---- */
+/* ---- meaning of work requests ---- */
 
 const struct wr_info wr_infos[WR_OPCODE_MAX] = {
     [WR_RDMA_WRITE] = {WR_MESSAGE, true, true, false, false, false, WIRE_WRITE_FIRST,

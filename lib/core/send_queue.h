@@ -32,10 +32,10 @@ struct swqe_bind {
     uint32_t rkey, new_rkey, lkey, access;
 };
 
-/* A work request, the engine's private copy, kept until it has completed. Behind it, in the same
+/* A work request, the engine's private copy, kept until it has completed. After it, in the same
  * ring slot: swqe_dest for datagram queue pairs, swqe_xrc for those of XRC; then SGEs, or inline
- * data, or swqe_bind, or REG_MR's segments. Of REG_MR the rest is in rkey (its key), va, swap (its
- * length) and imm (its rights). */
+ * data, or swqe_bind, or REG_MR's segments. For REG_MR, rkey is the key, va the address, swap the
+ * length and imm the rights. */
 struct swqe {
     uint64_t wr_id;
     uint64_t va;
@@ -52,13 +52,14 @@ struct swqe {
 _Static_assert(sizeof(struct swqe) == 64, "one cache line");
 _Static_assert(sizeof(union swqe_sge) == sizeof(struct mem_ref), "a segment takes no more room");
 
-/* Does the peer answer it with the value that was there? */
+/* Does the peer answer it with the old value? */
 static inline bool swqe_is_atomic(const struct swqe *w)
 {
     return w->opcode == WR_ATOMIC_CMP_AND_SWP || w->opcode == WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* Does an answer of its own end it: of READ, ATOMIC, FLUSH, ATOMIC WRITE? They count as READs. */
+/* Does the peer send an answer for it alone: READ, ATOMIC, FLUSH, ATOMIC WRITE? They count as
+ * READs. */
 static inline bool swqe_is_rd(const struct swqe *w)
 {
     return w->opcode == WR_RDMA_READ || swqe_is_atomic(w) || w->opcode == WR_FLUSH ||
@@ -93,7 +94,7 @@ static inline size_t swqe_head(const struct qp *qp)
     return sizeof(struct swqe_dest);
 }
 
-/* What is behind a work request in its slot of the ring. */
+/* The body of a work request, after it in its slot of the ring. */
 static inline uint8_t *swqe_body(const struct qp *qp, struct swqe *w)
 {
     return (uint8_t *)(w + 1) + swqe_head(qp);
@@ -114,13 +115,14 @@ static inline struct swqe *req_wqe(const struct qp *qp, uint32_t index)
 {
     return (struct swqe *)(void *)(qp->req.ring + (size_t)(index & qp->req.mask) * qp->req.stride);
 }
-/* Is the next entry of the send queue to go out a WRITE that the peer's program isn't told of? */
+/* Is the next entry to be sent a WRITE without immediate, which the peer's program gets no event
+ * for? */
 static inline bool req_next_is_write(const struct qp *qp)
 {
     return qp->req.cur != qp->req.tail && req_wqe(qp, qp->req.cur)->opcode == WR_RDMA_WRITE;
 }
 
-/* The ring of a new queue pair; what is granted is put into *p. 0, -ENOMEM. */
+/* Make the ring of a new queue pair; *p becomes the granted limits. 0, -ENOMEM. */
 int req_init(struct engine *e, struct qp *qp, struct engine_qp_params *p);
 void req_free(struct qp *qp);
 /* To RESET: forget everything. */
@@ -129,9 +131,9 @@ void req_reset(struct engine *e, struct qp *qp);
 void req_start(struct qp *qp, psn_t sq_psn);
 /* See engine_post_send. */
 int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr);
-/* The list behind a work request; what is in it says SWQE_CHECKED. */
+/* The SGE list of a work request. SWQE_CHECKED says what its entries hold. */
 union swqe_sge *req_sges(const struct qp *qp, struct swqe *w);
-/* Has all that was started completed? */
+/* Have all started work requests completed? */
 bool req_drained(const struct qp *qp);
 /* In SQD: tell the owner, once, if it wants to know (QP-07). */
 void req_check_drained(struct engine *e, struct qp *qp);

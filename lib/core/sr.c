@@ -125,10 +125,10 @@ void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot)
     if (s->hello_owed) {
         s->hello_owed = 0;
         v.syndrome = WIRE_SYN_ACK;
-        v.sel_psn = s->agreed; /* 1: an answer, which needs none */
+        v.sel_psn = s->agreed; /* 1: an answer to a hello, which needs no answer */
     } else {
         psn_t p = s->sack[s->sack_head++ % SR_SACKS];
-        v.sel_psn = has_come(qp, p) ? p.v : v.psn; /* the same: nothing new */
+        v.sel_psn = has_come(qp, p) ? p.v : v.psn; /* epsn itself: nothing new has come */
         engine_count(e, ENGINE_C_tx_sack);
         recorder_note(e, qp, NOTE_TX_SACK, psn(v.psn), v.sel_psn);
     }
@@ -139,7 +139,7 @@ static void owe_sack(struct engine *e, struct qp *qp, psn_t trigger)
 {
     struct sr *s = qp->sr;
     if (s->sack_tail - s->sack_head == SR_SACKS)
-        s->sack_head++; /* the oldest: its packet will be asked for again at worst */
+        s->sack_head++; /* the oldest one is lost: its packet may be sent twice */
     s->sack[s->sack_tail++ % SR_SACKS] = trigger;
     qp_activate(e, qp);
 }
@@ -149,7 +149,7 @@ static void rx_sack(struct rx *rx, struct qp *qp)
     struct sr *s = qp->sr;
     s->trigger = psn(rx->pkt.sel_psn);
     engine_count(rx->e, ENGINE_C_rx_sack);
-    if (psn_diff(s->trigger, psn(rx->pkt.psn)) > 0) /* else: what came could not be kept */
+    if (psn_diff(s->trigger, psn(rx->pkt.psn)) > 0) /* else: the early packet could not be kept */
         sr_mark(rx->e, qp, s->trigger, rx->now);
     s->selective = 1;
     comp_rx(rx, qp);
@@ -183,7 +183,7 @@ bool sr_rx(struct rx *rx, struct qp *qp)
 /* ---- receiver ---- */
 
 /* LR-06: a WRITE by its own RETH, or as part of the one under way. LR-09 keeps only the latter: a
- * later WRITE may be to the same octets as what is missing, which then comes after it. */
+ * later WRITE may go to the same octets as the missing packet, which would then overwrite it. */
 static bool place_early_write(struct rx *rx, struct qp *qp, struct record **last)
 {
     const struct wire_pkt *p = &rx->pkt;
@@ -208,7 +208,7 @@ static bool place_early_write(struct rx *rx, struct qp *qp, struct record **last
     return !place_write(rx, qp, &r->wref, off, last);
 }
 
-/* The receive work request number n of the connection, taken early if need be. */
+/* The n-th receive work request of the connection, taken early if needed. */
 static struct rwqe *receive_at(struct rx *rx, struct qp *qp, uint32_t n)
 {
     struct sr *s = qp->sr;
@@ -234,7 +234,7 @@ static bool place_early_send(struct rx *rx, struct qp *qp, struct record **last)
 {
     const struct wire_pkt *p = &rx->pkt;
     if (!p->selective)
-        return false; /* it doesn't say where */
+        return false; /* the packet doesn't name its place */
     const struct rwqe *w = receive_at(rx, qp, p->sel_recv);
     uint64_t off = (uint64_t)p->sel_index << qp->mtu_shift;
     if (!w || w->malformed || off + p->payload_len > w->room)
@@ -243,10 +243,10 @@ static bool place_early_send(struct rx *rx, struct qp *qp, struct record **last)
     return !place_recv(rx, qp, w, off, &span, 1, last);
 }
 
-/* ---- what later messages have in memory already ---- */
+/* ---- octets of later messages that are in memory already ---- */
 
-/* Where the copies from `first` on go. What doesn't fit, a SEND to many places, is not remembered:
- * receives don't share octets with anything. */
+/* Remember the places of the copies from `first` on. A SEND to more places needs no entry: receive
+ * buffers share no octets with other packets. */
 static void note_places(struct sr_early *ev, const struct rx *rx, unsigned first)
 {
     for (unsigned i = 0; i < rx->ncopies - first && i < SR_PIECES; i++)
@@ -298,8 +298,8 @@ static bool leave_out_all(struct rx *rx, unsigned first, const struct sr_early *
     return true;
 }
 
-/* A packet's copies, from `first` on, leave alone what packets behind it have written: they came
- * before it, and memory shall be as if they had come after it. */
+/* Cut octets that later packets have written out of a packet's copies, from `first` on. The later
+ * packets arrived first, but memory must be as if they had arrived last. */
 static void keep_later(struct rx *rx, struct qp *qp, unsigned first)
 {
     struct sr *s = qp->sr;
@@ -307,7 +307,7 @@ static void keep_later(struct rx *rx, struct qp *qp, unsigned first)
     while (rx->ncopies > first && psn_diff(s->top, p = psn_add(p, 1)) > 0) {
         struct sr_early *later = early_at(s, p);
         if (later->valid && !leave_out_all(rx, first, later)) {
-            later->valid = false; /* it has to come again */
+            later->valid = false; /* it must be sent again */
             s->nearly--;
         }
     }
@@ -341,7 +341,7 @@ static bool place_early(struct rx *rx, struct qp *qp, struct sr_early *ev)
     note_places(ev, rx, first);
     if (qp->sr->nearly)
         keep_later(rx, qp, first);
-    record_run(rx->e, qp, REC_RESP, rx->now); /* a failure may have left one without copies */
+    record_run(rx->e, qp, REC_RESP, rx->now); /* after a failure one may have no copies */
     return placed;
 }
 
@@ -368,7 +368,7 @@ void sr_expire(struct engine *e, struct qp *qp)
     qp_activate(e, qp);
 }
 
-/* Place a packet that hasn't come yet, and remember it. */
+/* Place an early packet that has not come before, and remember it. */
 static bool keep_early(struct rx *rx, struct qp *qp, struct sr_early *ev)
 {
     struct sr *s = qp->sr;
@@ -406,7 +406,7 @@ bool sr_rx_early(struct rx *rx, struct qp *qp)
     if (psn_diff(p, r->epsn) < (int32_t)SR_WINDOW)
         placed = ev->valid || keep_early(rx, qp, ev);
     bool held = placed && hold(rx, qp);
-    if (!selective) { /* LR-09: on the wire nothing differs */
+    if (!selective) { /* LR-09: the wire shows only go-back-N */
         if (held)
             engine_count(rx->e, ENGINE_C_out_of_sequence);
         return held;

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Loss recovery beside go-back-N: selective repeat in the way of IRN (SIGCOMM 2018), and a
- * go-back-N receiver that keeps what came early. Rules: LR-01..LR-07, LR-09.
+ * go-back-N receiver that keeps early packets. Rules: LR-01..LR-07, LR-09.
  *
- * Both halves belong to RC queue pairs only, and exist only where they were asked for:
+ * Both halves belong to RC queue pairs only, and exist only where they were requested:
  *
- *   receiver   A packet beyond the expected one is placed at once, if it says where (it carries a
- *              RETH, or the number of its receive work request; or it continues the WRITE under
- *              way: with a go-back-N sender only that counts, LR-09), and remembered in a window.
- *              What fills the gap leaves out the octets that packets behind it have written. When
- *              it closes, they are carried out in order without a copy: completions, MSN and ACKs
- *              keep their order, and memory ends as if nothing had come early. READ and ATOMIC
- *              requests have no early effect: they are dropped, and come again.
- *   sender     A selective NAK says what is expected and what has come. Recovery sends the
- *              expected one again, and each one below the highest that has come and that hasn't
- *              come itself, once; then goes on with what is new. It ends when all that was sent
- *              when it began is acknowledged. A time-out sends all again that hasn't come. On
- *              paths that reorder it learns how late a packet may come: one that comes late
- *              though it was sent only once shows how many may overtake another before that counts
- *              as lost.
+ *   receiver   A packet after the expected one is early. It is placed at once if it names its
+ *              place: it carries a RETH or the number of its receive work request, or it continues
+ *              the WRITE under way. With a go-back-N sender only the last case counts (LR-09). A
+ *              window remembers early packets. A packet that fills the gap leaves out the octets
+ *              that later packets have written. When the gap closes, the early packets are carried
+ *              out in order without a copy: completions, MSN and ACKs keep their order, and memory
+ *              ends as if no packet had come early. READ and ATOMIC requests have no early effect:
+ *              they are dropped, and come again.
+ *   sender     A selective NAK names the expected packet and one that has come. Recovery
+ *              retransmits each missing packet from the expected one to the highest that has come,
+ *              once. Then it continues with new packets. It ends when all packets sent before its
+ *              start are acknowledged. A time-out retransmits all packets that have not come. On
+ *              paths that reorder, the sender learns how late a packet may come: a late packet that
+ *              was sent only once shows how many packets may overtake another before that one
+ *              counts as lost.
  *
- * The packets of selective repeat have opcodes of the manufacturer's group. They are sent only to a
- * peer that has said that it understands them: an end that may use them says hello, with such a
- * packet (a selective acknowledgement that acknowledges nothing), which any other implementation
- * drops. Until the peer's hello has come it is go-back-N in both directions. A receiver that has
- * agreed can't keep early packets that the sender sent before it knew: they don't say where they
- * belong. When the peer says that it kept nothing, the sender sends all of those again.
+ * The packets of selective repeat have opcodes of the manufacturer's group. Only a peer that has
+ * declared support for them gets them. An end that may use them says hello: a selective
+ * acknowledgement that acknowledges nothing, which any other implementation drops. Until the peer's
+ * hello has come, recovery is go-back-N in both directions. A receiver that has agreed can't keep
+ * early packets that the sender sent before it knew: they don't name their place. When the peer
+ * reports that it kept nothing, the sender sends all of those again.
  */
 #ifndef URNIC_SR_H
 #define URNIC_SR_H
@@ -42,9 +43,9 @@ struct rwqe;
 struct swqe;
 struct rx;
 
-#define SR_WINDOW 1024u /* PSNs beyond the expected one that are kept (LR-02) */
-#define SR_SACKS  256u  /* selective NAKs that wait to be sent */
-#define SR_PIECES 2u    /* of memory that the octets of one WRITE packet go to, at most */
+#define SR_WINDOW 1024u /* PSNs after the expected one that are kept (LR-02) */
+#define SR_SACKS  256u  /* selective NAKs waiting to be sent */
+#define SR_PIECES 2u    /* most pieces of memory for one WRITE packet */
 
 /* An early packet, already in memory. */
 struct sr_early {
@@ -60,48 +61,48 @@ struct sr {
     uint8_t mode;   /* enum engine_recovery */
     uint8_t agreed; /* the peer understands selective repeat */
     uint8_t hello_owed, hellos;
-    uint64_t hello_at; /* not again before */
-    psn_t plain;       /* what was sent before this doesn't say where it belongs */
+    uint64_t hello_at; /* earliest time for the next hello */
+    psn_t plain;       /* packets sent before this one don't name their place */
 
     /* sender */
     uint64_t marked[SR_WINDOW / 64]; /* PSNs from una on that have come */
     uint64_t again[SR_WINDOW / 64];  /* ... that have been sent more than once */
     uint32_t sent_at[SR_WINDOW];     /* ns, of PSNs from una on, the low 32 bits */
-    psn_t high;                      /* one past the highest that has come; una = none */
+    psn_t high;                      /* one past the highest PSN that has come; una = none */
     psn_t gap;                       /* the packet that the peer lacked last */
-    uint32_t gap_over;               /* ... those that had overtaken it; 0 = it has come */
-    uint64_t gap_again_at;           /* ... when it was sent again */
-    uint8_t gap_again;               /* ... how often since it is the gap; 2 = unknown */
-    uint32_t rtt_min;                /* ns: the shortest round trip of what was sent once */
+    uint32_t gap_over;               /* ... number of packets that overtook it; 0 = it has come */
+    uint64_t gap_again_at;           /* ... time of its retransmission */
+    uint8_t gap_again;               /* ... retransmissions since it is the gap; 2 = unknown */
+    uint32_t rtt_min;                /* ns: the shortest round trip without retransmission */
     uint8_t doubts;                  /* packets in a row that were probably late */
-    uint32_t overtaken;              /* most packets that overtook one which was not lost */
-    psn_t scan, end;                 /* of the round: next to look at, where it ends */
+    uint32_t overtaken;              /* most packets that overtook a packet that was not lost */
+    psn_t scan, end;                 /* retransmission round: next PSN to check, end */
     psn_t recover;                   /* recovery ends when this is acknowledged */
-    psn_t trigger;                   /* of the selective NAK at hand */
-    uint8_t selective;               /* ... there is one */
+    psn_t trigger;                   /* sel_psn of the selective NAK at hand */
+    uint8_t selective;               /* ... the NAK at hand is selective */
     uint8_t recovering;
     uint8_t backoff; /* time-outs since the last progress */
     uint32_t sends;  /* started messages with a receive work request */
-    uint64_t since;  /* when a time-out last cost a retry, or progress was made */
+    uint64_t since;  /* time of the last retry charged or progress made */
 
     /* requester of READs */
     uint64_t got[SR_WINDOW / 64]; /* responses from una on that are placed */
     uint32_t ngot;
-    psn_t part, part_end; /* what was asked for again last */
-    uint8_t part_due;     /* ... the request hasn't been sent yet */
+    psn_t part, part_end; /* the part of a READ that was requested again last */
+    uint8_t part_due;     /* ... its request hasn't been sent yet */
     uint8_t asks;         /* parts asked for since asked_at */
     uint64_t asked_at;
 
     /* receiver */
-    uint32_t receives; /* such messages that have come, in order */
-    uint32_t ahead;    /* receive work requests taken for later ones */
+    uint32_t receives; /* messages with a receive work request that have come, in order */
+    uint32_t ahead;    /* receive work requests taken for later messages */
     struct rwqe *next; /* ... the first of them */
     uint32_t nearly;   /* entries of `early` that are valid */
-    psn_t top;         /* ... all of them before this one */
+    psn_t top;         /* ... their PSNs are before this one */
     uint8_t draining;  /* within sr_drain */
-    uint8_t broken;    /* the copy of an early packet has failed after it was counted in */
+    uint8_t broken;    /* the copy of an early packet failed after it was counted in */
     psn_t broken_psn;
-    uint64_t hold_at; /* LR-15: NAKs are held until then; TIMER_NEVER = they aren't */
+    uint64_t hold_at; /* LR-15: end of holding NAKs; TIMER_NEVER = they aren't held */
     uint32_t sack_head, sack_tail;
     psn_t sack[SR_SACKS];
     struct sr_early early[SR_WINDOW];
@@ -111,23 +112,23 @@ struct sr {
 int sr_start(struct engine *e, struct qp *qp);
 /* Entering RTS. */
 void sr_begin(struct qp *qp, psn_t sq_psn);
-/* Entering ERR: nothing more is said. */
+/* Entering ERR: no more hellos or selective NAKs. */
 void sr_stop(struct qp *qp);
 void sr_free(struct engine *e, struct qp *qp);
-/* A packet of the private group for qp. True: go on with it as with one of RC. */
+/* A packet of the private group for qp. True: process it like an RC packet. */
 bool sr_rx(struct rx *rx, struct qp *qp);
 
-/* Receiver: a request beyond the expected one. True: dealt with; no ordinary NAK. */
+/* Receiver: a request after the expected one. True: handled; no ordinary NAK. */
 bool sr_rx_early(struct rx *rx, struct qp *qp);
-/* The expected packet has been placed: what has come early of later ones stays in memory, and is
- * counted in as far as nothing is missing. */
+/* The expected packet has been placed. Octets of early packets stay in memory, and the early
+ * packets up to the next gap are counted in. */
 void sr_placed(struct rx *rx, struct qp *qp);
-/* Count in the packets that have come early and are next. With too few records left the rest waits
- * for the next packet, or until no copy of the queue pair's is under way. */
+/* Count in the early packets that are next. If too few records are left, the rest waits for the
+ * next packet, or until the queue pair has no copy under way. */
 void sr_drain(struct engine *e, struct qp *qp, uint64_t now);
 /* LR-15: hold_at is due. */
 void sr_expire(struct engine *e, struct qp *qp);
-/* A copy has failed of a packet that hasn't had its turn. */
+/* A copy of an early packet has failed. */
 void sr_copy_failed(struct qp *qp, psn_t p);
 /* The receive work request of the next message: one taken early, or as resp_take. */
 struct rwqe *sr_take(struct engine *e, struct qp *qp);

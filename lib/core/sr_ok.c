@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The invariants of selective repeat: its sets of PSNs lie where they may, and are counted.
+ * The invariants of selective repeat: its sets of PSNs lie within their windows, and are counted.
  */
 #include "sr_ok.h"
 
@@ -38,7 +38,7 @@ static unsigned count_from(const uint64_t *set, psn_t p, uint32_t n)
     return found;
 }
 
-/* What has come before its turn. */
+/* The early packets. */
 static bool early_ok(const struct qp *qp, bool whole, struct invariant_report *out)
 {
     const struct sr *s = qp->sr;
@@ -59,7 +59,7 @@ static bool early_ok(const struct qp *qp, bool whole, struct invariant_report *o
     return true;
 }
 
-/* What of ours has come, and answers that came before their turn. */
+/* Our packets that have come, and early answers. */
 static bool sender_ok(const struct qp *qp, struct invariant_report *out)
 {
     const struct sr *s = qp->sr;

@@ -9,7 +9,7 @@
 
 #include "invariant.h"
 
-/* As qp_ok, of what sr.h adds to the queue pair; true if that is nothing. */
+/* As qp_ok, for the additions of sr.h to the queue pair; true if it has none. */
 bool sr_ok(const struct qp *qp, bool whole, struct invariant_report *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Selective repeat of READ responses (LR-08): a response behind a gap is placed by its PSN, and the
- * gap alone is asked for again, by a READ request of just that part. See sr.h.
+ * Selective repeat of READ responses (LR-08): a response after a gap is placed by its PSN, and a
+ * READ request for the gap alone is sent. See sr.h.
  */
 #include "sr_read.h"
 
@@ -26,13 +26,13 @@ static bool has(struct sr *s, psn_t p)
     return *word(s, p) >> (p.v % 64) & 1;
 }
 
-/* Ask for packets from una to the first one that has come, if that may be done now. */
+/* Request the packets from una to the first one that has come, if allowed now. */
 static void ask(struct engine *e, struct qp *qp, uint64_t now)
 {
     struct sr *s = qp->sr;
     struct req *r = &qp->req;
     if (!psn_eq(r->nxt, r->max) || r->rnr_wait || r->fail)
-        return; /* something else is being sent again: the time-out will see to it */
+        return; /* another retransmission is under way: leave it to the time-out */
     if (now - s->asked_at >= rtx_round_trip(qp)) {
         s->asked_at = now;
         s->asks = 0;

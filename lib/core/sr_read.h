@@ -9,10 +9,10 @@
 
 struct swqe;
 
-/* A response to w, the oldest READ that lacks some, while the one for PSN `due` is missing. True:
- * dealt with. */
+/* A response to w, the oldest READ with missing responses. The one for PSN `due` is missing. True:
+ * handled. */
 bool sr_read_early(struct rx *rx, struct qp *qp, struct swqe *w, psn_t due);
-/* How many responses from una on are there already; they are forgotten here. */
+/* The number of early responses from una on; they are forgotten here. */
 uint32_t sr_read_due(struct qp *qp);
 /* una has moved: is there another gap? */
 void sr_read_go_on(struct engine *e, struct qp *qp, uint64_t now);

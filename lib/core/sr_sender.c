@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Selective repeat, the sender: what has come, what counts as lost, what is sent again. See sr.h.
+ * Selective repeat, the sender: which packets have come, which count as lost, which are sent again.
+ * See sr.h.
  */
 #include "sr_sender.h"
 
@@ -16,7 +17,7 @@
 
 #define GAP_UNKNOWN 2u  /* retransmitted more than once, or at an unknown time */
 #define BACKOFF_MAX 16u /* doublings of the time-out */
-#define DOUBTS      4u  /* packets that were probably late make one that was */
+#define DOUBTS      4u  /* packets probably late, in a row: then the last one was late */
 
 /* ---- which PSNs have come ---- */
 
@@ -36,14 +37,14 @@ static void drop(uint64_t *set, psn_t p)
     set[p.v / 64 % (SR_WINDOW / 64)] &= ~(1ull << (p.v % 64));
 }
 
-/* How many packets that came had been sent behind p. */
+/* How many packets sent after p have come, at most. */
 static uint32_t overtakers(const struct sr *s, psn_t p)
 {
     int32_t n = psn_diff(s->high, p) - 1;
     return n > 0 ? (uint32_t)n : 0;
 }
 
-/* LR-15: a packet has come, at its first transmission, later than n that were sent behind it. */
+/* LR-15: a packet that was sent once came later than n packets sent after it. */
 static void learn(struct qp *qp, uint32_t n)
 {
     struct sr *s = qp->sr;
@@ -56,9 +57,9 @@ static void learn(struct qp *qp, uint32_t n)
         s->overtaken = n;
 }
 
-/* Was it late, not lost, what has been sent again and is acknowledged `took` ns after that? Nothing
- * is answered in less than a round trip; but how long that is varies with the queues, so what is
- * close to it must be seen several times, and no loss in between. */
+/* A packet is acknowledged `took` ns after its retransmission. Was the original late, not lost? An
+ * answer to the retransmission takes at least a round trip. Queues make that time vary, so times
+ * close to it must occur several times, with no loss in between. */
 static bool was_late(struct sr *s, uint64_t took)
 {
     if (s->rtt_min == UINT32_MAX || took >= s->rtt_min - s->rtt_min / 8) {
@@ -68,7 +69,7 @@ static bool was_late(struct sr *s, uint64_t took)
     return took < s->rtt_min / 2 || ++s->doubts >= DOUBTS;
 }
 
-/* The packet that the peer lacked is acknowledged. */
+/* The packet that the peer lacked has been acknowledged. */
 static void gap_closed(struct qp *qp, uint64_t now)
 {
     struct sr *s = qp->sr;
@@ -77,7 +78,8 @@ static void gap_closed(struct qp *qp, uint64_t now)
     s->gap_over = 0;
 }
 
-/* LR-04: with losses from the beginning it would stay unknown for long, and the time-out T. */
+/* LR-04: take the first round trip from a selective NAK. With early losses it would otherwise stay
+ * unknown for long, and the time-out would stay T. */
 static void first_round_trip(struct engine *e, struct qp *qp, uint32_t rtt, uint64_t now)
 {
     struct req *r = &qp->req;
@@ -112,7 +114,7 @@ void sr_mark(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
         first_round_trip(e, qp, rtt, now);
 }
 
-/* The peer lacks p, and tells so as others come. */
+/* The peer lacks p, and reports that as other packets come. */
 static void gap_seen(struct sr *s, psn_t p)
 {
     if (!psn_eq(s->gap, p)) {
@@ -124,7 +126,7 @@ static void gap_seen(struct sr *s, psn_t p)
         s->gap_over = overtakers(s, p);
 }
 
-/* ---- what is sent again ---- */
+/* ---- retransmission ---- */
 
 void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_t index)
 {
@@ -133,7 +135,7 @@ void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_
     if (!(op->flags & (WIRE_F_SEND | WIRE_F_WRITE)))
         return;
     if (op->flags & WIRE_F_WRITE && op->flags & WIRE_F_START)
-        return; /* the standard one has a RETH */
+        return; /* a standard first packet has a RETH */
     v->selective = true;
     v->sel_recv = rseq;
     v->sel_index = index;
@@ -163,7 +165,7 @@ void sr_round(struct qp *qp)
 {
     struct sr *s = qp->sr;
     struct req *r = &qp->req;
-    drop(s->marked, r->una); /* something has to be sent */
+    drop(s->marked, r->una); /* at least one packet must be sent */
     s->recovering = 1;
     s->recover = s->end = r->max;
     sr_skip(qp);
@@ -180,7 +182,7 @@ void sr_sent(struct qp *qp, psn_t p, bool again, uint64_t now)
         s->gap_again_at = now;
     }
     put(s->again, p);
-    if (s->part_due && psn_eq(p, s->part)) { /* nothing else goes again with it */
+    if (s->part_due && psn_eq(p, s->part)) { /* nothing else is retransmitted with it */
         s->part_due = 0;
         rtx_place(qp, qp->req.max);
         return;
@@ -188,21 +190,21 @@ void sr_sent(struct qp *qp, psn_t p, bool again, uint64_t now)
     sr_skip(qp);
 }
 
-/* LR-03: a PSN is lost when more have overtaken it than ever did one that came. */
+/* LR-03: a PSN is lost when more packets have overtaken it than ever overtook a late one. */
 void sr_lost(struct engine *e, struct qp *qp, psn_t p)
 {
     struct sr *s = qp->sr;
     struct req *r = &qp->req;
     if (r->rnr_wait || r->fail)
         return;
-    drop(s->marked, p); /* it may have come, and been given up since */
+    drop(s->marked, p); /* the peer may have dropped it after reporting it */
     gap_seen(s, p);
     psn_t end = psn(s->high.v - 1 - s->overtaken); /* one past the last that counts as lost */
-    if (psn_eq(s->trigger, p)) {                   /* what came could not be kept */
+    if (psn_eq(s->trigger, p)) {                   /* the early packet could not be kept */
         psn_t least = psn_diff(s->plain, p) > 0 ? s->plain : psn_add(p, 1);
         if (psn_diff(least, end) > 0)
             end = least;
-        s->plain = p; /* from here on all goes again, and says where it belongs */
+        s->plain = p; /* all packets from p on go again, and name their place */
     }
     if (psn_diff(end, p) <= 0)
         return;
@@ -253,7 +255,7 @@ void sr_progress(struct qp *qp, uint32_t n, uint64_t now)
 void sr_timed_out(struct qp *qp)
 {
     struct sr *s = qp->sr;
-    s->overtaken /= 2; /* waiting for others to overtake may be what took so long */
+    s->overtaken /= 2; /* waiting for packets to overtake may have caused the time-out */
     if (s->backoff < BACKOFF_MAX)
         s->backoff++;
 }

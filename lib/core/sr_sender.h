@@ -9,11 +9,11 @@
 
 /* A selective NAK says that p has come. */
 void sr_mark(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
-/* p is sent; once more: on to what is to be sent after it. */
+/* p has been sent. After a retransmission, move on to the next packet to retransmit. */
 void sr_sent(struct qp *qp, psn_t p, bool again, uint64_t now);
-/* What the packet carries beside what every RC packet does. */
+/* Add the fields that RC packets otherwise lack. */
 void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_t index);
-/* A selective NAK for p; not before una, and behind it only while answers to a READ are due. */
+/* A selective NAK for p; not before una, and after it only while answers to a READ are due. */
 void sr_lost(struct engine *e, struct qp *qp, psn_t p);
 /* Mark all packets since una that have not arrived for retransmission. */
 void sr_round(struct qp *qp);

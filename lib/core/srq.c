@@ -104,7 +104,7 @@ void rq_give(struct rq *q, struct rwqe *w)
 
 /* ---- a queue pair's receive work ---- */
 
-/* The shared queue that a message takes its receive from, NULL = the queue pair's own. */
+/* The shared queue from which a message takes its receive, NULL = the queue pair's own. */
 static struct srq *srq_of(const struct qp *qp)
 {
     return qp->xrc ? qp->xsrq : qp->srq;
@@ -136,7 +136,7 @@ static void check_limit(struct engine *e, struct srq *srq)
     engine_event(e, EVT_SRQ_LIMIT_REACHED, srq->arg);
 }
 
-/* What its owner has queued counts as posted (UC-05, UD-06). */
+/* Receives that the owner has queued count as posted (UC-05, UD-06). */
 static bool fetch(const struct engine *e, const struct qp *qp, const struct srq *srq)
 {
     return e->p.hooks.recv_wanted &&
@@ -189,7 +189,7 @@ void resp_drop_taken(struct qp *qp)
     r->wqe = NULL;
 }
 
-/* Unlink the oldest taken work request, give it back, and return its wr_id. */
+/* Give the oldest taken work request back, and return its wr_id. */
 static uint64_t retire(struct qp *qp)
 {
     struct resp *r = &qp->resp;
@@ -205,7 +205,7 @@ static uint64_t retire(struct qp *qp)
     return wr_id;
 }
 
-/* The oldest taken one completes where receives of its queue do. */
+/* The oldest taken one completes in the CQ of its queue. */
 static bool push_taken(struct engine *e, struct qp *qp, struct engine_wc *wc, uint64_t now)
 {
     const struct srq *srq = qp->resp.taken->srq;
@@ -246,7 +246,7 @@ void resp_flush(struct engine *e, struct qp *qp)
         return;
     r->flushed = 1;
     flush_taken(e, qp);
-    if (qp->xrc) /* it may yet be that others use the queues: SRQ-06 is not for it */
+    if (qp->xrc) /* SRQ-06 doesn't apply: other queue pairs may use its queues */
         return;
     if (qp->srq) {
         engine_event(e, EVT_QP_LAST_WQE_REACHED, qp->arg); /* SRQ-06 */
@@ -333,7 +333,8 @@ static int more_places(struct engine *e)
     return 0;
 }
 
-/* A number that comes back as late as it can. 0, -ENOMEM. */
+/* Take the next free number in the circle of all: a number comes back as late as possible. 0,
+ * -ENOMEM. */
 static int take_srq_number(struct engine *e, struct srq *srq)
 {
     if (e->nxrc_srqs == e->xrc_size / 2) {

@@ -13,7 +13,7 @@ struct rwqe {
     struct rwqe *next; /* posted, taken or free list */
     uint64_t wr_id;
     uint64_t room;   /* octets of all SGEs */
-    struct srq *srq; /* XRC, taken: the queue that it is of */
+    struct srq *srq; /* XRC, taken: its queue */
     uint8_t nsge;
     bool malformed; /* more SGEs than allowed: completes with LOC_QP_OP_ERR when used (RSP-13) */
     struct engine_sge sge[];
@@ -26,8 +26,8 @@ struct rq {
     struct rwqe *free;
     struct rq_chunk *chunks;
     uint32_t depth;  /* granted */
-    uint32_t nfree;  /* may be posted now */
-    uint32_t posted; /* may be taken now */
+    uint32_t nfree;  /* work requests that may be posted now */
+    uint32_t posted; /* work requests that may be taken now */
     uint8_t max_sge;
 };
 
@@ -43,12 +43,12 @@ struct srq {
     struct rq rq;
     void *arg;
     uint32_t pd;
-    uint32_t limit;  /* 0 = not armed (SRQ-03) */
-    uint32_t users;  /* queue pairs */
-    bool error;      /* SRQ-07: no more work is taken from it */
-    uint32_t number; /* XRC-02; 0 = none */
-    uint32_t xrcd;   /* ... its domain */
-    struct cq *cq;   /* ... where its receives complete; NULL = where the queue pair's do */
+    uint32_t limit;            /* 0 = not armed (SRQ-03) */
+    uint32_t users;            /* queue pairs */
+    bool error;                /* SRQ-07: no more work is taken from it */
+    uint32_t number;           /* XRC-02; 0 = none */
+    uint32_t xrcd;             /* ... its domain */
+    struct cq *cq;             /* ... CQ of its receives; NULL = the queue pair's */
     struct srq *next, **pprev; /* all of the engine */
 };
 
@@ -63,22 +63,21 @@ struct srq *srq_named(struct engine *e, const struct qp *qp, uint32_t number);
 /* The oldest taken one is done: completes with *wc (wr_id is filled in). False: no room, see
  * cq_push. */
 bool resp_complete(struct engine *e, struct qp *qp, struct engine_wc *wc, uint64_t now);
-/* Receives of its own queue for messages that haven't been counted in the MSN: those that are
- * posted, and those that a message under way has taken (ACK-12). */
+/* Receives of its own queue for messages that the MSN doesn't count yet: posted ones, and those of
+ * a message under way (ACK-12). */
 uint32_t resp_receives(const struct qp *qp);
 /* The protection domain of receive buffers (SRQ-02). */
 uint32_t resp_recv_pd(const struct qp *qp);
 /* The protection domain of R_Keys: the queue pair's; of XRC that of the queue that the packet names
  * (XRC-02). */
 uint32_t resp_pd(const struct qp *qp);
-/* Give all that it has taken back, without completions. */
+/* Give all taken receives back, without completions. */
 void resp_drop_taken(struct qp *qp);
 /* See engine_post_recv. */
 int resp_post(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr);
 /* Flush the receive queue in order (QP-12); with an SRQ raise LAST_WQE_REACHED (SRQ-06). */
 void resp_flush(struct engine *e, struct qp *qp);
-/* What it has taken of an SRQ completes with flush, as its owner counts the places that are free.
- */
+/* Receives taken from an SRQ complete with flush, because the owner counts free places. */
 void resp_return(struct engine *e, struct qp *qp);
 
 #endif

@@ -14,9 +14,9 @@
 /* Does a copy: 0, or -errno when the memory can't be reached. *orig, which is 0, becomes the value
  * before an atomic. */
 typedef int step_copy_fn(void *arg, const struct engine_copy *c, uint64_t *orig);
-/* Fetches a slot's payload from its pieces to where it goes, and makes the iCRC: 0, or -errno. */
+/* Copies a slot's payload from its pieces into the frame, and makes the iCRC: 0, or -errno. */
 typedef int step_gather_fn(void *arg, const struct engine_slot *slot);
-/* Where a piece of memory is in this process. */
+/* The address of a piece of memory in this process. */
 typedef uint8_t *step_at_fn(void *arg, const struct mem_piece *piece);
 
 /* A frame comes in: engine_rx, its copies by `copy`, engine_copied. *f as engine_rx leaves it. */
@@ -30,7 +30,7 @@ unsigned step_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64
 /* For `copy` of a caller with plain memory: do it, at dst. Returns the value before of an atomic,
  * else 0. dst of an atomic need not be aligned; no other thread may use its memory. */
 uint64_t step_copy(const struct engine_copy *c, uint8_t *dst);
-/* ... and for `gather`: both of what it has to do; or, where the payload is in place, the iCRC. */
+/* ... and for `gather`: it copies the payload, unless that is in place, and makes the iCRC. */
 void step_gather(const struct engine_slot *slot, step_at_fn *at, void *arg);
 void step_seal(const struct engine_slot *slot);
 

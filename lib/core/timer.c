@@ -17,7 +17,7 @@ void timer_wheel_init(struct timer_wheel *w, uint64_t now)
     *w = (struct timer_wheel){.clk = now >> TIMER_TICK_SHIFT};
 }
 
-/* Where it lies. */
+/* The timer's level and slot. */
 static unsigned place(const struct timer_wheel *w, const struct timer *t, unsigned *slot)
 {
     uint64_t diff = t->tick ^ w->clk;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Hierarchical timing wheel: arming, cancelling and finding the next time-out take constant time,
- * and nothing ever fires early (TMR-03, TMR-08). Late by at most one tick of 1.024 us plus whatever
- * the caller lets pass between two calls.
+ * and nothing ever fires early (TMR-03, TMR-08). A timer is late by at most one tick of 1.024 us
+ * plus the time between two calls.
  */
 #ifndef URNIC_TIMER_H
 #define URNIC_TIMER_H
@@ -44,7 +44,7 @@ struct timer *timer_pop(struct timer_wheel *w, uint64_t now);
 
 /* Invariants. Does the timer, which is armed, lie where the wheel looks for it? */
 bool timer_ok(const struct timer_wheel *w, const struct timer *t);
-/* Does every timer, and does the wheel know of all slots in use? *n becomes how many are armed. */
+/* Does every timer, and does the wheel know all slots in use? *n = number of armed timers. */
 bool timer_wheel_ok(const struct timer_wheel *w, uint32_t *n);
 
 #endif

@@ -14,12 +14,12 @@
 #define GRH_LEN 40u
 
 enum ud_action {
-    UD_NONE, /* a buffer of a datagram that has more */
+    UD_NONE, /* a buffer of a datagram, not the last one */
     UD_DONE, /* arg: sender's number; msn: SL; rkey: P_Key index; va: flags */
     UD_FAIL, /* arg: status; rkey: is it fatal? */
 };
 
-/* What stands in the header area (UD-05): an IPv4 header is preceded by zeros. */
+/* The contents of the header area (UD-05): an IPv4 header is preceded by zeros. */
 static unsigned spans_of(const struct rx *rx, struct place_span spans[3])
 {
     static const uint8_t zeros[GRH_LEN - WIRE_IPV4_LEN];
