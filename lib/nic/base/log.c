@@ -31,9 +31,9 @@ const char *const log_level_names[LOG_LEVELS] = {"error", "warn", "info", "debug
 
 static _Atomic int log_level = LOG_INFO;
 
-/* Guards all below: the room that one thread has seen isn't taken by another. */
+/* Guards all below: room that one thread has found is not taken by another. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned log_unread;        /* lines that there was no room for since the last one */
+static unsigned log_unread;        /* lines lost for want of room since the last one */
 static int log_fd = STDERR_FILENO; /* a file, or the socket to syslog; -1 = no connection to it */
 static const char *log_path;       /* of the file, or of syslog's socket; NULL = stderr */
 static bool log_syslog;
@@ -72,8 +72,8 @@ int log_level_parse(const char *s, enum log_level *out)
     return -EINVAL;
 }
 
-/* A pipe whose reader looks elsewhere, a terminal that was halted by Ctrl-S: a worker, or SIGTERM,
- * doesn't wait for them. */
+/* Neither a worker nor SIGTERM waits for a pipe whose reader doesn't read, or for a terminal halted
+ * by Ctrl-S. */
 static bool log_has_room(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -316,7 +316,7 @@ static bool log_budget(struct log_site *site, uint32_t *suppressed)
     return atomic_fetch_add_explicit(&site->used, 1, memory_order_relaxed) < LOG_PER_SECOND;
 }
 
-/* Part of it may be what a client has sent: that begins no line, and tells no terminal anything. */
+/* Parts of the text may come from a client: they must not start a line or control a terminal. */
 static void log_plain(char *text, size_t len)
 {
     for (unsigned char *c = (unsigned char *)text, *end = c + len; c < end; c++) {

@@ -36,7 +36,7 @@ int log_to_file(const char *path);
 /* Send lines to syslog at this socket from now on, and no longer to stderr. The path is kept. 0, or
  * -errno: nothing listens there now; each line tries anew. Before there is a second thread. */
 int log_to_syslog(const char *path);
-/* Errors and warnings go to stderr as well, or no longer: a start that a terminal waits for. */
+/* Write errors and warnings to stderr as well, or no longer: for a start from a terminal. */
 void log_echo(bool on);
 /* Open the file of log_to_file anew, after another program has moved it. A failure leaves the old
  * one open, and is logged. */

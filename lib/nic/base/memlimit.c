@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See memlimit.h. Memory that clients share with the daemon is charged to the process that touches
- * a page first, often a worker: then the kernel kills the daemon for it.
+ * a page first, often a worker: so the kernel may kill the daemon for it.
  */
 #include "memlimit.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory of clients: slabs that the daemon makes and seals, foreign objects (memfd, /dev/shm, SysV,
- * hugetlbfs) that a client passes and the daemon maps, and what stays in the client's process
- * (remote.h). No client of another user can make a worker wait for
- * a hole that it punches (memory_seal, memory_foreign).
+ * hugetlbfs) that a client passes and the daemon maps, and memory that stays in the client's
+ * process (remote.h). No client of another user can make a worker wait for a hole that it punches
+ * (memory_seal, memory_foreign).
  *
- * The owner of a foreign object may truncate or punch it at any time; touching a page that is gone
- * raises SIGBUS. The handler installed here then puts zero pages in the place of the whole mapping
- * and marks it broken, the access goes on harmlessly, and the copy function reports -EFAULT
+ * The owner of a foreign object may truncate or punch it at any time; an access to a page that is
+ * gone raises SIGBUS. The handler installed here then puts zero pages in the place of the whole
+ * mapping and marks it broken, the access goes on harmlessly, and the copy function reports -EFAULT
  * (MR-12). An access that doesn't fault pays one load and one branch. Nothing else survives a
  * SIGBUS.
  *
- * Threads: any may map and unmap. It takes long, so the control thread does it, but for the slabs
+ * Threads: any may map and unmap. Both take long, so the control thread does them, except for slabs
  * of queues, which a worker maps now and then (qslab.h). Access from one worker.
  */
 #ifndef NIC_MEMORY_H
@@ -73,8 +73,8 @@ bool memory_is_sealed(struct memory *m);
 /* Map [off, off+len) of a client's object. The caller keeps `fd`. `trusted`: a client of the
  * daemon's own user or root, which could stop the daemon anyway. For another user's the object must
  * not be able to stall a worker: its size is sealed, and it has MEMORY_STALL_MAX octets at most, or
- * writing is sealed, too (then only for reading). -EPERM: it isn't so. -EOPNOTSUPP when it isn't a
- * file on tmpfs or hugetlbfs (a page of any other may block the worker for ever), -EFAULT when it
+ * writing is sealed, too (then only for reading). -EPERM: neither holds. -EOPNOTSUPP when it isn't
+ * a file on tmpfs or hugetlbfs (a page of any other may block the worker for ever), -EFAULT when it
  * is shorter than that, -EACCES when `writable` isn't permitted, -EINVAL for no octets, -EBADF,
  * -ENOMEM, -ENOSPC. */
 int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, bool trusted,

@@ -28,7 +28,7 @@ int remote_open(pid_t pid, int pidfd, struct remote **out)
     r->space = open(path, O_RDONLY | O_CLOEXEC);
     int rc = r->space < 0 ? -errno : 0;
     snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
-    r->sign = open(path, O_RDONLY | O_CLOEXEC); /* not every kernel has it */
+    r->sign = open(path, O_RDONLY | O_CLOEXEC); /* some kernels lack it */
     /* It still runs, so the process id was its own when the file was opened. */
     if (rc == 0 && poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, 0) != 0)
         rc = -ESRCH;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SHARE_PART 8u /* the part that is kept for users with little, and each one's part of it */
+#define SHARE_PART 8u /* the part kept for users with little, and each one's part of that */
 
 const char *const share_names[SHARE_KINDS] = {
     [SHARE_PD] = "protection domains",     [SHARE_MR] = "memory regions",

@@ -79,7 +79,7 @@ struct share *share_join(struct share_pool *pool, uid_t uid, bool all);
 struct share *share_hold(struct share *s);
 /* Remove a member, which has returned everything. NULL is fine. */
 void share_leave(struct share *s);
-/* Free the pool, with all that members have left behind. */
+/* Free the pool, with all that members have not returned. */
 void share_fini(struct share_pool *pool);
 /* Would share_take succeed? */
 bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n);
@@ -110,7 +110,7 @@ bool share_may_ask(struct share *s, uint64_t now);
 #define SHARE_ASK_BURST 32u
 #define SHARE_CNPS      10000u
 #define SHARE_CNP_BURST 100u
-/* Return what was taken. */
+/* Return a taken amount. */
 void share_give(struct share *s, enum share_kind kind, uint64_t n);
 
 /* An amount of a kind. */

@@ -23,7 +23,7 @@
 
 static struct {
     pthread_t thread;
-    pthread_mutex_t lock; /* for what follows */
+    pthread_mutex_t lock; /* guards the members below */
     const char *device, *port;
     uint64_t until; /* of this device */
     int signals, news;

@@ -117,7 +117,7 @@ static void client_attach(void *arg, uint64_t now)
     struct worker *w = c->ctx.worker;
     (void)now;
     int rc = watch_add(&w->watch, c->ctx.kick_fd, true);
-    if (rc < 0) /* it has been answered: its doorbells are read late */
+    if (rc < 0) /* the client has its answer already: its doorbells are read late */
         log_warn("client", "%s[%d] can't wake worker %u: %s", c->comm, (int)c->pid, w->index,
                  strerror(-rc));
     c->ctx.next = w->contexts;

@@ -26,13 +26,13 @@ struct client {
     int pidfd; /* -1 = none: only the socket tells */
     pid_t pid;
     uid_t uid;
-    uid_t account; /* whose shares it uses up: uid, or whose subordinate that is (subuid.h) */
+    uid_t account; /* user of its shares: uid, or the owner of a subordinate user (subuid.h) */
     char comm[16];
     bool own;      /* this process itself: no socket, and its memory is ours */
     bool greeted;  /* hello exchanged */
     bool gone;     /* to be torn down by the control loop */
-    bool ends;     /* ... once its frames have left (settle.h) */
-    bool open;     /* a context is */
+    bool ends;     /* ... after its frames have left (settle.h) */
+    bool open;     /* a context is open */
     bool attached; /* ... and its worker serves it */
     /* shares of its user; for the control thread or its jobs */
     struct share *share;     /* of the daemon's */
@@ -60,8 +60,7 @@ struct client {
 };
 
 /* The first member of an object of a client's that another room makes (HANDLE_CM_CHANNEL,
- * HANDLE_CM_ID): how it ends with the client, on the worker. Its handle is the caller's to delete.
- */
+ * HANDLE_CM_ID): how it ends with the client, on the worker. The caller deletes its handle. */
 struct client_object {
     void (*free)(struct client_object *o, uint64_t now);
 };
@@ -86,16 +85,16 @@ struct client *client_new(struct clients *all, int fd);
 /* The process itself as a client, without a socket: requests are calls (request_act). NULL = out of
  * memory. */
 struct client *client_new_own(struct clients *all);
-/* May it change what others have, too: root and the daemon's own user. */
+/* May it change objects of others, too: root and the daemon's own user. */
 bool client_is_admin(const struct client *c);
-/* Which worker of a device a context of this client goes to, unless it asks for one: where its
- * process has another context, as the queue pairs of one may have their ids in the other; else the
- * one with the fewest. On the control thread. */
+/* The worker of a device for a context of this client that asks for none. That is the worker of
+ * another context of its process, because ids in one context may have queue pairs in the other;
+ * else the one with the fewest contexts. On the control thread. */
 struct device *client_place(const struct client *c, const struct device *dev);
-/* Open its context on a device: doorbells and sockets. 0 or -errno. On the control thread, as is
- * what follows. */
+/* Open its context on a device: doorbells and sockets. 0 or -errno. On the control thread, as are
+ * the functions below. */
 int client_open(struct client *c, struct device *dev);
-/* Undo that: nothing is left in it. */
+/* Undo client_open, of a context without objects. */
 void client_unopen(struct client *c);
 /* ... and have the worker serve it, when the client has been answered. */
 void client_start(struct client *c);

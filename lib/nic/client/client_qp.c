@@ -64,7 +64,7 @@ void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av
     out->sgid_index = index < 0 ? 0 : (uint16_t)index;
 }
 
-/* A client's queue pair on the device of this one, whosever it is. */
+/* A queue pair on this client's device, of any client. */
 static struct client_qp *qp_by_number(struct client *c, uint32_t qpn)
 {
     struct qp *qp = c->open ? engine_qp_find(c->ctx.device->engine, qpn) : NULL;
@@ -113,8 +113,8 @@ static bool client_qp_can_limit(struct device *d, const struct client_qp *qp)
     return cc_is_fixed(&conf) || (conf.type->uses & CC_BIT(max)) != 0;
 }
 
-/* Its upper rate. It limits the queue pair's congestion control, which may choose less; without one
- * it is a fixed rate. */
+/* Set a rate limit. Congestion control may choose a lower rate; without it the limit is a fixed
+ * rate. */
 static int client_qp_limit(struct device *d, struct client_qp *qp, uint32_t kbps, uint64_t now)
 {
     const uint64_t rate = (uint64_t)kbps * 1000;
@@ -130,7 +130,7 @@ static int client_qp_limit(struct device *d, struct client_qp *qp, uint32_t kbps
     return engine_qp_set_cc(d->engine, qp->qp, &conf, now);
 }
 
-/* Will it name a peer's queue pair from now on? Which one. */
+/* Does this change make it name a peer's queue pair? *key = which one. */
 static bool client_qp_names(const struct client_qp *qp, const struct ipc_qp_modify *m,
                             const struct engine_av *av, struct claim_key *key)
 {
@@ -164,7 +164,7 @@ int client_may_name(struct client *c, const struct claim_key *key, uint64_t now)
     return -EADDRINUSE;
 }
 
-/* It names that now. A connection on another worker may have got it since client_may_name: then
+/* Claim the named peer. A connection on another worker may have got it since client_may_name: then
  * the queue pair ends as if the connection had displaced it. */
 static int client_qp_claims(struct client *c, struct client_qp *qp, const struct claim_key *key,
                             uint64_t now)
@@ -262,7 +262,7 @@ int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_a
         neigh_groups(d->neigh, now);
         joined = false;
     }
-    if (!joined) /* it couldn't, or was in it before */
+    if (!joined) /* it could not join, or was a member before */
         group_leave(&d->team->users, c->of_device, group);
     return rc;
 }
@@ -279,7 +279,7 @@ int client_qp_detach(struct client *c, struct client_qp *qp, const struct wire_a
     return rc;
 }
 
-/* From the last one, as a group goes with its last queue pair. */
+/* Start with the last group, because a group without queue pairs is removed. */
 static void client_qp_leave_all(struct client *c, struct client_qp *qp)
 {
     struct device *d = c->ctx.device;

@@ -62,8 +62,8 @@ struct client_cq {
     uint32_t ref;
     bool dirty;     /* stored into since the last look at `arm` */
     bool solicited; /* one of those was solicited or in error */
-    uint32_t shown; /* of a context that is shown them late: up to this index */
-    bool owed;      /* an event that the channel's socket had no room for */
+    uint32_t shown; /* last index shown, in a context that shows completions late */
+    bool owed;      /* an event is due: the channel's socket had no room */
     /* moderation (CQ-10): an event waits for a number of completions, or for the first one's age */
     uint32_t mod_count;
     uint64_t mod_period; /* ns, 0 = no moderation */
@@ -81,8 +81,8 @@ struct client_srq {
     struct queue rq;
     uint32_t ref, pd;
     uint32_t max_sge, users;
-    struct slab_place other; /* the ring that it is resized to, then the one that it had */
-    uint32_t other_size;     /* receives that are wanted there; 0 = none to be resized to */
+    struct slab_place other; /* the ring to resize to, later the ring before */
+    uint32_t other_size;     /* requested receives in it; 0 = no resize */
 };
 
 struct client_qp {
@@ -106,7 +106,7 @@ struct client_qp {
 
 /* ---- the context ---- */
 
-/* A number that no queue has any more, but perhaps the doorbell ring before this place of it. */
+/* A number of no queue any more. The doorbell ring may still have it before this place. */
 struct freed_number {
     uint32_t number, place;
 };
@@ -126,7 +126,7 @@ struct context {
     uint32_t first_freed, nfreed;
     uint32_t looked; /* next index of context_check */
 
-    bool news;     /* completions, since the worker asked last */
+    bool news;     /* new completions since the worker asked last */
     bool late;     /* its client, this process, sees completions when they are acknowledged */
     bool detached; /* no worker looks here any more: the client is being torn down */
 
@@ -144,7 +144,7 @@ struct context {
 /* For the first open of a client: its doorbells and sockets; the worker doesn't serve it yet. 0 or
  * -errno. On the control thread, as is its end. */
 int context_init(struct context *c, struct device *d, struct client *client);
-/* Everything but the device's objects, which must be gone already. */
+/* Free everything but the device's objects, which must be freed already. */
 void context_fini(struct context *c);
 
 /* Give a queue a doorbell number. -EDQUOT: there are no more. */

@@ -29,7 +29,7 @@ static void cqring_mark(struct client_cq *cq, bool solicited)
     }
 }
 
-/* Completions of this round, to the application. */
+/* Show the completions of this round to the application. */
 static void show(struct client_cq *cq)
 {
     ipc_cq_show(&cq->view, cq->shown);

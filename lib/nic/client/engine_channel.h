@@ -22,7 +22,7 @@ struct engine_channel_offer {
 
 /* Make rings of so many slots each way (0 = the daemon's choice), and the device's switch if it has
  * none. 0; -EALREADY: it has a channel; -EINVAL: slots; -ENOTSUP: the device has several workers;
- * -EDQUOT: its user has its share; or what the system said. */
+ * -EDQUOT: its user has its share; or -errno of a system call. */
 int engine_channel_open(struct client *c, uint32_t slots, struct engine_channel_offer *out);
 /* The rings of a client that has mapped them; the descriptor stays the channel's. -1: they are
  * sealed, or were not made. */
@@ -50,11 +50,11 @@ bool engine_channel_same_process(const struct client *a, const struct client *b)
 
 /* The index-th socket of the client's own, if the device's port is the kernel's. *fd and, with
  * index 0, *bell are the caller's. 0; -EINVAL: no channel is attached; -EPERM: neither root nor the
- * daemon's own user; -ENOTSUP: it isn't; or as io_ops.lend. IPC_ENGINE_NO_SOCKET: the client can't
- * use those that it has; out->fd is -1. */
+ * daemon's own user; -ENOTSUP: the port isn't the kernel's; or as io_ops.lend.
+ * IPC_ENGINE_NO_SOCKET: the client can't use those that it has; out->fd is -1. */
 int engine_channel_socket(struct client *c, unsigned index, struct io_lent *out, int *bell);
 
-/* The client goes: it gets nothing any more; frames that it has sent still leave. Nothing to do
+/* The client ends: it gets no more frames; frames that it has sent still leave. Nothing to do
  * without a channel. */
 void engine_channel_end(struct client *c);
 /* Close the channel; its blocks rest. Nothing to do without one. */

@@ -41,7 +41,7 @@ static unsigned group_find(const struct engine_group *g, uint32_t qpn)
     return i;
 }
 
-/* The channel's first queue pair is in it. */
+/* The channel's first queue pair joins the group. */
 static int group_enter(struct client *c, const struct wire_addr *addr, uint64_t now)
 {
     struct device *d = c->ctx.device;
@@ -60,7 +60,7 @@ static int group_enter(struct client *c, const struct wire_addr *addr, uint64_t 
     return rc;
 }
 
-/* Its last one has left. */
+/* The channel's last queue pair has left. */
 static void group_end(struct client *c, struct engine_group **at, uint64_t now)
 {
     struct device *d = c->ctx.device;

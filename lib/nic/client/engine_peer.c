@@ -63,8 +63,8 @@ static void peer_free(struct engine_peer *e)
     free(e);
 }
 
-/* The connection manager has given the peer to another user: the program's engine hears that the
- * connection is over, and nothing that it sends there leaves any more. */
+/* The connection manager has given the peer to another user: the program's engine learns that the
+ * connection is over, and its frames to that peer are dropped. */
 static void peer_displaced(struct claim *claim, uint64_t now)
 {
     struct engine_peer *e =
@@ -104,14 +104,14 @@ static struct engine_peer *peer_new(struct client *c, uint32_t qpn, int *rc)
     return e;
 }
 
-/* With its place, and a hold of the hop that becomes the peer's. */
+/* Claim the peer for its user. 0, or -EADDRINUSE: it belongs to another user. */
 static int peer_claim(struct engine_peer *e, const struct claim_key *key, uint64_t now)
 {
     struct client *c = e->client;
     struct device *d = c->ctx.device;
     if (client_may_name(c, key, now) < 0)
         return -EADDRINUSE;
-    /* Programs are on devices with one worker: no other can have got it meanwhile. */
+    /* Programs are on devices with one worker, so no other worker can have claimed it meanwhile. */
     if (claim_set(&d->team->claims, &e->claim, key) == CLAIM_SHARED &&
         share_may_log(c->of_device, now))
         log_info("qp", "%s: queue pairs of several users name the peer's queue pair 0x%06x",

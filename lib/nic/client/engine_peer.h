@@ -12,17 +12,17 @@
 struct client;
 struct engine_av;
 
-/* A queue pair of the client's own channel, by its number, sends to this peer's queue pair from now
- * on (0: to the same one as before), over av->dmac.
+/* Set the peer of a queue pair of the client's own channel, by its number: the peer's queue pair (0
+ * = the same one as before), reached over av->dmac.
  *
  * 0; -EINVAL: the queue pair is none of this channel, or has had no peer before; -EADDRINUSE: the
  * connection manager has given the peer to another user (SEC-33); -EDQUOT: the user, or the
- * channel, has its share; -ENOMEM. After an error it has the peer that it had. */
+ * channel, has its share; -ENOMEM. After an error the peer is unchanged. */
 int engine_peer_set(struct client *c, uint32_t qpn, uint32_t peer_qpn, const struct engine_av *av,
                     uint64_t now);
-/* It has no peer any more; nothing to do if it has none. */
+/* Remove its peer. No effect if it has none. */
 void engine_peer_drop(struct client *c, uint32_t qpn);
-/* None of the client's queue pairs has. */
+/* Remove the peers of all of the client's queue pairs. */
 void engine_peer_drop_all(struct client *c);
 /* Does a queue pair of another user claim the same peer? `owner` has the channel. */
 bool engine_peer_is_shared(const struct client *owner, uint32_t qpn);

@@ -29,7 +29,7 @@ struct queue_slab {
     struct memory *mem;
     uint64_t size;
     uint32_t number;
-    uint32_t places; /* that are in use, or wait to be cleared */
+    uint32_t places; /* places in use, or waiting to be cleared */
     int fd;
     enum { SLAB_UNSEEN, SLAB_ANNOUNCED, SLAB_SEEN } seen; /* has the client the descriptor? */
     struct qslab_list *list;
@@ -54,7 +54,7 @@ static int slab_reserve(struct queue_slab *s, unsigned n)
     return ranges_reserve(&s->free, &s->cap, n);
 }
 
-/* A slab is a descriptor and a mapping; the engine's copies of what is in it are as large. */
+/* A slab is a descriptor and a mapping; the engine's copies of its queues are as large. */
 #define SLAB_PARTS(size)                                                                           \
     (const struct share_part[]){{SHARE_FDS, 1}, {SHARE_MAPPINGS, 1}, {SHARE_OCTETS, 2 * (size)}}, 3
 

@@ -10,7 +10,7 @@
 /* Take up to ROUND_ENTRIES entries. Returns the number taken; *more = there are (or may be)
  * others. */
 unsigned queue_pull(struct queue *q, uint64_t now, bool *more);
-/* The engine needs receives of this queue before the queue's turn: take some. False: there was
+/* The engine needs receives of this queue before the queue's turn: take some. False: there were
  * none. */
 bool queue_recv_wanted(struct queue *q);
 /* Stop waiting for a neighbour, before the queue is destroyed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Datagrams and time in and out of lib/cm. Outgoing datagrams wait here for their neighbour's MAC
- * and for room in the port; they are few, and lib/cm repeats what gets lost.
+ * and for room in the port; they are few, and lib/cm repeats lost ones.
  */
 #include <assert.h>
 #include <errno.h>
@@ -171,7 +171,7 @@ static bool cmgr_tx(struct gsi *g, struct engine_slot *slot)
 
 /* ---- time ---- */
 
-/* Other workers were asked for connections with peers of this one's (CM-21). */
+/* Another worker got a request that names a peer of this worker's connections (CM-21). */
 static void cmgr_doubt(struct cmgr *m, uint64_t now)
 {
     struct cm_peer peer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The connection manager's state, shared by the files of this room alone. On the device's worker.
+ * The connection manager's state, shared by the files of this folder alone. On the device's worker.
  */
 #ifndef NIC_CMGR_PRIV_H
 #define NIC_CMGR_PRIV_H
@@ -18,7 +18,7 @@ struct services;
 #define CMGR_READY    256u
 #define CMGR_WAITING  64u
 #define CMGR_AWAITING 256u
-#define CMID_UD_QKEY  0x01234567u /* RDMA CM's own for its port space: RDMA_UDP_QKEY (CM-31) */
+#define CMID_UD_QKEY  0x01234567u /* RDMA CM's Q_Key for its port space: RDMA_UDP_QKEY (CM-31) */
 
 struct mad_out {
     struct cm_out out;
@@ -37,8 +37,8 @@ struct cmgr {
     uint64_t now;   /* of the round: callbacks of the engine have no clock */
     LIST_HEAD(, cm_id) displacing;
     LIST_HEAD(, cm_id) awaiting[CMGR_AWAITING]; /* by their queue pairs (cmid_await) */
-    bool comm_est;                              /* one of these has got its first request */
-    bool dirty; /* it has got a call or a datagram: events and datagrams may be ready */
+    bool comm_est; /* one of their queue pairs has got its first request */
+    bool dirty;    /* it has got a call or a datagram: events and datagrams may be ready */
     unsigned first_ready, nready, nwaiting;
     uint64_t retry_at;
     struct mad_out ready[CMGR_READY], waiting[CMGR_WAITING];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Clients' connection ids: their requests to connect, accept, refuse and part become calls of
+ * Clients' connection ids: their requests to connect, accept, reject and disconnect become calls of
  * lib/cm.
  */
 #include "cmid.h"
@@ -71,8 +71,8 @@ static int cmid_ask(struct cm_id *id, const struct cm_connect_params *p, uint64_
     return rc;
 }
 
-/* The type of a queue pair of the client's process; `said`: what the client says of one of its own
- * engine, 0 = RC. -EINVAL: there is no such queue pair. */
+/* The type of a queue pair of the client's process. `said`: the type of one of the client's own
+ * engine by the request, 0 = RC. -EINVAL: there is no such queue pair. */
 static int cmid_type(const struct cm_id *id, uint32_t qpn, unsigned said)
 {
     const struct client_qp *qp = client_qp_of_process(id->client, qpn);
@@ -125,7 +125,7 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         if (type == QP_UD)
             return -EPROTOTYPE;
         if (type == QP_XRC_TGT)
-            return -EPROTOTYPE; /* it sends nothing: peers ask for it */
+            return -EPROTOTYPE; /* a target sends no requests: its peers connect */
         p.transport = type == QP_UC        ? CM_TRANSPORT_UC
                       : type == QP_XRC_INI ? CM_TRANSPORT_XRC
                                            : CM_TRANSPORT_RC;
@@ -154,8 +154,8 @@ static bool cmid_fits(const struct cm_id *id, int type)
                                                                : QP_RC);
 }
 
-/* CM-31: where datagrams go, and the Q_Key that they need: that of the queue pair, unless told. One
- * of the client's own engine has what such queue pairs get by default. */
+/* CM-31: the destination of datagrams and their Q_Key: the queue pair's, unless the request has
+ * one. A queue pair of the client's own engine has the default Q_Key. */
 static int cmid_answer(const struct cm_id *id, const struct client_qp *qp, int type,
                        const struct ipc_cm_conn *req, uint64_t now)
 {
@@ -195,7 +195,7 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         .priv_len = req->param.private_len,
         .ack_delay = cmid_ack_delay(id, req->param.qpn),
     };
-    int rc = cm_may_accept(id->conn); /* if it is over, so is what the queue pair can do */
+    int rc = cm_may_accept(id->conn); /* an ended connection moves no queue pair */
     if (rc < 0)
         return rc;
     if (!cmid_fits(id, type))
@@ -234,8 +234,8 @@ int cmgr_establish(struct cm_id *id, uint64_t now)
     return cm_rtu(cmgr_of(id->device)->cm, id->conn, NULL, 0, now);
 }
 
-/* As rdma_disconnect: a request without an answer keeps waiting for one, and nothing comes of it
- * with the queue pair in ERR. */
+/* As rdma_disconnect: a request without an answer keeps waiting for it. With the queue pair in ERR
+ * the answer has no effect. */
 int cmgr_disconnect(struct cm_id *id, uint64_t now)
 {
     struct client_qp *qp = cmid_driven(id);
@@ -265,7 +265,7 @@ void cmgr_id_free(struct cm_id *id, uint64_t now)
             services_del(m->services, id);
         share_give(id->client->of_device, SHARE_LISTENER, 1);
     }
-    if (id->conn && id->ps == IPC_PS_UDP && id->passive) /* unless it has its answer */
+    if (id->conn && id->ps == IPC_PS_UDP && id->passive) /* unless it is answered */
         cm_sidr_reply(m->cm, id->conn, CM_SIDR_REJECTED, 0, 0, NULL, 0, now);
     if (id->conn)
         cm_release(m->cm, id->conn, now);

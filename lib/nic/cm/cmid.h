@@ -36,19 +36,19 @@ struct cm_id {
     bool driven;  /* its queue pair goes with the connection */
     bool follows; /* a queue pair of a program's engine goes to ERR with it */
     struct ipc_sockaddr src, dst;
-    bool src_chosen; /* by us, for dst */
+    bool src_chosen; /* chosen by us, for dst */
     uint8_t dmac[6];
     bool resolving, with_route;
     struct neigh_waiter waiter; /* while resolving */
     struct cm_conn *conn;
     struct cm_listener *listener;
-    uint32_t qpn;             /* of our queue pair, once the client has named it */
+    uint32_t qpn;             /* our queue pair, once the client has named it */
     uint32_t psn;             /* ours */
-    uint8_t tclass, sl;       /* that the client wants, of the path */
+    uint8_t tclass, sl;       /* of the path, requested by the client */
     struct claim claim;       /* of the peer's queue pair, once it is negotiated */
     struct wire_addr *groups; /* that the id has joined; they end with it */
     unsigned ngroups;
-    bool displaces; /* queue pairs of others that name its peer are still to end */
+    bool displaces; /* queue pairs of others that name its peer must still be ended */
     LIST_ENTRY(cm_id) displacing;
     bool awaits; /* RTU, or the first request of the peer (cmid_await) */
     LIST_ENTRY(cm_id) awaiting;
@@ -59,8 +59,8 @@ void cmgr_id_init(struct cm_id *id);
 /* The active side. Event ESTABLISHED or CONNECT_RESPONSE; REJECTED, UNREACHABLE. Errors of
  * cm_connect; -EPROTOTYPE a datagram queue pair. */
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
-/* The passive side. The peer's MAC is in the id when its queue pair goes with the connection.
- * Errors of cm_accept; -EPROTOTYPE a queue pair of another type than the peer asks for. */
+/* The passive side. If the daemon moves the id's queue pair, the peer's MAC is in the id. Errors of
+ * cm_accept; -EPROTOTYPE a queue pair of another type than the peer requests. */
 int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 /* Refuse a request, or as the active side the peer's answer. Errors of cm_reject; of cm_sidr_reply
  * for a datagram service. */
@@ -70,14 +70,14 @@ int cmgr_establish(struct cm_id *id, uint64_t now);
 /* Disconnect: move its queue pair to ERR, and send DREQ if there is a peer. -EINVAL: it has neither
  * sent nor received a request. */
 int cmgr_disconnect(struct cm_id *id, uint64_t now);
-/* End the id and its connection; no further message is sent about it. Its handle is the caller's to
- * delete. */
+/* End the id and its connection; no further message is sent about it. The caller deletes its
+ * handle. */
 void cmgr_id_free(struct cm_id *id, uint64_t now);
 
 /* ---- within lib/nic/cm ---- */
 
-/* A connection that the id's user has taken a place for (SHARE_CONN). It outlives ids: so does the
- * share. */
+/* Charge the id's connection to its user (SHARE_CONN). A connection outlives its id, so it holds
+ * the share. */
 void cmid_charge(struct cm_id *id);
 
 #endif

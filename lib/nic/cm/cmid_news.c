@@ -44,8 +44,8 @@ static struct cm_id *cmid_for_request(const struct cm_id *listener)
     struct share *s = listener->client->of_device;
     struct cm_id *id;
 
-    /* A client that is being torn down may have been through the number that a new id would get;
-     * one that doesn't read would never hear of it. */
+    /* The teardown of a client may have passed the number that a new id would get. A client that
+     * doesn't read would never learn of the id. */
     if (listener->client->ctx.detached || !cmid_hears(listener) || share_take(s, SHARE_CONN, 1) < 0)
         return NULL;
     id = calloc(1, sizeof(*id));
@@ -64,7 +64,7 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
     struct cm_id *listener = ev->arg;
     struct cm_id *id = listener ? cmid_for_request(listener) : NULL;
     if (!id) {
-        if (ev->type == CM_EV_REQ) /* a question will come again, and an answer is kept (CM-31) */
+        if (ev->type == CM_EV_REQ) /* the peer repeats a question, and an answer is kept (CM-31) */
             cm_reject(m->cm, ev->conn, CM_REJ_NO_RESOURCES, NULL, 0, now);
         cm_release(m->cm, ev->conn, now);
         return;
@@ -74,7 +74,7 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
     id->channel = listener->channel;
     id->channel->users++;
     id->ps = listener->ps;
-    id->ref = listener->ref; /* until the client gives it one of its own (IPC_CM_MIGRATE) */
+    id->ref = listener->ref; /* until the client gives it another one (IPC_CM_MIGRATE) */
     id->state = CM_ID_CONN;
     id->passive = true;
     id->conn = ev->conn;
@@ -89,7 +89,7 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
     /* Ask for the neighbour now: by the time the client accepts, its MAC is known. */
     neigh_lookup(m->device->neigh, NULL, &ev->remote, id->dmac, now);
     if (cmid_event(id, &out)) {
-        id->events--; /* it is counted at the id that its ref names */
+        id->events--; /* the id that its ref names counts it */
         listener->events++;
     }
 }
@@ -130,7 +130,7 @@ static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_
 }
 
 /* The peer has proved that our packets reach it, by an answer that only we could have caused: its
- * queue pair is this user's now. Queue pairs of other users that name it end. */
+ * queue pair belongs to this user now. Queue pairs of other users that name it end. */
 static void cmid_own_peer(struct cm_id *id, uint64_t now)
 {
     struct device *d = id->device;
@@ -145,7 +145,7 @@ static void cmid_own_peer(struct cm_id *id, uint64_t now)
     cmid_displace(id, now);
 }
 
-/* Its peer is another user's now. */
+/* The peer of this claim belongs to another user now: end the queue pair. */
 static void cmid_end_rival(struct device *d, struct claim *claim, uint64_t now)
 {
     const struct client_qp *rival = claim->qp;
@@ -226,8 +226,7 @@ void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
         cmid_datagram_service(id, ev);
         return;
     }
-    /* The active side has had its news with CONNECT_RESPONSE; the client's own request sent the
-     * RTU. */
+    /* The active side got CONNECT_RESPONSE instead; the client's own request sent the RTU. */
     if (ev->type == CM_EV_ESTABLISHED && !id->passive)
         return;
     if (ev->type == CM_EV_REP || ev->type == CM_EV_ESTABLISHED)

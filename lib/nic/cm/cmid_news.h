@@ -19,8 +19,8 @@ void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now);
  * the budget allows; cmgr_run continues with the rest. Returns whether there are more. */
 bool cmid_displace(struct cm_id *id, uint64_t now);
 
-/* Other workers of the device have news of claims of this one's: queue pairs that lost theirs end,
- * connections in doubt ask their peer. */
+/* Handle news from other workers about claims of this worker: queue pairs that lost their claim
+ * end, connections in doubt ask their peer. */
 void cmid_hear_claims(struct cmgr *m, uint64_t now);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs of connections: the attributes that a connection has for each state, and moving those
- * queue pairs that clients have left to us (IPC_CM_QP).
+ * Queue pairs of connections: the attributes that a connection has for each state, and state
+ * changes of queue pairs that the daemon moves (IPC_CM_QP).
  */
 #include "cmid_qp.h"
 
@@ -15,7 +15,7 @@
 #include "cmid_group.h"
 #include "device.h"
 
-#define CMID_LOOKS 64u /* at ids, for the one that awaits something */
+#define CMID_LOOKS 64u /* ids looked at, in a search for a waiting one */
 
 uint32_t cmid_psn(uint32_t wanted)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Captures on demand: what a device receives and sends, as pcapng, with our own drops as comments.
- * Each worker of the device copies frames into a ring and never waits; a thread of the capture
- * writes them out, in the order of their times.
+ * Captures on demand: frames that a device receives and sends, as pcapng, with our own drops as
+ * comments. Each worker of the device copies frames into a ring and never waits; a thread of the
+ * capture writes them out, in the order of their times.
  */
 #ifndef NIC_CAPTURE_H
 #define NIC_CAPTURE_H

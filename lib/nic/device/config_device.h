@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A device's settings as users write them: "name=urn0,port=SPEC,addr=10.0.0.1/24,...". Every error
- * names the key and the value at fault and says what would be right. One thread at a time.
+ * names the wrong key and value, and a right value. One thread at a time.
  */
 #ifndef NIC_CONFIG_DEVICE_H
 #define NIC_CONFIG_DEVICE_H
@@ -26,7 +26,7 @@ int config_device_set(struct config_device *d, const char *key, const char *valu
  * be resolved. Fills in the interface of neigh=kernel. */
 int config_device_check(struct config_device *d, char *err);
 
-/* ---- for readers of other keys ---- */
+/* ---- for other parsers of settings ---- */
 
 /* A sentence into err[CONFIG_ERR]. Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) int config_fail(char *err, const char *fmt, ...);

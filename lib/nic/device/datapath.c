@@ -328,7 +328,7 @@ static bool datapath_port_rx(struct device *d, uint64_t now)
     struct datapath *p = d->path;
     struct engine_frame frames[DATAPATH_RX_BURST];
     struct io_frame came[DATAPATH_RX_BURST];
-    bool both = d->sw && d->captures; /* captures show what goes to programs, too */
+    bool both = d->sw && d->captures; /* captures show frames to programs, too */
     if (both)
         memcpy(came, p->port, p->nport * sizeof(came[0]));
     unsigned n = d->sw ? device_switch_rx(d, p->port, p->nport, false) : p->nport;

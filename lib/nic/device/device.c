@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bringing a device up, and what changes while it runs: link state and addresses.
+ * Opening a device, and changes while it runs: link state and addresses.
  */
 #include "device.h"
 
@@ -456,7 +456,7 @@ void device_close(struct device *d)
     team_free(t);
 }
 
-/* ---- what changes ---- */
+/* ---- changes ---- */
 
 static void device_look_at_link(struct device *d, uint64_t now)
 {

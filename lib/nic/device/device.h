@@ -110,8 +110,8 @@ struct device {
 #define DEVICE_HDR (WIRE_ETH_LEN + WIRE_VLAN_LEN)
 
 /* Open the port and set everything up, before the worker runs. `conf` has to live as long; `seed`
- * is for drivers that draw random numbers. 0 and *out, or -errno and a sentence in err (CONFIG_ERR
- * octets) that says what to do. */
+ * is for drivers that draw random numbers. 0 and *out, or -errno and a sentence with a remedy in
+ * err (CONFIG_ERR octets). */
 int device_open(struct device **out, const struct config_device *conf, unsigned index,
                 struct worker *worker, uint64_t seed, char *err);
 /* The same for a program's device on a daemon's, after uplink_begin. The device owns b->io from

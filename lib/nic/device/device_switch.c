@@ -29,7 +29,7 @@ static bool engine_in(void *arg, const struct wire_addr *group)
     return false;
 }
 
-/* A frame goes from one program to another, and a capture is on. */
+/* Record a frame from one program to another. */
 static void inside(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn)
 {
     struct device *d = arg;

@@ -149,7 +149,7 @@ static bool worker_is_far(const struct worker *w)
 }
 
 /* Have all frames that the round owes its peers gone to the ports? If a port stays full, because
- * its peer takes nothing, the answer becomes true after a while. */
+ * its peer reads nothing, the answer becomes true after a while. */
 static bool worker_is_settled(struct worker *w, uint64_t now)
 {
     bool full = false;

@@ -14,9 +14,10 @@ struct worker;
 /* One round: jobs, received frames, posted work, due timers, frames to send, and the events that
  * follow. Returns the amount of work done (0 = none). */
 unsigned worker_round(struct worker *w, uint64_t now);
-/* Behind a daemon's switch a request of the program may follow from an event that the daemon has
- * told it of, as the end of a connection. What came to the device before that event is received
- * first: a message whose ACK is here has succeeded (QP-11). Returns the number of frames. */
+/* For a device on a daemon's switch. A request of the program may be the answer to an event from
+ * the daemon, such as the end of a connection. Frames that reached the device before the event are
+ * received first: a message whose ACK is here has succeeded (QP-11). Returns the number of frames.
+ */
 unsigned worker_before_job(struct worker *w, uint64_t now);
 /* The time at which the next round has work, ns, if nothing arrives before; at most some 100 ms
  * ahead. */

@@ -20,7 +20,7 @@ static bool read_facts(struct uplink *b)
     return ipc_facts_read(b->page, &b->seen, &b->facts);
 }
 
-/* What of the facts the port has. */
+/* Set the port's part of the facts. */
 static void to_port(struct uplink *b)
 {
     const struct ipc_facts *f = &b->facts;
@@ -72,7 +72,7 @@ void uplink_gids(const struct uplink *b, struct gid_table *out)
     }
 }
 
-/* Addresses that the device has no longer keep no socket. */
+/* Close the sockets of addresses that the device no longer has. */
 static void to_sockets(struct uplink *b)
 {
     struct io_addr addr[IPC_FACTS_ADDRS];
@@ -149,7 +149,7 @@ static void question(struct device *d, const struct ipc_question *q)
         return;
     b->answer = (struct ipc_answer){.id = q->id};
     b->asked(b->asked_arg, q, &b->answer, b->data);
-    b->owes = true; /* the answer to an earlier question, if it is still here, comes too late */
+    b->owes = true; /* an unsent answer to an earlier question would come too late */
 }
 
 void uplink_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t now)

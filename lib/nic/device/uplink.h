@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A device behind the switch of a daemon's device: its port is a channel, and all that it is, its
- * addresses, MAC, MTU, link and congestion control, is what the daemon says (ipc_facts.h). It has
- * no neighbours and no QP1: those are the daemon's.
+ * A device on the switch of a daemon's device. Its port is a channel. The daemon sets its
+ * addresses, MAC, MTU, link and congestion control (ipc_facts.h), and has the neighbours and QP1.
  */
 #ifndef NIC_UPLINK_H
 #define NIC_UPLINK_H
@@ -16,7 +15,7 @@ struct device;
 struct engine_slot;
 struct io_port;
 
-/* Queue pairs that the daemon is still to be told of, at most: as many as a program has (a power of
+/* Most queue pairs that wait to be reported to the daemon: as many as a program has (a power of
  * two). */
 #define UPLINK_COMM_EST 1024u
 
@@ -27,7 +26,7 @@ struct uplink {
     unsigned block;                    /* of queue pair numbers */
     uint64_t key[2];                   /* ... their secret */
     uint32_t frame_max;                /* of the channel */
-    /* what was read last */
+    /* the facts read last */
     uint32_t seen;
     struct ipc_facts facts;
     uint32_t comm_est[UPLINK_COMM_EST]; /* a ring */
@@ -37,7 +36,7 @@ struct uplink {
      * IPC_ASK_MAX. On the device's worker. NULL = none are answered. */
     void (*asked)(void *arg, const struct ipc_question *q, struct ipc_answer *a, uint8_t *data);
     void *asked_arg;
-    bool owes; /* an answer, from answer.off on */
+    bool owes; /* octets of an answer from answer.off on must still be sent */
     struct ipc_answer answer;
     uint8_t data[IPC_ASK_MAX];
 };
@@ -48,29 +47,28 @@ static inline bool uplink_owes(const struct uplink *b)
     return b->owes;
 }
 
-/* Read the facts for the first time, before the device is opened, and write what of them are
- * settings to *conf. 0; -EAGAIN: the page can't be read; -EINVAL: it says nothing sensible. */
+/* Read the facts for the first time, before the device is opened, and write the settings among them
+ * to *conf. 0; -EAGAIN: the page can't be read; -EINVAL: its contents make no sense. */
 int uplink_begin(struct uplink *b, struct config_device *conf);
-/* The addresses that the device has by the facts. */
+/* The device's addresses by the facts. */
 void uplink_gids(const struct uplink *b, struct gid_table *out);
 /* Is there something new in the page? Costs a load. */
 static inline bool uplink_differs(const struct uplink *b)
 {
     return ipc_facts_differ(b->page, b->seen);
 }
-/* The facts that have changed are the port's from now on; device_service follows it in the rest. On
- * the device's worker. */
+/* Pass changed facts to the port; device_service applies the rest. On the device's worker. */
 void uplink_follow(struct device *d, uint64_t now);
 
-/* These slots are about to be sent: the daemon, for its captures, is told whose they are. On the
- * device's worker. */
+/* Before these slots are sent: add their queue pairs, for the daemon's captures. On the device's
+ * worker. */
 void uplink_tx(struct device *d, const struct engine_slot *slots, unsigned n);
 
-/* The first request has come to a queue pair: uplink_say tells the daemon, whose connection manager
- * may have missed that the peer is ready (CM-23). When there is no room the peer's RTU comes
- * again. */
+/* A queue pair has got its first request. uplink_say reports it to the daemon, because the
+ * connection manager may have missed that the peer is ready (CM-23). Without room the report is
+ * lost, and the peer's RTU comes again. */
 void uplink_comm_est(struct uplink *b, uint32_t qpn);
-/* Is there something to tell the daemon? */
+/* Is there news for the daemon? */
 static inline bool uplink_says(const struct uplink *b)
 {
     return b && b->comm_est_head != b->comm_est_tail;

@@ -30,8 +30,8 @@
 #define WORKER_STAY_MIN (1 * CLOCK_MS)
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
 #define WORKER_NAP_NS   (50 * CLOCK_US)
-#define WORKER_SPIN_NS  (1 * CLOCK_MS) /* behind a channel: after so long without work ... */
-#define WORKER_SPINS    32u            /* ... so many polls are followed by a nap */
+#define WORKER_SPIN_NS  (1 * CLOCK_MS) /* on a channel: after this time without work ... */
+#define WORKER_SPINS    32u            /* ... a nap follows this many polls */
 
 static int worker_page(struct worker *w)
 {

@@ -6,8 +6,8 @@
  * token (token.h).
  *
  * round.h has its round, jobs.h the jobs that other threads leave for it, pace.h the policy between
- * two rounds. Before blocking the worker says in its page (which clients map read-only) that it
- * sleeps, and looks at every doorbell and port once more: store, seq_cst fence, re-check on both
+ * two rounds. Before it blocks, the worker marks itself as asleep in its page (which clients map
+ * read-only), and checks every doorbell and port once more: store, seq_cst fence, re-check on both
  * sides (SHM-06).
  */
 #ifndef NIC_WORKER_H
@@ -108,9 +108,9 @@ int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle
                 const struct context_ops *context_ops);
 /* Start its thread, on its core if it has one. 0 or -errno. */
 int worker_start(struct worker *w);
-/* Ask the thread to end and wait for it. Jobs and devices are the caller's again. */
+/* Ask the thread to end and wait for it. The caller owns jobs and devices again. */
 void worker_stop(struct worker *w);
-/* Free what worker_init made; the thread has ended, or was never started. */
+/* Undo worker_init; the thread has ended, or was never started. */
 void worker_fini(struct worker *w);
 
 /* Run fn(arg, now) between two rounds of the worker, and wait for its end. It runs on the worker,

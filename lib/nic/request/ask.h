@@ -19,21 +19,21 @@ struct ask {
     struct client *client; /* NULL = gone */
     struct nic *nic;
     bool done;
-    unsigned left; /* without an answer yet; the worker's */
+    unsigned left; /* unanswered questions; the worker's */
     unsigned n;
-    struct switch_ask *of;  /* each with its answer */
-    struct nic_switch *all; /* of which all channels are asked; NULL: one is */
+    struct switch_ask *of;  /* the questions, with their answers */
+    struct nic_switch *all; /* switch to ask on all channels; NULL = one channel */
     size_t len;             /* of the request */
     uint8_t *msg;
 };
 
-/* Ask the program behind a channel, with room for `room` octets of an answer; from a handler that
- * has changed nothing yet. On the device's worker. -EINPROGRESS: the handler returns this, and is
+/* Ask the program at a channel, with room for `room` octets of an answer. For a handler that has
+ * changed nothing yet. On the device's worker. -EINPROGRESS: the handler returns this, and is
  * called again with r->ask; -EDQUOT: too many requests of this client wait; -ENOMEM. */
 int ask(struct request *r, struct nic_switch *s, struct switch_channel *to,
         const struct ipc_question *q, uint32_t room);
-/* The same, of all channels of the device. 0: there are none, or another request is asking them at
- * this moment; nothing is to be waited for. */
+/* The same, of all channels of the device. 0: there are none, or another request is asking them
+ * now; there is nothing to wait for. */
 int ask_all(struct request *r, struct nic_switch *s, const struct ipc_question *q, uint32_t room);
 
 /* Serve the requests that have their answers: n->seals_fd is readable. On the control thread. */

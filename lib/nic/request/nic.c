@@ -9,8 +9,8 @@
 #include "clock.h"
 #include "memlimit.h"
 
-#define NIC_OWN_PART  8u               /* of the memory: the NIC's own */
-#define NIC_MEMORY_NS (100 * CLOCK_MS) /* how old what is known of it may be */
+#define NIC_OWN_PART  8u               /* part of the memory for the NIC itself */
+#define NIC_MEMORY_NS (100 * CLOCK_MS) /* most age of the known memory limit */
 
 struct device *nic_device(const struct nic *n, const char *name)
 {

@@ -26,8 +26,8 @@ struct nic {
     int seals_fd; /* readable when a slab has its seals (seal.h), or programs have answered (ask.h)
                    */
     uint64_t started_at;
-    uint64_t memory_at; /* when nic_memory last looked */
-    /* Requests beside those of this room, indexed by enum ipc_type; NULL = none. */
+    uint64_t memory_at; /* time of the last look by nic_memory */
+    /* Requests besides those of this folder, indexed by enum ipc_type; NULL = none. */
     const struct request_type *more;
 };
 
@@ -35,7 +35,7 @@ struct nic {
 struct device *nic_device(const struct nic *n, const char *name);
 
 /* See how much memory there is now for clients: limits of control groups change, and daemons are
- * moved. For a look before some is given out. */
+ * moved. Call it before memory is given out. */
 void nic_memory(struct nic *n);
 
 #endif

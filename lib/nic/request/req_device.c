@@ -64,7 +64,7 @@ static int req_device_query(struct request *r)
     snprintf(out->fw_ver, sizeof(out->fw_ver), URNIC_VERSION);
     snprintf(out->port_spec, sizeof(out->port_spec), "%.127s", r->device->conf->port);
     out->max_mr_size = LIMIT_MR_SIZE;
-    /* Of what is counted by context, what one context may have. */
+    /* The limits of one context, for objects that count by context. */
     out->max_qp = QUOTA_QP;
     out->max_qp_wr = LIMIT_QP_WR;
     out->max_send_sge = LIMIT_SGE;
@@ -85,7 +85,7 @@ static int req_device_query(struct request *r)
     out->max_mcast_qp_attach = LIMIT_MCAST;
     out->max_pkeys = 1;
     out->local_ca_ack_delay = 8;
-    /* IBV_ATOMIC_GLOB; IBV_ATOMIC_HCA: what is in another process is swapped by the worker (ATM-05)
+    /* IBV_ATOMIC_GLOB; IBV_ATOMIC_HCA: the worker itself does atomics in other processes (ATM-05)
      */
     out->atomic_cap = r->client->own ? 2 : 1;
     out->num_comp_vectors = 1;

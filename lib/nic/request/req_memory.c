@@ -50,7 +50,7 @@ static int quota_take(struct request *r, uint64_t *octets, uint64_t len, uint64_
     return client_map_take(r->client, octets, len, quota);
 }
 
-/* Once it is sealed its descriptor is needed no more. */
+/* A sealed slab no longer needs its descriptor. */
 static int slab_mapped(struct request *r, struct memory *m)
 {
     bool had = m->fd >= 0;
@@ -83,7 +83,7 @@ static int prep_slab_alloc(struct request *r)
         return rc;
     }
     if (in->flags & IPC_SLAB_HUGE)
-        madvise(mem->base, mem->len, MADV_HUGEPAGE); /* a wish */
+        madvise(mem->base, mem->len, MADV_HUGEPAGE); /* only a hint */
     r->prepared = mem;
     request_reply_fd(r, fd, false);
     return 0;

@@ -31,7 +31,7 @@ static int qp_objects(struct request *r, const struct ipc_qp_create *in, struct 
     qp->send_cq = handle_get(t, HANDLE_CQ, in->send_cq);
     qp->recv_cq = handle_get(t, HANDLE_CQ, in->recv_cq);
     qp->srq = handle_get(t, HANDLE_SRQ, in->srq);
-    /* The engine says which of them a queue pair of its type has. */
+    /* The engine checks which of them a queue pair of its type needs. */
     if (!qp->pd || (in->send_cq != 0 && !qp->send_cq) || (in->recv_cq != 0 && !qp->recv_cq) ||
         (in->srq != 0 && !qp->srq))
         return -EINVAL;
@@ -65,7 +65,7 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
     struct cc_conf own;
     char spec[sizeof(in->cc) + sizeof(in->cc_spec) + 1] = "", err[CONFIG_ERR];
 
-    /* cc_spec is for what doesn't fit into cc. */
+    /* cc_spec is for text that doesn't fit into cc. */
     memcpy(spec, in->cc, sizeof(in->cc));
     if (!spec[0])
         memcpy(spec, in->cc_spec, sizeof(in->cc_spec));
@@ -237,7 +237,7 @@ int req_qp_query(struct request *r)
         .e2e_credits = a.e2e_credits,
         .rate_limit = qp->rate_limit,
     };
-    out->attr.port = 1; /* before the queue pair has been told, too */
+    out->attr.port = 1; /* also before the queue pair has the attribute */
     av_to_ipc(r->device, &a.av, &out->attr.av);
     out->max_send_wr = p.max_send_wr;
     out->max_recv_wr = p.max_recv_wr;
@@ -256,7 +256,7 @@ int req_qp_destroy(struct request *r)
     struct cm_id *id = handle_get(t, HANDLE_CM_ID, in->cm_id);
     if (!qp || (in->cm_id != 0 && !id))
         return -EINVAL;
-    /* Those that an id has joined are left with it. */
+    /* Groups that an id has joined are left with the id. */
     if (engine_mcast_count(r->device->engine, qp->qp) > (id ? cmgr_groups(id) : 0))
         return -EBUSY;
     client_qp_destroy(r->client, qp, r->now);

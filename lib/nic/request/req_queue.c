@@ -140,8 +140,7 @@ static int req_cq_create(struct request *r)
     return 0;
 }
 
-/* Completions that wait go on under their indices, with the phases that those have in the new ring.
- */
+/* Waiting completions keep their indices, and get the phases of those in the new ring. */
 static void cq_move(const struct ipc_cq_view *from, struct ipc_cq_view *to, uint32_t cons)
 {
     to->index = from->index;
@@ -161,14 +160,14 @@ static void cq_move(const struct ipc_cq_view *from, struct ipc_cq_view *to, uint
                           memory_order_release);
 }
 
-/* The ring that it is to get. A ring never shrinks: the client reads it without a lock, and could
- * look beyond its end. */
+/* Make the ring to move to. A ring never shrinks: the client reads it without a lock, and could
+ * read past its end. */
 static int cq_make_next(struct request *r, struct client_cq *cq, uint32_t entries,
                         struct ipc_where *where)
 {
     const struct ipc_cq_view view = cq->view;
     const struct slab_place place = cq->place;
-    qslab_free(&cq->next_place); /* of a move that the client has given up */
+    qslab_free(&cq->next_place); /* the ring of an abandoned move */
     cq->next.entries = 0;
     if (entries <= view.entries)
         return 0;
@@ -239,7 +238,7 @@ static int req_cq_modify(struct request *r)
 
 /* ---- shared receive queues ---- */
 
-/* Of XRC: its domain, and where its receives complete. */
+/* XRC: set its domain, and the completion queue of its receives. */
 static int srq_domain(struct request *r, const struct ipc_srq_create *in,
                       struct engine_srq_params *p)
 {
@@ -301,8 +300,8 @@ static int req_srq_create(struct request *r)
     return 0;
 }
 
-/* What was posted before counts for the limit, whether or not its doorbell was heard. That is a
- * ring full at most: a client may go on posting meanwhile for ever (SHM-08). */
+/* Receives posted before the request count for the limit, even if their doorbell was not read yet.
+ * At most one ring full is taken, because a client could go on posting for ever (SHM-08). */
 static void srq_take_posted(struct client_srq *srq, uint64_t now)
 {
     uint32_t taken = 0;

@@ -11,7 +11,7 @@
 #include "request.h"
 #include "seal.h"
 
-/* Room for a second ring; one that was made before is forgotten. */
+/* Make a second ring; an earlier second ring is dropped. */
 static int srq_prepare(struct request *r, struct client_srq *srq, const struct ipc_srq_resize *in)
 {
     struct ipc_srq *out = request_out(r, struct ipc_srq);
@@ -34,7 +34,7 @@ static int srq_prepare(struct request *r, struct client_srq *srq, const struct i
     return 0;
 }
 
-/* The client shows posted entries that were not taken yet again, in the new ring. */
+/* Change to the new ring. The client posts entries that were not taken yet again, in that ring. */
 static int srq_commit(struct request *r, struct client_srq *srq)
 {
     int rc = seal_mapped_place(r, &srq->other);

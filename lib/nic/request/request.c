@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Dispatch: everything that all requests have in common is here, so that a handler deals with one
- * checked struct and returns 0 or -errno.
+ * Dispatch: the common part of all requests, so that a handler gets one checked struct and returns
+ * 0 or -errno.
  */
 #include "request.h"
 
@@ -92,7 +92,7 @@ static const struct request_type *request_find(const struct nic *n, unsigned typ
     return NULL;
 }
 
-/* All messages that name a device do so right behind the header. */
+/* All messages that name a device have its name right after the header. */
 static int request_device_of(struct request *r)
 {
     char name[IPC_NAME_MAX];
@@ -118,7 +118,7 @@ static void request_on_worker(void *arg, uint64_t now)
     job->status = job->fn(job->r);
 }
 
-/* A worker failed: on the n before it as if there had been no request. */
+/* A worker failed: undo the request on the n workers before it. */
 static void request_undo(struct request *r, const struct request_type *t, unsigned n)
 {
     struct request_job job = {.r = r, .fn = t->undo};
@@ -184,7 +184,7 @@ static int request_checked(struct request *r)
     rc = request_run(r, t);
     if (rc == -EINPROGRESS && r->unsettled)
         return settle_wait(r, t->size);
-    if (rc == -EINPROGRESS && r->deferred) /* programs are asked */
+    if (rc == -EINPROGRESS && r->deferred) /* waits for programs' answers */
         rc = 0;
     if (rc == -EINPROGRESS && r->unsealed >= 0)
         rc = seal_wait(r, t->size);
@@ -207,7 +207,7 @@ void request_close_fds(struct request *r)
     r->nfd = 0;
 }
 
-/* Say what the user has too many of, and what helps. */
+/* Log which kind of object the user has too many of, and a remedy. */
 static void request_over_share(struct request *r, unsigned type)
 {
     struct share *of[] = {r->client->share, r->client->of_device};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One request of a client on its way: received and unpacked by the control thread, acted on where
- * the table says (control thread, or the worker that owns what it is about), answered.
+ * One request of a client on its way: received and unpacked by the control thread, carried out on
+ * the thread that the table names (the control thread, or the worker that owns the object),
+ * answered.
  */
 #ifndef NIC_REQUEST_H
 #define NIC_REQUEST_H
@@ -16,7 +17,7 @@
 struct request {
     struct nic *nic;
     struct client *client;
-    struct device *device; /* by name, or the one that the client has opened; NULL = none */
+    struct device *device; /* by name, or the client's open device; NULL = none */
     uint64_t now;
 
     /* The message: at least as long as its struct, missing octets 0. */
@@ -32,8 +33,8 @@ struct request {
     bool out_close[IPC_FD_MAX]; /* close after sending */
     unsigned nout;
 
-    void *prepared; /* what prepare() made for run() */
-    int unsealed;   /* what run() needs sealed, of the client's: it has returned -EINPROGRESS; -1 */
+    void *prepared; /* the result of prepare() for run() */
+    int unsealed;   /* descriptor of a slab to seal: run() has returned -EINPROGRESS; -1 = none */
     unsigned sealings;    /* the number of seals it has waited for */
     bool settled;         /* it has waited for frames (settle.h); set by the thread that runs it */
     bool unsettled;       /* it has to wait for frames */
@@ -42,13 +43,13 @@ struct request {
     bool deferred;        /* no answer now: another thread sends it later */
 };
 
-/* 0 or -errno; runs where the table says. */
+/* 0 or -errno; runs on the thread that the table names. */
 typedef int (*request_fn)(struct request *r);
 
 enum request_where {
     REQ_NOWHERE,   /* unknown: -ENOTSUP */
     REQ_CONTROL,   /* on the control thread */
-    REQ_OF_DEVICE, /* there, about the device that the message names */
+    REQ_OF_DEVICE, /* on the control thread, about the device that the message names */
     REQ_DEVICE,    /* on the first worker of that device, or of the member that `prepare` chose */
     REQ_MEMBERS,   /* on each worker of that device, one after the other, unless one fails */
     REQ_CONTEXT,   /* on the worker of the client's context */
@@ -57,12 +58,12 @@ enum request_where {
 struct request_type {
     enum request_where where;
     bool admin;         /* only for root and the daemon's own user */
-    size_t min, size;   /* octets that must be there; octets of the struct */
+    size_t min, size;   /* least octets of the message; octets of the struct */
     request_fn prepare; /* on the control thread, before run; may be NULL */
     request_fn run;
     request_fn finish; /* on the control thread, after run, always; may be NULL */
-    request_fn undo;   /* REQ_MEMBERS: on the workers where run was right before one where it
-                        * failed, the latest first; may be NULL */
+    request_fn undo;   /* REQ_MEMBERS: when run fails on a worker, on the workers before it, the
+                          latest first; may be NULL */
     bool fds;          /* descriptors may go along with the answer */
 };
 
@@ -74,7 +75,7 @@ extern const struct request_type request_cm[IPC_TYPE_MAX];
 extern const struct request_type request_engine[IPC_TYPE_MAX];
 
 /* `min, size` of a message: a bare header; a handle; a device; all of a struct; a struct that has
- * grown, which older clients send without `field` and what is behind it. */
+ * grown, which older clients send without `field` and the members after it. */
 #define PLAIN           sizeof(struct ipc_hdr), sizeof(struct ipc_hdr)
 #define BY_HANDLE       offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
 #define BY_DEVICE       offsetof(struct ipc_by_device, port), sizeof(struct ipc_by_device)
@@ -86,25 +87,25 @@ void request_serve(struct request *r);
 /* The same for a client without a socket, in two steps. Act on it: the answer is in r->out and
  * r->out_fd, its header filled in, unless r->deferred. Returns its status. */
 int request_act(struct request *r);
-/* ... and what follows once the answer has been taken. Closes what is left in r->out_fd and r->fd.
- * answered: the client has it, and the status was not an error. */
+/* The second step, once the caller has taken the answer. Closes descriptors left in r->out_fd and
+ * r->fd. `answered`: the client has the answer, and the status was not an error. */
 void request_end(struct request *r, bool answered);
-/* Close the descriptors that came with the message and that nobody has taken. */
+/* Close the descriptors that came with the message and were not taken. */
 void request_close_fds(struct request *r);
 
-/* Make the answer `len` octets long, IPC_MSG_MAX at most, all zero; returns where it is. */
+/* Make the answer `len` octets long, IPC_MSG_MAX at most, all zero. Returns its address. */
 void *request_reply(struct request *r, size_t len);
 /* The message as its struct, and the answer's struct zeroed. */
 #define request_in(r, type)  ((const type *)(const void *)(r)->in)
 #define request_out(r, type) ((type *)request_reply((r), sizeof(type)))
-/* Send a descriptor with the answer, IPC_FD_MAX at most; close_after: it is ours no more. */
+/* Send a descriptor with the answer, IPC_FD_MAX at most; `close_after`: close it after sending. */
 void request_reply_fd(struct request *r, int fd, bool close_after);
 
-/* A channel of this kind for the client: our end in *ours, its own goes with the answer. -EDQUOT it
- * has QUOTA_CHANNELS already. */
+/* A channel of this kind for the client: our end in *ours, its end goes with the answer. -EDQUOT:
+ * it has QUOTA_CHANNELS already. */
 int request_channel(struct request *r, enum handle_kind kind, int *ours);
 
-/* A pair of sockets of which one end is ours and never blocks, whatever a client does. */
+/* A pair of sockets of which one end is ours and never blocks, whatever the client does. */
 int socket_pair(int type, int *ours, int *theirs);
 
 /* Let the request wait for the MAC of `dst` (deferred_start), and act on it then. */

@@ -18,8 +18,8 @@
 
 struct seal {
     struct seal *next;
-    struct client *client; /* NULL = gone */
-    int fd, news;          /* the slab; what wakes the control thread */
+    struct client *client; /* NULL = disconnected */
+    int fd, news;          /* the slab; the eventfd that wakes the control thread */
     bool done;
     unsigned before; /* sealings that the request has waited for */
     size_t len;
@@ -27,7 +27,7 @@ struct seal {
 };
 
 /* A request names two completion queues and a shared receive queue at most, each in a slab of its
- * own. What is unsealed after that can't be sealed. */
+ * own. A slab that is still unsealed after that can't be sealed. */
 #define SEALINGS_MAX 3u
 
 static pthread_mutex_t seal_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,7 +37,7 @@ int seal_mapped(struct request *r, struct memory *m)
 {
     if (!m || m->fd < 0 || memory_is_sealed(m))
         return 0;
-    bool large = m->len > MEMORY_STALL_MAX && !r->client->own; /* which punches no holes */
+    bool large = m->len > MEMORY_STALL_MAX && !r->client->own; /* we punch no holes */
     if (large && r->sealings < SEALINGS_MAX) {
         r->unsealed = m->fd;
         return -EINPROGRESS;
@@ -128,7 +128,7 @@ void seal_service(struct nic *n)
             r.in_len = s->len;
             memcpy(r.in, s->msg, s->len);
             r.sealings = s->before + 1;
-            r.settled = true; /* long ago */
+            r.settled = true; /* frames before it left long ago */
             request_serve(&r);
         }
         free(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Blocks are drawn seldom, so they are simply counted through.
+ * Blocks are drawn seldom, so a search counts through all of them.
  */
 #include "blocks.h"
 

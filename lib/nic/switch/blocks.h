@@ -20,21 +20,21 @@ struct share;
 struct blocks {
     struct {
         void *owner;         /* NULL = free */
-        uint64_t from;       /* ns: may be drawn again from then on */
-        struct share *share; /* for which it counts, also while it rests; NULL = none */
+        uint64_t from;       /* ns: earliest time for the next draw */
+        struct share *share; /* the share that it counts for, also while it rests; NULL = none */
     } block[QPN_BLOCKS];
 };
 
 /* Draw a free block that doesn't rest, each with the same probability.
  *
- * `owner` gets it, not NULL. `share` is that of its user, NULL = of none. `now` is in ns. `random`
+ * `owner`, not NULL, gets it. `share` is that of its user, NULL = of none. `now` is in ns. `random`
  * is a random number, which decides.
  *
  * Returns the block; -EDQUOT: the user has its share; or -EAGAIN: none is free at present. */
 int blocks_draw(struct blocks *b, void *owner, struct share *share, uint64_t now, uint32_t random);
 /* Return a block: it rests. */
 void blocks_give(struct blocks *b, unsigned block, uint64_t now);
-/* The end: no block counts for any user. */
+/* Take all blocks out of the users' shares, at the end. */
 void blocks_free(struct blocks *b);
 /* Return all blocks of an owner. */
 void blocks_give_all(struct blocks *b, const void *owner, uint64_t now);

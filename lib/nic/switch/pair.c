@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A channel's table is made when it has its first pair; its pages come when they are used.
+ * A channel's first pair makes its table, whose pages take memory when they are used.
  */
 #include "pair.h"
 

@@ -14,23 +14,23 @@
 #include "qpn.h"
 #include "switch_channel.h"
 
-/* A queue pair of a program and its peer. The caller's memory while the channel has it. */
+/* A queue pair of a program and its peer. The caller keeps the memory while the channel has it. */
 struct switch_pair {
     struct wire_addr local, peer;
     uint32_t qpn, peer_qpn;
     uint8_t mac[6]; /* of the next hop, when the pair was made */
 };
 
-/* By the numbers of a block, of which a channel has one. */
+/* Pairs by the numbers of a block, of which a channel has one. */
 struct switch_pairs {
     struct switch_pair *at[1u << QPN_BLOCK_BITS];
 };
 
-/* The channel has this pair from now on, and none before for this queue pair, whose number is one
- * of the channel's. 0; -EDQUOT: it has SWITCH_PAIRS; -ENOMEM. */
+/* Add a pair to the channel. Its queue pair has a number of the channel, and has no pair yet. 0;
+ * -EDQUOT: it has SWITCH_PAIRS; -ENOMEM. */
 #define SWITCH_PAIRS 1024u
 int switch_pair_add(struct switch_channel *c, struct switch_pair *p);
-/* It no longer has it; harmless if it doesn't. */
+/* Remove a pair; harmless if the channel doesn't have it. */
 void switch_pair_remove(struct switch_channel *c, const struct switch_pair *p);
 
 /* The pair of this queue pair; NULL = none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The switch of a device: frames between its port, the engine of the daemon, and channels, behind
- * which engines of programs are (drivers/channel).
+ * The switch of a device: frames between its port, the engine of the daemon, and the channels of
+ * engines in programs (drivers/channel).
  *
  *     frames from the port or from the device itself
  *         switch_rx gives those of programs to their channels; the daemon's engine gets the rest
@@ -9,7 +9,7 @@
  *         switch_tx checks each and puts it into a slot that the port has lent, or into another
  *         channel. What is for the daemon's engine is in a slot too, with the device's own MAC
  *
- * A frame to a program whose ring is full waits (switch_spill.h); beyond a limit it is lost and
+ * A frame to a program whose ring is full waits (switch_spill.h); above a limit it is lost and
  * counted (channel_drops). A frame from a program waits in its ring until the port has a slot.
  *
  * On the device's worker, all of it.
@@ -35,9 +35,9 @@
     X(channel_inside)       /* ... of these, to another channel */                                 \
     X(channel_strays)       /* received by a program's own socket, for another owner */            \
     X(channel_group_copies) /* of datagrams to groups, for channels */                             \
-    X(channel_news)         /* that programs have told of their queue pairs */                     \
-    X(channel_waits)        /* for channels: the ring was full */                                  \
-    X(channel_drops)        /* lost: so was the room for those that wait */                        \
+    X(channel_news)         /* reports of programs about their queue pairs */                      \
+    X(channel_waits)        /* for channels: waited because the ring was full */                   \
+    X(channel_drops)        /* lost: the room for waiting frames was full, too */                  \
     X(channel_group_drops)  /* copies left out: too many in one round */                           \
     /* refused, from programs: */                                                                  \
     X(channel_bad_frame)  /* not RoCEv2, or lengths that don't agree */                            \
@@ -48,8 +48,8 @@
     X(channel_bad_srcqp)  /* a datagram from a queue pair that isn't the program's */              \
     X(channel_bad_qkey)   /* a datagram with a controlled Q_Key (KEY-08) */                        \
     X(channel_bad_peer)   /* a connection's packet, to no peer of its queue pair (SEC-35) */       \
-    X(channel_cnp_drops)  /* CNPs to others than its peers, above SHARE_CNPS of a user */          \
-    X(channel_bad_index)  /* channels given up: an index was a lie */
+    X(channel_cnp_drops)  /* CNPs to no peer of its queue pairs, above SHARE_CNPS of a user */     \
+    X(channel_bad_index)  /* channels given up: a wrong index */
 
 enum switch_counter {
 #define X(name) SWITCH_C_##name,
@@ -82,30 +82,30 @@ struct nic_switch {
 
     /* Is the daemon's engine a member of a group? NULL: of every one. */
     bool (*engine_in)(void *arg, const struct wire_addr *group);
-    /* The MAC for this address; `share` is that of the program's user. 0: mac is it; else it isn't
+    /* The MAC for this address; `share` is that of the program's user. 0 and mac; else it isn't
      * known. NULL: none is ever known. */
     int (*next_hop)(void *arg, struct share *share, const struct wire_addr *dst, uint8_t mac[6]);
     /* A queue pair of a program has got its first request. May be NULL. */
     void (*comm_est)(void *arg, uint32_t qpn);
     void *engine_arg; /* of all these */
-    /* Captures: is there one? Then switch_tx says of each slot that it has filled which queue pair
-     * of the program the frame is from, 0 = unknown, and shows what goes to another channel. */
+    /* Is there a capture? Then switch_tx notes the program's queue pair of each slot that it fills
+     * (0 = unknown), and shows frames to other channels. */
     bool captured;
     uint32_t sent_by[IO_BURST_MAX];
     void (*inside)(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn);
     void *inside_arg;
     uint64_t rounds;
     uint64_t now;                    /* of switch_tx and switch_spill_run */
-    struct switch_pool *pool;        /* of frames that wait (switch_spill.h); NULL = none yet */
-    struct switch_channel *spilling; /* channels that have some */
+    struct switch_pool *pool;        /* waiting frames (switch_spill.h); NULL = none yet */
+    struct switch_channel *spilling; /* channels with waiting frames */
     struct switch_group *groups;
     unsigned ngroups;
     unsigned copies; /* copies of group datagrams that this round may still make */
 
-    struct switch_ask *asks; /* under way */
+    struct switch_ask *asks; /* questions under way */
     uint32_t last_ask;
     bool asking_all;          /* all programs are being asked, for one request */
-    struct switch_told *told; /* by programs, added up; NULL: nothing yet */
+    struct switch_told *told; /* sums of programs' counters; NULL: none yet */
     unsigned nchannels, nsilent;
 
     uint64_t counters[SWITCH_COUNTER_MAX];

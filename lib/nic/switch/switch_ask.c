@@ -8,7 +8,7 @@
 #include "switch_counters.h"
 #include "wire_bytes.h"
 
-#define ASK_TYPE     0x88B5u /* for local experiments: as news (switch_news.c) */
+#define ASK_TYPE     0x88B5u /* for local experiments, like news (switch_news.c) */
 #define ASK_QUESTION 2u
 #define ASK_ANSWER   3u
 #define UNASKED_MAX  (2u * IPC_ASK_MAX) /* octets of counters told unasked, of a channel */
@@ -40,7 +40,7 @@ static void end(struct nic_switch *s, struct switch_ask *a, int status)
     a->done(a);
 }
 
-/* No frame is lost for want of room for a question. */
+/* False: there is no room. That counts as no lost frame. */
 static bool put_question(const struct nic_switch *s, struct switch_channel *to,
                          const struct ipc_question *q)
 {
@@ -57,7 +57,7 @@ static bool put_question(const struct nic_switch *s, struct switch_channel *to,
 void switch_ask(struct nic_switch *s, struct switch_ask *a, struct switch_channel *to,
                 struct ipc_question *q, uint64_t now)
 {
-    if (++s->last_ask == 0) /* which is no question's */
+    if (++s->last_ask == 0) /* 0 is no question */
         s->last_ask++;
     a->id = q->id = s->last_ask;
     a->to = to;
@@ -67,7 +67,7 @@ void switch_ask(struct nic_switch *s, struct switch_ask *a, struct switch_channe
     a->next = s->asks;
     s->asks = a;
     if (to->ending || !put_question(s, to, q))
-        a->until = now; /* it is told so soon, not from here */
+        a->until = now; /* it ends soon, but not in this call */
 }
 
 void switch_ask_cancel(struct nic_switch *s, struct switch_ask *a)
@@ -108,7 +108,7 @@ uint64_t switch_ask_deadline(const struct nic_switch *s)
     return at;
 }
 
-/* A part of an answer to this question. */
+/* Take a part of the answer to this question. */
 static void part(struct nic_switch *s, struct switch_ask *a, const struct ipc_answer *h,
                  const uint8_t *data)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Questions to engines in programs (ipc_ask.h): under way in a channel's ring, in their place among
- * the frames, until the answer has come, or IPC_ASK_NS have passed, or the channel is closed.
+ * Questions to engines in programs (ipc_ask.h): they go through a channel's ring, in order with the
+ * frames. A question ends with the answer, after IPC_ASK_NS, or when the channel is closed.
  *
  * The daemon's half is on the device's worker.
  */
@@ -11,33 +11,33 @@
 #include "ipc_ask.h"
 #include "switch_channel.h"
 
-/* A question under way; the caller's memory, with room for the answer behind it. */
+/* A question under way. The caller owns the memory, with room for the answer after it. */
 struct switch_ask {
     struct switch_ask *next;
-    struct switch_channel *to; /* NULL: it is over */
+    struct switch_channel *to; /* NULL: the question has ended */
     uint32_t id;
     bool counters;   /* the answer counts for the device (SHM-15) */
     uint64_t until;  /* ns */
     int status;      /* 0, -errno of the program, -ETIMEDOUT: no answer, -ENODEV: it has gone */
     uint32_t cursor; /* ipc_answer.next */
     uint32_t got, len;
-    void (*done)(struct switch_ask *a); /* it is over; on the worker */
+    void (*done)(struct switch_ask *a); /* called at its end, on the worker */
     void *arg;
     uint32_t room;
     uint8_t *data;
 };
 
-/* Ask. a->done, arg, room and data are set; q->id is not. If the ring is full the question is as
- * good as one without an answer. */
+/* Ask. a->done, arg, room and data are set; q->id is not. If the ring is full the question ends
+ * without an answer. */
 void switch_ask(struct nic_switch *s, struct switch_ask *a, struct switch_channel *to,
                 struct ipc_question *q, uint64_t now);
-/* The caller's memory goes: not to be told any more. */
+/* End a question without a call of a->done, before the caller frees the memory. */
 void switch_ask_cancel(struct nic_switch *s, struct switch_ask *a);
 /* A channel is closed: its questions end. */
 void switch_ask_forget(struct nic_switch *s, const struct switch_channel *c);
-/* End questions whose time is over; cheap without any. */
+/* End questions whose time has passed; cheap without any. */
 void switch_ask_run(struct nic_switch *s, uint64_t now);
-/* When switch_ask_run is to be called at the latest; UINT64_MAX: no question is under way. */
+/* The latest time for the next switch_ask_run; UINT64_MAX: no question is under way. */
 uint64_t switch_ask_deadline(const struct nic_switch *s);
 
 /* Is a program's frame an answer? Then take it; the frame can change meanwhile. */

@@ -18,7 +18,7 @@
 
 #define EVENTS 64
 
-/* Have it be looked at. */
+/* Put the channel on the active ring. */
 static void activate(struct nic_switch *s, struct switch_channel *c)
 {
     if (c->next || c->over)
@@ -30,7 +30,7 @@ static void activate(struct nic_switch *s, struct switch_channel *c)
     }
     if (!s->active) {
         s->active = c->next = c->prev = c;
-    } else { /* behind all others */
+    } else { /* at the end of the ring */
         c->next = s->active;
         c->prev = s->active->prev;
         c->prev->next = c;
@@ -155,7 +155,7 @@ unsigned switch_take(struct switch_channel *c, struct io_frame *frames, unsigned
 void switch_visited(struct nic_switch *s, struct switch_channel *c, unsigned n, uint64_t now)
 {
     if (channel_fault(c->io)) {
-        c->over = true; /* its eventfd would go on waking us */
+        c->over = true; /* otherwise its eventfd would go on waking us */
         (void)epoll_ctl(s->epfd, EPOLL_CTL_DEL, c->io->caps.rx_fd, NULL);
         s->counters[SWITCH_C_channel_bad_index]++;
         deactivate(s, c);
@@ -196,6 +196,6 @@ bool switch_sleep(struct nic_switch *s)
         any |= !put_to_sleep(s, c);
         c = next;
     }
-    s->look_at = 0; /* what wakes the worker is looked at in its next round */
+    s->look_at = 0; /* the worker's next round looks at the channels that wake it */
     return any;
 }

@@ -26,13 +26,13 @@ struct switch_channel {
     bool ending; /* its program is gone: it gets no frames */
     bool held;   /* `frame` is borrowed and not processed yet */
     struct io_frame frame;
-    struct wire_addr hop_of; /* what was asked of nic_switch.next_hop last ... */
+    struct wire_addr hop_of; /* last address asked of nic_switch.next_hop ... */
     uint8_t hop[6];          /* ... and the answer */
     bool hop_known;
     uint64_t hop_round;
     struct switch_pairs *pairs; /* its queue pairs' peers (pair.h); NULL = it has had none */
     unsigned npairs;
-    /* frames for it that wait (switch_spill.h) */
+    /* waiting frames for it (switch_spill.h) */
     unsigned nspilled;
     uint32_t spill_first, spill_last;
     struct switch_channel *spill_next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parser is the receiver's, which reads no octet behind the copy. What it doesn't judge comes
- * here: whose the addresses and numbers are.
+ * The parser is the receiver's, and reads no octet after the copy. The checks here are those that
+ * it doesn't make: the owners of addresses and numbers.
  */
 #include "switch_check.h"
 
@@ -11,7 +11,7 @@
 #include "share.h"
 
 #define CONTROLLED 0x80000000u /* KEY-08 */
-#define ETH_MIN    60u         /* octets: what is shorter is padded with zeroes */
+#define ETH_MIN    60u         /* octets: shorter frames are padded with zeroes */
 
 static enum switch_way refuse(struct switch_frame *out, enum switch_counter why)
 {
@@ -19,7 +19,7 @@ static enum switch_way refuse(struct switch_frame *out, enum switch_counter why)
     return SWITCH_REFUSED;
 }
 
-/* Does the frame end with its iCRC, but for what Ethernet asks for (SEC-11)? */
+/* Does the frame end with its iCRC, apart from Ethernet's padding (SEC-11)? */
 static bool ends_well(const struct switch_frame *f, uint32_t len, const struct wire_pkt *p)
 {
     uint32_t end = p->icrc_off + WIRE_ICRC_LEN;
@@ -47,8 +47,8 @@ static bool dest_agrees(const struct wire_pkt *p, bool group)
     return memcmp(mac, p->dmac, sizeof(mac)) == 0;
 }
 
-/* The neighbour's MAC is what the daemon knows now: a program's queue pairs don't hear of a new one
- * (WIRE-07). Where it knows none, it is what the program has. */
+/* Use the neighbour's MAC that the daemon knows now, because a program's queue pairs don't learn of
+ * a new one (WIRE-07). If the daemon knows none, use the program's. */
 static void set_next_hop(const struct nic_switch *s, struct switch_channel *from,
                          const struct wire_addr *dst, uint8_t *mac)
 {
@@ -94,8 +94,8 @@ static bool for_peer(const struct switch_pair *pair, const struct wire_pkt *p)
            memcmp(pair->local.b, p->sip.b, sizeof(p->sip.b)) == 0;
 }
 
-/* Whom the packet is from. *pair: the queue pair and the peer that it is for; NULL = a datagram, or
- * a CNP to another one. Returns why it is refused; SWITCH_COUNTER_MAX = it isn't. */
+/* Check the packet's sender. *pair: the sending queue pair and its peer; NULL = a datagram, or a
+ * CNP to another queue pair. Returns the reason for a refusal; SWITCH_COUNTER_MAX = none. */
 static enum switch_counter judge(const struct nic_switch *s, const struct switch_channel *from,
                                  uint32_t qpn, const struct wire_pkt *p,
                                  const struct switch_pair **pair)

@@ -11,7 +11,7 @@
 
 enum switch_way {
     SWITCH_REFUSED,
-    SWITCH_PORT,   /* to the port, or by the device's own MAC to its engine */
+    SWITCH_PORT,   /* to the port, or with the device's own MAC to its engine */
     SWITCH_INSIDE, /* to another channel */
 };
 
@@ -28,10 +28,10 @@ struct switch_frame {
 enum switch_way switch_check_stray(const struct nic_switch *s, const struct io_frame *frame,
                                    struct switch_frame *out);
 
-/* Check a frame of the program at `from`, which says that queue pair `qpn` sends it. Copies its
- * headers to out->head once, and reads nothing else of it. The source MAC in the copy becomes the
- * device's, and the other one that of the next hop, if nic_switch.next_hop knows it; if not, that
- * of the queue pair's peer, if it has one (pair.h). */
+/* Check a frame of the program at `from`, which names `qpn` as the sender. Copies its headers to
+ * out->head once, and reads nothing else of it. In the copy, the source MAC becomes the device's.
+ * The destination MAC becomes that of the next hop by nic_switch.next_hop, or else that of the
+ * queue pair's peer (pair.h), if there is one. */
 enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *from, uint32_t qpn,
                              const struct io_frame *frame, struct switch_frame *out);
 

@@ -12,7 +12,7 @@ const char *const switch_usage_names[SWITCH_USAGE_MAX] = {
 #undef X
 };
 
-/* Where the counter of this name stands; NULL = none has it. `*at` is where to look first. */
+/* The counter of this name; NULL = none. The search starts at `*at`. */
 static uint64_t *place(struct switch_told *t, const char *name, unsigned *at)
 {
     for (unsigned i = 0; i < ENGINE_COUNTER_MAX; i++, *at = (*at + 1) % ENGINE_COUNTER_MAX) {
@@ -26,7 +26,7 @@ static uint64_t *place(struct switch_told *t, const char *name, unsigned *at)
     return NULL;
 }
 
-/* A counter never goes back. */
+/* Replace a program's counters in the sum; a counter never decreases. */
 static void replace(struct switch_told *all, struct switch_told *was, const struct switch_told *is)
 {
     for (unsigned i = 0; i < ENGINE_COUNTER_MAX; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A list of groups, each with its members. When a round can't serve all, the next datagram begins
- * with those that were left out.
+ * with the members left out.
  */
 #include "switch_group.h"
 
@@ -38,7 +38,7 @@ static struct switch_group *group_new(struct nic_switch *s, const struct wire_ad
     return g;
 }
 
-/* Its member i leaves; a group without members is forgotten. */
+/* Remove the group's member i; a group without members is removed. */
 static void group_remove(struct nic_switch *s, struct switch_group *g, unsigned i)
 {
     g->member[i] = g->member[--g->n];
@@ -68,7 +68,7 @@ int switch_group_join(struct nic_switch *s, struct switch_channel *c, const stru
         struct switch_channel **grown = realloc(g->member, room * sizeof(*grown));
         if (!grown) {
             if (g->n == 0)
-                s->ngroups--; /* it is the last one */
+                s->ngroups--; /* the new group, which is the last one */
             return -ENOMEM;
         }
         g->member = grown;
@@ -99,7 +99,7 @@ void switch_group_leave(struct nic_switch *s, struct switch_channel *c,
 
 void switch_group_leave_all(struct nic_switch *s, struct switch_channel *c)
 {
-    for (unsigned i = s->ngroups; i-- > 0;) /* the last one takes the place of one that goes */
+    for (unsigned i = s->ngroups; i-- > 0;) /* the last group takes the place of a removed one */
         group_leave(s, &s->groups[i], c);
 }
 

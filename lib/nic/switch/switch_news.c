@@ -9,11 +9,11 @@
 
 #define NEWS_LEN  64u
 #define NEWS_TYPE 0x88B5u /* for local experiments */
-/* What is said of the queue pair whose number follows. */
+/* The news about the queue pair whose number follows. */
 #define NEWS_OVER  1u
 #define NEWS_BEGUN 2u
-#define NEWS_FACTS 3u  /* of none */
-#define NEWS_SAID  22u /* octets that say something; the rest is 0 */
+#define NEWS_FACTS 3u  /* about no queue pair */
+#define NEWS_SAID  22u /* octets with news; the rest is 0 */
 
 static void news_write(uint8_t *frame, uint32_t what, uint32_t qpn)
 {
@@ -23,7 +23,7 @@ static void news_write(uint8_t *frame, uint32_t what, uint32_t qpn)
     wire_put32(frame + 18, qpn);
 }
 
-/* The queue pair of which `frame` says this; 0: it doesn't. */
+/* The queue pair for which `frame` has this news; 0 = it has other news or none. */
 static uint32_t news_read(const uint8_t *frame, uint32_t what)
 {
     if (wire_get16(frame + 12) != NEWS_TYPE || wire_get32(frame + 14) != what)
@@ -53,7 +53,7 @@ void switch_news_facts(struct nic_switch *s)
     memcpy(frame + 6, s->mac, sizeof(s->mac));
     for (struct switch_channel *c = s->channels; c; c = c->all_next) {
         if (!c->ending)
-            (void)switch_put(s, c, frame, 0, &f); /* one whose ring is full is awake */
+            (void)switch_put(s, c, frame, 0, &f); /* a program with a full ring is awake */
     }
 }
 
@@ -66,7 +66,7 @@ uint32_t switch_news_comm_est(uint8_t *frame, uint32_t cap, uint32_t qpn)
 {
     if (cap < NEWS_LEN)
         return 0;
-    news_write(frame, NEWS_BEGUN, qpn); /* to no MAC: it goes round nowhere */
+    news_write(frame, NEWS_BEGUN, qpn); /* without a MAC, so that it can't loop */
     return NEWS_LEN;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Only as much of a frame is read as it takes to find its queue pair: the program's engine judges
- * it. What is odd in any way is the daemon's engine's to count.
+ * A frame is read only as far as needed to find its queue pair: the program's engine judges it.
+ * Malformed frames go to the daemon's engine, which counts them.
  */
 #include "switch_rx.h"
 
@@ -14,7 +14,8 @@
 
 #define IPV4_PLAIN 0x45 /* version, and a header without options */
 
-/* Where the BTH of a RoCEv2 frame is; 0: this is none, or none that a switch need know. */
+/* The offset of the BTH of a RoCEv2 frame; 0: it is no such frame, or one for the daemon's engine.
+ */
 static uint32_t find_bth(const uint8_t *f, uint32_t len, uint32_t *ip_off)
 {
     uint32_t ip = WIRE_ETH_LEN;
@@ -70,14 +71,14 @@ static struct switch_channel *owner(struct nic_switch *s, const struct io_frame 
     return c;
 }
 
-/* Lost: it doesn't fit, or there is no room to wait. */
+/* Count a lost frame: it doesn't fit, or there is no room to wait. */
 static void lose(struct nic_switch *s, struct switch_channel *c)
 {
     c->drops++;
     s->counters[SWITCH_C_channel_drops]++;
 }
 
-/* Slots in a channel's ring. None while frames wait, which go first. */
+/* Slots in a channel's ring. None while frames wait: those go first. */
 static unsigned reserve(struct switch_channel *c, struct io_slot *slots, unsigned want)
 {
     unsigned n = switch_spills(c) ? 0 : c->io->ops->tx_reserve(c->io, slots, want, 0);

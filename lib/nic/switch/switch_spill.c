@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A pool of frames, and for each channel that needs some a list through it. The pool is mapped when
- * the first frame needs it; its pages come when they are first used.
+ * the first frame needs it; its pages take memory when they are first used.
  */
 #include "switch_spill.h"
 
@@ -22,7 +22,7 @@ struct spilled {
 
 struct switch_pool {
     uint8_t *frames;
-    uint32_t spare; /* 1 + index of the first that is free; 0 = none */
+    uint32_t spare; /* 1 + index of the first free frame; 0 = none */
     unsigned nspare;
     struct spilled of[SWITCH_SPILL_FRAMES];
 };
@@ -70,7 +70,7 @@ bool switch_spills(const struct switch_channel *c)
     return c->nspilled > 0;
 }
 
-/* Frames wait for it from now on, or no longer. */
+/* Put the channel on the list of those with waiting frames, or take it off. */
 static void enlist(struct nic_switch *s, struct switch_channel *c)
 {
     c->spill_next = s->spilling;

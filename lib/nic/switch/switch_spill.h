@@ -14,24 +14,23 @@
 #include "io.h"
 #include "switch.h"
 
-#define SWITCH_SPILL_FRAMES                                                                        \
-    8192u /* of all channels of a device: 33 MiB, as far as they are needed */
-#define SWITCH_SPILL_ALONE 4u
-#define SWITCH_SPILL_NS    1000000000u
+#define SWITCH_SPILL_FRAMES 8192u /* waiting frames of all channels of a device: up to 33 MiB */
+#define SWITCH_SPILL_ALONE  4u
+#define SWITCH_SPILL_NS     1000000000u
 
-/* Do frames wait for room in this channel's ring? Then others have to wait behind them. */
+/* Do frames wait for room in this channel's ring? Then later frames have to wait, too. */
 bool switch_spills(const struct switch_channel *c);
-/* Let a frame wait: `head` is what its first head_len octets are. False: there is no room, or the
+/* Let a frame wait: `head` replaces its first head_len octets. False: there is no room, or the
  * program takes nothing. */
 bool switch_spill(struct nic_switch *s, struct switch_channel *c, const uint8_t *head,
                   uint32_t head_len, const struct io_frame *frame);
 /* Move frames that wait into their rings, as far as there is room. Returns the number moved. */
 unsigned switch_spill_run(struct nic_switch *s, uint64_t now);
-/* The channel goes, or its program gets no more frames: drop those that wait. */
+/* The channel ends, or its program gets no more frames: drop its waiting frames. */
 void switch_spill_drop(struct nic_switch *s, struct switch_channel *c);
 void switch_spill_free(struct nic_switch *s);
 
-/* Does any channel have waiting frames? Nothing tells when its ring has room: look again soon. */
+/* Does any channel have waiting frames? No event reports room in its ring: look again soon. */
 static inline bool switch_spilling(const struct nic_switch *s)
 {
     return s->spilling != NULL;

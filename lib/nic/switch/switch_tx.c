@@ -14,7 +14,7 @@
 #include "switch_news.h"
 #include "switch_rx.h"
 
-#define TX_PART  8u /* frames taken at a time: their lengths are known only then */
+#define TX_PART  8u /* frames taken at a time, whose lengths are unknown before */
 #define TX_TURNS 4u /* of each channel in a call */
 #define TX_TAKEN                                                                                   \
     (4u * IO_BURST_MAX) /* frames in a call: those that fill no slot cost time, too                \
@@ -28,7 +28,7 @@ static uint32_t sender(const struct nic_switch *s, const struct switch_channel *
     return blocks_owner(&s->blocks, qpn) == c ? qpn : 0;
 }
 
-/* To another channel, while a capture looks: it gets what the program gets. */
+/* Put a frame into another channel during a capture, which gets the same octets as the program. */
 static bool put_seen(struct nic_switch *s, const struct switch_frame *h, const struct io_frame *f,
                      uint32_t qpn)
 {
@@ -111,7 +111,7 @@ static bool visit(struct nic_switch *s, struct switch_channel *c, struct io_slot
     }
     const bool spent = c->credit <= 0 && !alone;
     if (taken == 0)
-        c->credit = 0; /* what it has not used is lost */
+        c->credit = 0; /* unused credit is lost */
     if (taken == 0 || spent)
         c->turn = 0;
     if (all > 0 || !spent)
