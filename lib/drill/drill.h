@@ -19,7 +19,7 @@
 
 struct drill_script;
 
-/* What is wrong with a script's text. */
+/* An error in a script's text. */
 struct drill_error {
     unsigned line, column; /* from 1; line 0 = out of memory */
     char text[512];
@@ -30,19 +30,19 @@ struct drill_error {
 struct drill_script *drill_parse(const char *text, size_t len, struct drill_error *err);
 void drill_free(struct drill_script *s);
 
-/* The first line, "# REQ-07 RTX-01: what is shown": the ids, and the rest; "" when not there. */
+/* The first line, "# REQ-07 RTX-01: purpose": the ids, and the rest; "" when not there. */
 const char *drill_rules(const struct drill_script *s);
 const char *drill_purpose(const struct drill_script *s);
 
-/* The program at the other end of the wire that a script's `wire` means when it names none. A
- * script for another program is for the wire only, one without `wire` is not for it. */
+/* The default of a script's `wire`: the program at the other end. A script for another program runs
+ * only on the wire, a script without `wire` never does. */
 #define DRILL_TARGET "target"
 
 enum drill_verdict {
     DRILL_PASS,
-    DRILL_FAIL,  /* something else happened than the script says */
-    DRILL_WRONG, /* the script asks for what can't be done */
-    DRILL_SKIP,  /* not here: it isn't marked `wire`, or the device lacks what it needs */
+    DRILL_FAIL,  /* an expectation of the script was not met */
+    DRILL_WRONG, /* the script asks for something impossible */
+    DRILL_SKIP,  /* not here: it isn't marked `wire`, or the device lacks something it needs */
 };
 extern const char *const drill_verdict_names[]; /* "pass", "fail", "wrong", "skip" */
 
@@ -52,8 +52,8 @@ struct drill_report {
     enum drill_verdict verdict;
     unsigned line;                 /* of the statement at fault; 0 = the end of the script */
     uint64_t ns;                   /* time since the script's begin */
-    uint32_t packets, checks;      /* frames that went in and out; expectations that were met */
-    uint32_t unseen;               /* expectations that can't be seen on the wire */
+    uint32_t packets, checks;      /* frames in and out; expectations met */
+    uint32_t unseen;               /* expectations invisible on the wire */
     char what[DRILL_LINE_MAX];     /* one sentence, or "" */
     char fields[DRILL_LINE_MAX];   /* "psn: expected 2, got 3; ...", or "" */
     char expected[DRILL_LINE_MAX]; /* a statement, or a packet's dump line, or "" */
@@ -63,12 +63,12 @@ struct drill_report {
 enum drill_direction { DRILL_TO_DEVICE, DRILL_FROM_DEVICE };
 
 struct drill_options {
-    uint32_t psn; /* the first PSN of whatever doesn't name one, in both directions (PSN-05) */
+    uint32_t psn; /* default first PSN, in both directions (PSN-05) */
     bool ipv6;
-    uint64_t max_steps; /* statements and time-outs that a run may take; 0 = 4,000,000 */
+    uint64_t max_steps; /* most statements and time-outs of a run; 0 = 4,000,000 */
     void *arg;
-    /* Every frame, with what its statement says (NULL: none expects it). May be NULL. Frames are
-     * told in the order of the statements; `order` counts them as they went over the wire. */
+    /* Called for every frame, with the text of its statement (NULL: no statement expects it). May
+     * be NULL. Frames come in the order of the statements; `order` is their order on the wire. */
     void (*frame)(void *arg, uint64_t ns, uint32_t order, enum drill_direction dir,
                   const uint8_t *frame, uint32_t len, const char *comment);
 };
@@ -88,17 +88,17 @@ struct drill_peer {
     uint32_t from_psn; /* ... of the device's */
     uint32_t mtu;      /* octets */
     uint16_t sport;
-    /* What a DRILL_TARGET offers; 0 = nothing. */
+    /* Memory and receives of a DRILL_TARGET; 0 = none. */
     uint64_t va; /* region with all remote rights */
     uint32_t rkey, len;
     uint32_t recvs, recv_len; /* receives posted there, octets each */
 };
 
-/* What a script wants of its connection. */
+/* A script's needs for its connection. */
 struct drill_wish {
     uint32_t mtu;   /* octets */
     uint32_t psn;   /* first PSN of the device's requests */
-    uint32_t recvs; /* receives that the device shall have posted */
+    uint32_t recvs; /* receives for the device to post */
 };
 
 struct drill_wire {
@@ -114,8 +114,8 @@ struct drill_wire {
     void (*disconnect)(void *arg);
 };
 
-/* Run against a device. What only its own application sees (completions, states, counters) is
- * counted as unseen. */
+/* Run against a device. Expectations that only the device's application can see (completions,
+ * states, counters) count as unseen. */
 void drill_run_on(const struct drill_script *s, const struct drill_options *o,
                   const struct drill_wire *wire, struct drill_report *out);
 

@@ -11,11 +11,11 @@
 #include "step.h"
 
 #define BEGIN_NS 1000000000ull
-#define MESSAGES 65536u /* that come out at once, before the run gives up */
+#define MESSAGES 65536u /* most frames out at once, before the run gives up */
 
 const uint8_t drill_device_mac[6] = {2, 0, 0, 0, 0, 1}, drill_peer_mac[6] = {2, 0, 0, 0, 0, 2};
 
-/* ---- what happens is noted ---- */
+/* ---- notes of happenings ---- */
 
 static bool on_cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
@@ -165,7 +165,7 @@ static int copy(void *arg, const struct engine_copy *c, uint64_t *orig)
     return 0;
 }
 
-/* Held copies outlive their frame: what they are made from is kept beside them. */
+/* Held copies outlive their frame, so their octets are kept. */
 static bool hold(struct drill_run *run, const struct engine_copy *c)
 {
     if (run->ncopies == DRILL_COPIES)
@@ -264,7 +264,7 @@ static bool configure(struct drill_run *run, const struct drill_stmt *st)
     uint64_t v = 0;
     if (!configure_pkeys(run, st) || !configure_cc(run, st))
         return false;
-/* A member has what the statement says, or what it had. */
+/* Set a member to the statement's value, if that has one. */
 #define NUMBER(id, member)                                                                         \
     do {                                                                                           \
         if (!drill_number(run, st, (id), (member), &v))                                            \

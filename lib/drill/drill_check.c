@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Statements that look at numbers: counters, states, what a queue pair says of itself.
+ * Statements that check numbers: counters, states, attributes of a queue pair.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static bool counter(struct drill_run *run, const struct drill_stmt *st)
     return drill_end(run, DRILL_FAIL, st, "%s is %" PRIu64 ", expected %s", st->name, got, want);
 }
 
-/* is SUM NUMBER: with a range of all but one, what something is not. */
+/* is SUM NUMBER. A range of all values but one checks that the sum is not that value. */
 static bool is(struct drill_run *run, const struct drill_stmt *st)
 {
     uint64_t got;
@@ -119,7 +119,7 @@ static bool info(struct drill_run *run, const struct drill_stmt *st)
     return !*run->r->fields || drill_end(run, DRILL_FAIL, st, "it is different");
 }
 
-/* Attributes as ibv_query_qp tells them. */
+/* Check attributes, as ibv_query_qp returns them. */
 static bool query(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *qp = drill_need(run, st, st->name, KIND_QP);

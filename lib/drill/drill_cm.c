@@ -26,7 +26,7 @@ static bool private_of(struct drill_run *run, const struct drill_stmt *st, struc
     return drill_octets(run, st, &a->v.data, 0, w->octets, n);
 }
 
-/* The queue pair goes as far as the connection knows how to take it (CM-17). */
+/* Move the queue pair as far as the connection has attributes for it (CM-17). */
 static int set_up(struct drill_run *run, struct drill_object *qp, struct cm_conn *conn)
 {
     struct cm_qp_attr c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the device's application is told: completions, events, what its connection manager says.
+ * Notifications of the device's application: completions, events, events of its connection manager.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "drill_priv.h"
 
-/* What has been taken goes once nothing before it waits: a long script doesn't go through all that
- * it ever took. */
+/* Remove taken entries from the front of the list, so that a long script doesn't search all that it
+ * has taken. */
 #define FORGET(list, list_tail)                                                                    \
     while ((list) && (list)->taken) {                                                              \
         void *first = (list);                                                                      \
@@ -175,7 +175,7 @@ static bool cm_happened(struct drill_run *run, const struct drill_stmt *st, bool
     if (!cm_fields(run, st, &h->ev))
         return false;
     if (fresh) {
-        bool again = c && c->kind == KIND_CONN; /* the name is the new connection's from now on */
+        bool again = c && c->kind == KIND_CONN; /* from now on the name means the new connection */
         if (!again && !(c = drill_add(run, st, st->name, KIND_CONN)))
             return false;
         c->dead = false;

@@ -24,7 +24,7 @@ static const char *time_text(uint64_t ns, char *buf, size_t size)
 
 /* ---- time ---- */
 
-/* Something may have happened (true), or nothing has until `until` (false). */
+/* Go on until something may have happened (true), or `until` has come (false). */
 static bool more(struct drill_run *run, uint64_t until)
 {
     if (!run->wire)
@@ -45,7 +45,7 @@ bool drill_later(struct drill_run *run, const struct drill_stmt *st, uint64_t fr
            drill_end(run, DRILL_WRONG, st, "time ends before that: it has 64 bits of nanoseconds");
 }
 
-/* Time goes on, whatever happens. */
+/* Let time pass, whatever happens. */
 bool drill_pass(struct drill_run *run, uint64_t until)
 {
     while (!run->over && (run->now < until || !run->wire)) {
@@ -55,7 +55,7 @@ bool drill_pass(struct drill_run *run, uint64_t until)
     return !run->over;
 }
 
-/* When a statement with a time of its own acts. */
+/* Wait until the time of a statement with a time of its own. */
 bool drill_wait_for(struct drill_run *run, const struct drill_stmt *st)
 {
     uint64_t at;
@@ -68,7 +68,7 @@ bool drill_wait_for(struct drill_run *run, const struct drill_stmt *st)
     return drill_pass(run, at);
 }
 
-/* Until when something is waited for. */
+/* The end of a statement's wait. */
 static bool limit_of(struct drill_run *run, const struct drill_stmt *st, uint64_t *until)
 {
     bool given = st->time.kind != TIME_NONE;
@@ -80,7 +80,7 @@ static bool limit_of(struct drill_run *run, const struct drill_stmt *st, uint64_
     return true;
 }
 
-/* Is it the right time for something that was at `ns`? */
+/* Does `ns` fit the statement's time? */
 bool drill_timely(struct drill_run *run, const struct drill_stmt *st, uint64_t ns)
 {
     uint64_t from = st->time.kind == TIME_AT ? run->begin : run->last;
@@ -119,7 +119,7 @@ void drill_drop_frame(struct drill_run *run, const char *comment)
     free(f);
 }
 
-/* Drops what the script wants ignored; false when the run is over. */
+/* Drop the oldest frame if the script ignores such frames; false when the run is over. */
 bool drill_ignored(struct drill_run *run, bool *out)
 {
     char why[DRILL_LINE_MAX];
@@ -155,7 +155,7 @@ bool drill_inject(struct drill_run *run, const struct drill_stmt *st)
     return !run->over;
 }
 
-/* The oldest frame fits `st`: it is taken. */
+/* The oldest frame fits `st`: take it. */
 static bool take_frame(struct drill_run *run, const struct drill_stmt *st)
 {
     uint64_t ns = run->frames->ns;
@@ -215,12 +215,12 @@ bool drill_await(struct drill_run *run, const struct drill_stmt *st)
 
 /* ---- any { } ---- */
 
-/* What is to happen, in whatever order. */
+/* Expectations to be met in any order. */
 struct any {
     const struct drill_stmt *st[ANY_MAX];
     bool met[ANY_MAX];
-    unsigned n, left; /* of them in all, not met yet */
-    uint64_t until;   /* when the last of them must have happened */
+    unsigned n, left; /* all, unmet */
+    uint64_t until;   /* the time by which all must be met */
 };
 
 static bool list_block(struct drill_run *run, const struct drill_stmt *block, struct any *any)
@@ -243,7 +243,7 @@ static bool list_block(struct drill_run *run, const struct drill_stmt *block, st
     return true;
 }
 
-/* Have events come that the block has? */
+/* Meet the block's expectations of events that have come. */
 static bool any_event(struct drill_run *run, struct any *any)
 {
     for (unsigned i = 0; i < any->n; i++) {
@@ -283,7 +283,7 @@ static bool any_frame(struct drill_run *run, struct any *any)
     return drill_end(run, DRILL_FAIL, any->st[0], "a packet came that the block doesn't have");
 }
 
-/* Time is over, and something hasn't happened. */
+/* Report an unmet expectation, when time is over. */
 static bool any_missing(struct drill_run *run, const struct any *any)
 {
     char text[32];

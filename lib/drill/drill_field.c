@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which fields there are: of packets, messages, objects, work requests, completions.
+ * The tables of fields: of packets, messages, objects, work requests, completions.
  */
 #include "drill_field.h"
 
@@ -58,7 +58,7 @@ static const struct drill_word bad_words[] = {{"bad", 1}, {0}};
     {                                                                                              \
         .name = (text), .type = TYPE_NUM, MEMBER(m)                                                \
     }
-/* A member that only some headers have, and what else is to be said of it. */
+/* A field that is a member of some headers only, with further initialisers. */
 #define HDR(text, m, r, ...)                                                                       \
     {                                                                                              \
         .name = (text), .type = TYPE_NUM, .role = (r), MEMBER(m), .headers = __VA_ARGS__           \
@@ -72,7 +72,7 @@ static const struct drill_word bad_words[] = {{"bad", 1}, {0}};
         .name = (text), .type = TYPE_FLAG, MEMBER(m)                                               \
     }
 
-/* What is no member: by its id, and what else is to be said of it. */
+/* A field that is no member: its id, with further initialisers. */
 #define OWN(text, t, ...)                                                                          \
     {                                                                                              \
         .name = (text), .type = (t), .offset = DRILL_NO_MEMBER, .id = __VA_ARGS__                  \
@@ -259,7 +259,7 @@ const struct drill_field drill_qp_fields[] = {
     OWN("cap", TYPE_FLAG, QPF_ATTR + 19, .of = OF(DO_MODIFY)),
     {.name = "dest_qpn", .type = TYPE_NUM, .role = ROLE_QPN, ATTR(20, dest_qpn)},
     OWN("rate_limit", TYPE_FLAG, QPF_ATTR + 25, .of = OF(DO_MODIFY)),
-    /* what they are created with, and the path */
+    /* values at creation, and the path */
     OWN("sig_all", TYPE_FLAG, QPF_SIG_ALL, .of = OF_CREATED),
     OWN("cq", TYPE_NAME, QPF_CQ, .of = OF_CREATED),
     OWN("recv_cq", TYPE_NAME, QPF_RECV_CQ, .of = OF_CREATED),

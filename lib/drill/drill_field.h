@@ -27,10 +27,10 @@ enum drill_type {
     TYPE_TEXT,   /* "dcqcn:paper" */
 };
 
-/* What the name of an object is worth in a number. */
+/* The meaning of an object's name in a number. */
 enum drill_role { ROLE_VALUE, ROLE_VA, ROLE_RKEY, ROLE_LKEY, ROLE_QPN, ROLE_PSN, ROLE_SRQN };
 
-/* The rights of regions and queue pairs that say nothing else. */
+/* The default rights of regions and queue pairs. */
 #define DRILL_ACCESS (MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND | MEM_FLUSH_GLOBAL)
 
 struct drill_word {
@@ -49,7 +49,7 @@ struct drill_field {
     uint16_t offset;  /* of the member in the statement's struct; DRILL_NO_MEMBER */
     uint16_t headers; /* packets: WIRE_H_*, one of which must be there; 0 = always is */
     uint8_t bits;     /* of its number; 0 = as many as its member or its message has, or 32 */
-    uint64_t of;      /* bits 1 << drill_use(): what takes it; 0 = all with this table */
+    uint64_t of;      /* bits 1 << drill_use(): uses that take it; 0 = all with this table */
     const struct drill_word *words;
 };
 
@@ -237,7 +237,7 @@ enum {
 };
 extern const struct drill_field drill_cm_fields[];
 
-/* What `copies` does with copies that the engine hands over. */
+/* The action of `copies` on copies that the engine hands over. */
 enum { COPIES_HOLD, COPIES_GO, COPIES_FAIL, COPIES_FREE };
 
 /* Words that several statements share (drill_word.c). */
@@ -245,7 +245,7 @@ extern const struct drill_word drill_statuses[], drill_events[], drill_states[],
     drill_cm_events[], drill_errnos[];
 
 /* Opcodes: RC ones without prefix ("write_first"), others with theirs ("uc_send_only", "cnp",
- * "sr_send_last"), and names for what an acknowledgement says. */
+ * "sr_send_last"), and names for kinds of acknowledgements. */
 #define DRILL_OP_SELECTIVE 0x0100u
 #define DRILL_OP_CM        0x0200u /* a MAD for QP1 */
 #define DRILL_OP_ACK       0x0400u /* a positive acknowledgement */
@@ -254,7 +254,7 @@ extern const struct drill_word drill_statuses[], drill_events[], drill_states[],
 #define DRILL_OP_RAW       0x2000u /* by number: no extension headers of its own */
 /* The opcode of a name, with DRILL_OP_*; -1: there is none. */
 int64_t drill_opcode_find(const char *name);
-/* What the wire format says of such an opcode; never NULL. */
+/* The wire format's entry for such an opcode; never NULL. */
 const struct wire_opcode_info *drill_opcode_info(uint64_t op);
 
 /* struct drill_field.headers: selective repeat has fields of its own. */
@@ -321,16 +321,16 @@ enum drill_kind {
 
 #define VERB_WIRE  1u /* has a meaning on the wire */
 #define VERB_CALL  2u /* may fail: `-> ERRNO` */
-#define VERB_AWAIT 4u /* waits for something: a time is when it must happen, and may be a range */
+#define VERB_AWAIT 4u /* waits for something: its time is a limit, and may be a range */
 
-/* Uses that no word tells apart: numbers beyond those of operations, and of statements. */
+/* Uses without a word of their own: numbers above those of operations and statements. */
 #define DRILL_USE_RECV     31u
 #define DRILL_USE_CM_EVENT 54u
 
-/* How a statement looks: its word, what follows it in order, its fields.
- * Operands: n new name, o name of an object, s state, w word of `words`, e sum, v number as a field
- * has it (a range, *, ?name), t time, d data, r range of memory, a address, p packet's opcode,
- * = the sign itself, { a block, which ends the line; `?` behind one: it may be missing. */
+/* The syntax of a statement: its word, its operands in order, its fields. Operands: n new name, o
+ * name of an object, s state, w word of `words`, e sum, v number as a field has it (a range, *,
+ * ?name), t time, d data, r range of memory, a address, p packet's opcode, = the sign itself, { a
+ * block, which ends the line; `?` after one: it may be missing. */
 struct drill_verb {
     const char *word;
     enum drill_kind kind;
@@ -343,7 +343,7 @@ extern const struct drill_verb drill_verbs[];
 
 /* Is it one of drill_mad_fields? */
 bool drill_field_is_mad(const struct drill_field *f);
-/* What a word or name stands for; NULL: it isn't in the table. */
+/* The entry of a word or name; NULL: it isn't in the table. */
 const struct drill_verb *drill_verb_find(const char *word);
 const struct drill_field *drill_field_find(const struct drill_field *table, const char *name);
 const struct drill_word *drill_word_find(const struct drill_word *table, const char *name);

@@ -21,7 +21,7 @@ enum drill_token {
 };
 
 struct drill_lex {
-    const char *p, *end;  /* what is left of the line */
+    const char *p, *end;  /* the rest of the line */
     const char *line;     /* its first character */
     enum drill_token tok; /* the current token */
     const char *at;       /* where it begins */

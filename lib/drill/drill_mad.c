@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `< cm` and `> cm`: connection management messages. What a statement leaves out is as Linux's
- * rdma_cm would say it, with the communication ids of the conversation under way.
+ * `< cm` and `> cm`: connection management messages. Defaults are the values of Linux's rdma_cm,
+ * with the communication ids of the exchange under way.
  */
 #include <string.h>
 

@@ -44,7 +44,7 @@ static void differ(struct match *m, const char *name, const char *expected, cons
     drill_differs(m->why, m->size, name, expected, got);
 }
 
-/* The opcode, and what kind of acknowledgement it is. */
+/* Compare the opcode, and the kind of acknowledgement. */
 static void match_opcode(struct match *m)
 {
     uint64_t op = m->st->word;
@@ -214,7 +214,7 @@ static bool has(const struct drill_stmt *st, const char *name)
     return false;
 }
 
-/* What holds for every packet that belongs to a queue pair unless the statement says otherwise. */
+/* Compare the defaults for packets of a queue pair, where the statement says nothing else. */
 static void match_path(struct match *m)
 {
     char want[24], got[24];

@@ -209,7 +209,7 @@ static int destroy(struct drill_run *run, struct drill_object *o)
         return 0;
     default:
         rc = mem_mr_dereg(m, o->lkey);
-        return rc == -EINPROGRESS ? 0 : rc; /* copies hold it: gone with the last of them */
+        return rc == -EINPROGRESS ? 0 : rc; /* copies hold it: the last one frees it */
     }
 }
 

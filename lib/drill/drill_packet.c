@@ -140,8 +140,8 @@ static bool set_fields(struct drill_run *run, const struct drill_stmt *st, struc
     return true;
 }
 
-/* The PSN of what comes next: our next request; of a response that of the device's last request, or
- * the one behind our last response when it goes on. */
+/* The default PSN of our next packet: for a request the next one; for a response that of the
+ * device's last request, or the one after our last response if it continues that. */
 static uint32_t next_psn(const struct drill_object *qp, unsigned flags)
 {
     if (!(flags & WIRE_F_RESPONSE))
@@ -226,7 +226,7 @@ static bool patch(struct drill_run *run, const struct drill_stmt *st, const stru
     return true;
 }
 
-/* What is wrong on purpose, and the checksums. */
+/* Apply deliberate faults, and the checksums. */
 static bool finish_frame(struct drill_run *run, const struct drill_stmt *st,
                          const struct wire_pkt *p, uint8_t *frame, uint32_t *len, uint32_t cap)
 {

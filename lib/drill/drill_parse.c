@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Text to statements. What a statement looks like is data (drill_verb.c, drill_field.c); this
- * file reads it.
+ * Text to statements. The syntax of statements is data (drill_verb.c, drill_field.c), which this
+ * file interprets.
  */
 #include "drill_parse.h"
 
@@ -276,7 +276,7 @@ static const char *trimmed(struct drill_parser *p, const char *at, const char *e
     return drill_keep(p, at, (size_t)(end - at));
 }
 
-/* "# REQ-07 RTX-01: what is shown", or a comment without rules. */
+/* "# REQ-07 RTX-01: purpose", or a comment without rules. */
 static bool take_purpose(struct drill_parser *p, const char *line, const char *end)
 {
     p->s->rules = p->s->purpose = "";

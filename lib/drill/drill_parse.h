@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Private to lib/drill: the parser's lower half. Statements (drill_parse.c) are made of values
- * (drill_parse_value.c). Each function below takes what it is named for from the line, and puts it
- * where it is told. false: that is not what comes next, and the parser's error says so; only the
- * first error counts.
+ * (drill_parse_value.c). Each function below takes the item in its name from the line, and stores
+ * it in its argument. false: the line has something else there, and the parser has an error; only
+ * the first error counts.
  */
 #ifndef URNIC_DRILL_PARSE_H
 #define URNIC_DRILL_PARSE_H
@@ -39,9 +39,9 @@ bool drill_no_memory(struct drill_parser *p);
 
 /* ---- text ---- */
 
-/* A copy in the script's arena, with a NUL behind it; NULL when there is no memory. */
+/* A copy in the script's arena, ending with NUL; NULL = out of memory. */
 const char *drill_keep(struct drill_parser *p, const char *text, size_t len);
-/* The current token's text, cut to what fits, for looking it up. Returns buf. */
+/* The current token's text, cut to the buffer's size, for looking it up. Returns buf. */
 const char *drill_word_of(const struct drill_lex *l, char buf[DRILL_WORD_MAX]);
 
 /* ---- values ---- */

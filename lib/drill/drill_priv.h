@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Private to lib/drill: a run. The bench is what the script acts on: an engine and a connection
+ * Private to lib/drill: a run. The bench is the script's counterpart: an engine and a connection
  * manager on virtual time, or a device on the wire.
  */
 #ifndef URNIC_DRILL_PRIV_H
@@ -13,12 +13,12 @@
 #define DRILL_FRAME_MAX 9300u
 #define DRILL_TICK_NS   2048u /* a time-out may be late by a tick of the wheel (TMR-08) */
 #define DRILL_COPIES    1024u
-#define DRILL_RECV_LEN  1024u /* octets of a receive that doesn't say where */
-#define DRILL_CM_PORT   7000u /* of services that don't say which */
+#define DRILL_RECV_LEN  1024u /* octets of a receive without `into` */
+#define DRILL_CM_PORT   7000u /* default port of services */
 
 extern const uint8_t drill_device_mac[6], drill_peer_mac[6];
 
-/* ---- what a script names ---- */
+/* ---- objects that a script names ---- */
 
 enum drill_object_kind {
     KIND_VAR,
@@ -44,7 +44,7 @@ struct drill_object {
     /* MR, MW, REMOTE */
     uint64_t va, len;
     uint32_t lkey, rkey;
-    uint8_t *octets, *same; /* now; as the script last filled it */
+    uint8_t *octets, *same; /* contents now; contents as the script last filled them */
     struct mem_seg seg;     /* of a fast-register region */
     /* CQ */
     struct cq *cq;
@@ -70,7 +70,7 @@ struct drill_object {
     struct cm_conn *conn;
 };
 
-/* ---- what happened ---- */
+/* ---- happenings ---- */
 
 struct drill_frame {
     struct drill_frame *next;
@@ -111,14 +111,14 @@ struct drill_run {
     struct drill_report *r;
     const struct drill_stmt *current; /* statement under way; NULL after the last one */
     bool over;
-    bool trial; /* a frame is looked at: names take nothing yet */
+    bool trial; /* a trial comparison: names take no values yet */
 
-    uint64_t begin, now, last; /* last: when the last packet or post was */
+    uint64_t begin, now, last; /* last: time of the last packet or post */
     uint64_t patience;
     uint64_t steps, memory; /* taken so far */
 
     struct drill_object *objects;
-    struct drill_object *qp; /* the one that packets belong to unless they say */
+    struct drill_object *qp; /* the default queue pair of packets */
     const struct drill_stmt *ignores[16];
     unsigned nignores;
 
@@ -138,14 +138,14 @@ struct drill_run {
     bool port_full, hold;
     uint32_t gather_skip, gather_fail; /* payloads before failures, and failures */
     struct engine_copy copies[DRILL_COPIES];
-    uint8_t *kept[DRILL_COPIES]; /* octets that held copies are made from */
+    uint8_t *kept[DRILL_COPIES]; /* octets of held copies */
     unsigned ncopies;
     uint32_t qps;      /* created */
     uint32_t recv_ids; /* receives posted */
     uint64_t next_va;
     uint32_t peer_id, device_id; /* CM communication ids: ours, the device's */
-    uint32_t device_qpn;         /* as its last REQ or REP says */
-    uint64_t tid, next_tid;      /* of the exchange under way; of the next one that we begin */
+    uint32_t device_qpn;         /* from its last REQ or REP */
+    uint64_t tid, next_tid;      /* transaction id of the exchange under way; of our next one */
     uint16_t listen_port;
 
     struct drill_peer device; /* on the wire */
@@ -156,11 +156,11 @@ struct drill_run {
 bool drill_end(struct drill_run *run, enum drill_verdict v, const struct drill_stmt *st,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* One statement or time-out more; false: that was too many. */
+/* Count a statement or time-out; false: too many. */
 bool drill_step(struct drill_run *run, const struct drill_stmt *st);
 
-/* In all below: a function that takes a statement and returns a bool or an object ends the run, and
- * returns false or NULL, when the statement can't be carried out, or isn't true. */
+/* For all functions below: if a statement can't be carried out, or isn't true, a function that
+ * takes it and returns a bool or an object ends the run, and returns false or NULL. */
 
 /* drill_value.c: names and sums. */
 /* The latest object of this name, dead or alive; NULL = none. */
@@ -168,7 +168,7 @@ struct drill_object *drill_find(struct drill_run *run, const char *name);
 /* A new object; a live one of this name is an error. */
 struct drill_object *drill_add(struct drill_run *run, const struct drill_stmt *st, const char *name,
                                enum drill_object_kind kind);
-/* Give a variable a value, which makes it if need be. */
+/* Set a variable, which is made if it doesn't exist. */
 bool drill_set(struct drill_run *run, const struct drill_stmt *st, const char *name,
                uint64_t value);
 /* The live object of this name and kind. */
@@ -177,7 +177,7 @@ struct drill_object *drill_need(struct drill_run *run, const struct drill_stmt *
 /* The value of a sum, in which `role` decides the meaning of an object's name. */
 bool drill_eval(struct drill_run *run, const struct drill_stmt *st, const struct drill_expr *e,
                 enum drill_role role, uint64_t *out);
-/* The number of a field that must be one, and not longer than the field. */
+/* The number of a field. It must be a single one, and fit the field. */
 bool drill_one(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
                uint64_t *out);
 /* The number of a field, or `otherwise` when the statement lacks it. */
@@ -186,7 +186,7 @@ bool drill_number(struct drill_run *run, const struct drill_stmt *st, int id, ui
 /* The congestion control that a field names. */
 bool drill_cc(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
               struct cc_conf *out);
-/* `len` octets of data; `from` = what of a stream or region is meant by default. */
+/* `len` octets of data; `from` = default place in a stream or region. */
 bool drill_octets(struct drill_run *run, const struct drill_stmt *st, const struct drill_data *d,
                   uint64_t from, uint8_t *out, uint32_t len);
 /* Has data a length of its own? Then *len is that. */
@@ -194,17 +194,17 @@ bool drill_octets_len(const struct drill_data *d, uint32_t *len);
 /* Is data `len` octets long, or as long as one likes? */
 bool drill_octets_fit(struct drill_run *run, const struct drill_stmt *st,
                       const struct drill_data *d, uint64_t len);
-/* The memory that a piece is of, and where in it the piece begins, how long it is (the rest of it
- * by default); NULL = the run is over. */
+/* The memory of a piece, its start there, and its length (the rest of the memory by default); NULL
+ * = the run is over. */
 struct drill_object *drill_range(struct drill_run *run, const struct drill_stmt *st,
                                  const struct drill_range *g, uint64_t *off, uint64_t *len);
 /* The member of a struct that a field names, of 1, 2, 4 or 8 octets. */
 void drill_put_member(void *base, const struct drill_field *f, uint64_t v);
 uint64_t drill_get_member(const void *base, const struct drill_field *f);
-/* Immediate data is opaque octets; scripts write it in the order in which they go out. The function
- * is its own inverse. */
+/* Immediate data is opaque octets; scripts write them in wire order. The function is its own
+ * inverse. */
 uint32_t drill_imm(uint32_t v);
-/* Does a value fit, and if it says ?name, it takes it. */
+/* Does a number fit a value? ?name fits, and takes the number. */
 bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct drill_value *v,
                 enum drill_role role, uint64_t got, uint64_t mask, bool *fits);
 /* A number for messages: decimal if it is short, else hexadecimal. */
@@ -220,7 +220,7 @@ void drill_value_text(struct drill_run *run, const struct drill_stmt *st,
 bool drill_packet_qp(struct drill_run *run, const struct drill_stmt *st, struct drill_object **out);
 /* Headers of the other IP version have no place in a packet. */
 bool drill_right_version(struct drill_run *run, const struct drill_stmt *st, unsigned version);
-/* `bth+4 0x80`: a place in a frame of `len` octets, and the octet that is to be there. */
+/* `bth+4 0x80`: a place in a frame of `len` octets, and the octet to put there. */
 bool drill_place(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
                  const struct wire_pkt *p, uint32_t len, uint64_t *at, uint8_t *octet);
 /* Build the frame that a `<` describes; cut to nothing, its size is 0. */
@@ -229,8 +229,7 @@ bool drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *fr
 /* Does a frame fit a `>`? Differences go to `why`. false only when the run is over. */
 bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *frame,
                  uint32_t len, bool *fits, char *why, size_t size);
-/* The same for the MAD in a packet for QP1; it may be longer than a MAD can be, but not than two.
- */
+/* The same for the MAD in a packet for QP1; its length may be wrong, up to that of two MADs. */
 bool drill_mad_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *mad,
                      uint32_t *len);
 bool drill_mad_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *mad,
@@ -242,15 +241,15 @@ void drill_octets_differ(char *why, size_t size, const char *name, const uint8_t
                          const uint8_t *got, uint32_t n);
 
 /* drill_bench.c: the engine on virtual time. */
-/* Make engine and connection manager, as the statement `device` wants them; NULL = as they are by
- * default. To be closed in either case. */
+/* Make engine and connection manager with the options of the statement `device`; NULL = the
+ * defaults. Close them in either case. */
 bool drill_bench_open(struct drill_run *run, const struct drill_stmt *device);
 void drill_bench_close(struct drill_run *run);
-/* Send all that may be sent; note events of the CM. */
+/* Send all packets that may be sent; note events of the CM. */
 void drill_bench_flush(struct drill_run *run);
 /* A frame comes in. */
 void drill_bench_rx(struct drill_run *run, const uint8_t *frame, uint32_t len);
-/* The `n` oldest copies that are held are made, or fail: status 0 or -errno. */
+/* Make the `n` oldest held copies (status 0), or let them fail (-errno). */
 void drill_bench_copies(struct drill_run *run, unsigned n, int status);
 /* Move time to the next time-out, at most to `until`. false: there is none by then. */
 bool drill_bench_step(struct drill_run *run, uint64_t until);
@@ -273,39 +272,39 @@ bool drill_do_cm(struct drill_run *run, const struct drill_stmt *st);
 /* drill_expect.c: packets and time. */
 /* Move time to the time of a statement. */
 bool drill_wait_for(struct drill_run *run, const struct drill_stmt *st);
-/* from + ns: false, and the run is over, when time has no such end. */
+/* from + ns. False, and the run is over, if that time doesn't exist. */
 bool drill_later(struct drill_run *run, const struct drill_stmt *st, uint64_t from, uint64_t ns,
                  uint64_t *out);
 /* Move time to `until`, whatever happens. */
 bool drill_pass(struct drill_run *run, uint64_t until);
-/* Is `ns` the right time for what a statement waits for? */
+/* Does `ns` fit the statement's time? */
 bool drill_timely(struct drill_run *run, const struct drill_stmt *st, uint64_t ns);
-/* The oldest frame goes; the comment is for the recording. */
+/* Drop the oldest frame; the comment is for the recording. */
 void drill_drop_frame(struct drill_run *run, const char *comment);
-/* The oldest frame goes if the script wants it ignored. */
+/* Drop the oldest frame if the script ignores such frames. */
 bool drill_ignored(struct drill_run *run, bool *out);
-/* The oldest frame is what came instead. */
+/* Report the oldest frame as the one that came instead. */
 void drill_show(struct drill_run *run);
-/* The statements: <, >, what waits for an event, any { }, nothing. */
+/* The statements: <, >, those that wait for an event, any { }, nothing. */
 bool drill_inject(struct drill_run *run, const struct drill_stmt *st);
 bool drill_expect(struct drill_run *run, const struct drill_stmt *st);
 bool drill_await(struct drill_run *run, const struct drill_stmt *st);
 bool drill_any_order(struct drill_run *run, const struct drill_stmt *block);
 bool drill_nothing(struct drill_run *run, const struct drill_stmt *st);
 
-/* drill_event.c: cqe, event, cm_event: *done = it has happened, and as the statement says. */
+/* drill_event.c: cqe, event, cm_event: *done = it has happened and fits the statement. */
 bool drill_happened(struct drill_run *run, const struct drill_stmt *st, bool *done);
 
-/* drill_check.c: statements that look. */
+/* drill_check.c: statements that check. */
 bool drill_do_check(struct drill_run *run, const struct drill_stmt *st);
 /* Compare a field with a number; a difference is added to the report. */
 bool drill_compare(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
                    uint64_t got, uint64_t mask);
-/* Where receives without `into` go; NULL = the run is over. */
+/* The buffer of receives without `into`; NULL = the run is over. */
 struct drill_object *drill_recv_buffer(struct drill_run *run, const struct drill_stmt *st,
                                        uint32_t pd);
-/* Is rc, the result of a call, the one that the statement expects? *go: it succeeded, and the
- * statement continues. */
+/* Is rc, the result of a call, as the statement expects? *go: the call succeeded, and the statement
+ * continues. */
 bool drill_returned(struct drill_run *run, const struct drill_stmt *st, int rc, bool *go);
 /* The path to a queue pair's peer. */
 struct engine_av drill_av(const struct drill_object *qp);

@@ -14,7 +14,7 @@ struct engine_av drill_av(const struct drill_object *qp)
     return av;
 }
 
-/* The attributes that a statement gives go into *a; *mask says which they are. */
+/* Put the attributes of a statement into *a, and their bits into *mask. */
 static bool given(struct drill_run *run, const struct drill_stmt *st, struct engine_qp_attr *a,
                   unsigned *mask)
 {
@@ -81,7 +81,7 @@ static void remember(struct drill_object *qp, const struct engine_qp_attr *a)
     qp->qkey = a->qkey;
 }
 
-/* A field that none of the steps taken could set. */
+/* A field that no step has set. */
 static const struct drill_arg *unused(const struct drill_stmt *st, unsigned mask)
 {
     for (const struct drill_arg *a = st->args; a; a = a->next) {

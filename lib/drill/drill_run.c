@@ -10,11 +10,11 @@
 
 #include "drill_priv.h"
 
-#define PATIENCE_NS      1000000ull          /* how long a `>` or `cqe` without a time waits */
+#define PATIENCE_NS      1000000ull          /* wait of a `>` or `cqe` without a time */
 #define WIRE_PATIENCE_NS (200 * PATIENCE_NS) /* other machines take their time */
 #define REPEAT_MAX       1000000u
 #define STEPS_MAX        4000000u
-#define RECVS_MAX        4096u /* that a script on the wire asks for */
+#define RECVS_MAX        4096u /* most receives for a script on the wire */
 
 const char *const drill_verdict_names[] = {"pass", "fail", "wrong", "skip"};
 
@@ -30,7 +30,7 @@ bool drill_end(struct drill_run *run, enum drill_verdict v, const struct drill_s
         return false;
     run->over = true;
     r->verdict = v;
-    if (!st && v == DRILL_WRONG) /* the bench doesn't know which statement drives it */
+    if (!st && v == DRILL_WRONG) /* the bench doesn't know the current statement */
         st = run->current;
     if (st)
         r->line = st->line;
@@ -202,7 +202,7 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
         run->r->unseen++;
         return true;
     }
-    /* These know themselves what a time means. */
+    /* These handle their time themselves. */
     bool timed = st->verb->flags & VERB_AWAIT || k == DO_INJECT;
     if (!timed && !drill_wait_for(run, st))
         return false;
@@ -226,8 +226,8 @@ static bool run_list(struct drill_run *run, const struct drill_stmt *st)
 
 /* ---- the end ---- */
 
-/* Whatever went out, completed or was raised and isn't named is an error. Requests to connect may
- * stay without an answer. */
+/* Each packet, completion or event that the script doesn't name is an error. Requests to connect
+ * may stay unanswered. */
 static void nothing_left(struct drill_run *run)
 {
     bool skip = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A parsed script: its memory, and what can be asked of it and of its statements.
+ * A parsed script: its memory, and queries of it and of its statements.
  */
 #include "drill_script.h"
 
@@ -45,7 +45,7 @@ void drill_free(struct drill_script *s)
     free(s);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 const char *drill_rules(const struct drill_script *s)
 {

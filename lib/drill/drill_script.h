@@ -51,7 +51,7 @@ enum drill_value_kind {
     VALUE_ONE,   /* lo */
     VALUE_RANGE, /* lo..hi */
     VALUE_ANY,   /* * */
-    VALUE_BIND,  /* ?name: takes what is there */
+    VALUE_BIND,  /* ?name: takes the value found */
 };
 
 struct drill_value {
@@ -89,7 +89,7 @@ struct drill_stmt {
     const char *text; /* of its line, trimmed */
     struct drill_time time;
     const char *name; /* of an object */
-    uint64_t state;   /* of a new queue pair; RTS if the statement doesn't say */
+    uint64_t state;   /* of a new queue pair; default RTS */
     uint64_t word;    /* opcode, state, operation ... */
     uint64_t number;  /* a time, how often */
     struct drill_expr expr;

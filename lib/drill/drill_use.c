@@ -24,8 +24,8 @@ static unsigned use_of(const struct drill_stmt *st)
     }
 }
 
-/* Words for acknowledgements say of what kind they are: `nak_seq` has no credits. The syndrome as a
- * whole may be looked at all the same, but can't be sent differently. */
+/* Words for acknowledgements name a kind: `nak_seq` has no credits. A script may check the whole
+ * syndrome all the same, but can't send another one. */
 static bool takes_syndrome(const struct drill_stmt *st, int id)
 {
     uint64_t op = st->word;
@@ -41,7 +41,7 @@ static bool takes_packet_field(const struct drill_stmt *st, const struct drill_f
     uint64_t op = st->word;
     unsigned headers = drill_opcode_info(op)->headers;
     if (op & DRILL_OP_RAW && st->verb->kind == DO_INJECT)
-        headers = 0; /* it is sent with nothing but a BTH */
+        headers = 0; /* it is sent with a BTH only */
     if (op & DRILL_OP_CM && (f->id == PKT_LEN || f->id == PKT_DATA))
         return false;
     if (f->headers == WIRE_H_AETH && f->offset != offsetof(struct wire_pkt, msn) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What names, sums, members and octets of a statement are worth while a script runs.
+ * The values of names, sums, members and octets of a statement while a script runs.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which statements there are, and how each looks.
+ * The table of statements and their syntax.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Words that more than one field or statement knows, and the names of opcodes.
+ * Words shared by several fields or statements, and the names of opcodes.
  */
 #include <ctype.h>
 #include <errno.h>

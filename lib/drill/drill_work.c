@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Statements that post work and look into memory.
+ * Statements that post work and check memory.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@ static bool sges(struct drill_run *run, const struct drill_stmt *st, struct engi
     return true;
 }
 
-/* `to R+0x100`: the address, and the key of what it names. */
+/* `to R+0x100`: the address, and the key of the object. */
 static bool remote(struct drill_run *run, const struct drill_stmt *st, struct engine_send_wr *wr)
 {
     const struct drill_arg *to = drill_arg(st, WR_TO);
@@ -68,7 +68,7 @@ static bool bind_window(struct drill_run *run, const struct drill_stmt *st,
     return true;
 }
 
-/* A fast-register region is registered, all of it, at an address and with rights. */
+/* Register a whole fast-register region, at an address and with rights. */
 static bool fast_register(struct drill_run *run, const struct drill_stmt *st,
                           struct engine_send_wr *wr, struct drill_object **fr)
 {
@@ -233,7 +233,7 @@ static bool post_recv(struct drill_run *run, const struct drill_stmt *st)
     }
     if (!drill_number(run, st, WR_ID, run->recv_ids++, &wr.wr_id) || !sges(run, st, sge, &wr.nsge))
         return false;
-    if (!drill_arg(st, WR_FROM)) { /* a buffer that no script looks into, as on the wire */
+    if (!drill_arg(st, WR_FROM)) { /* a buffer that no script checks, as on the wire */
         if (!(own = drill_recv_buffer(run, st, o->pd)))
             return false;
         sge[0] = (struct engine_sge){own->va, (uint32_t)own->len, own->lkey};
@@ -246,7 +246,7 @@ static bool post_recv(struct drill_run *run, const struct drill_stmt *st)
 
 /* ---- memory ---- */
 
-/* The region of a statement about octets, which has all of them; NULL = the run is over. */
+/* The region that holds all octets of a statement; NULL = the run is over. */
 static struct drill_object *octets_of(struct drill_run *run, const struct drill_stmt *st,
                                       uint64_t *off, uint64_t *len)
 {

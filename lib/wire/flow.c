@@ -3,10 +3,11 @@
  * Parsing a frame of the same flow as the one before.
  *
  * Most frames differ from the one before in little of what comes before the BTH: lengths, source
- * port, IPv4's identification and checksum. When all else is the same, octet by octet, so is what
- * a parse would say of it. The checksum is right if what differs sums up to the same (RFC 1624).
- * When the lengths and the BTH are the same as well, but for acknowledge request and PSN, and no
- * headers follow it, there is nothing left to parse: packets in the middle of a message.
+ * port, IPv4's identification and checksum. When all else is the same, octet by octet, a parse
+ * would give the same result. The checksum is right if the differing words have the same sum (RFC
+ * 1624). For packets in the middle of a message, the lengths and the BTH are the same as well,
+ * except for acknowledge request and PSN, and no headers follow. Then there is nothing left to
+ * parse.
  */
 #include <string.h>
 
@@ -17,8 +18,8 @@
 #define IPV4_AT   WIRE_ETH_LEN
 #define UDP_AT_V4 (WIRE_ETH_LEN + WIRE_IPV4_LEN)
 #define UDP_AT_V6 (WIRE_ETH_LEN + WIRE_IPV6_LEN)
-/* What is compared: of the same flow, whole blocks up to within the BTH; of the same kind of packet
- * as well, all before the acknowledge request. */
+/* The octets compared: for the same flow, whole blocks up to within the BTH; for the same kind of
+ * packet, all octets before the acknowledge request. */
 #define HEAD_V4 48u
 #define HEAD_V6 64u
 #define ALL_V4  50u
@@ -32,7 +33,7 @@ _Static_assert(ALL_V4 == UDP_AT_V4 + WIRE_UDP_LEN + 8 && ALL_V6 == UDP_AT_V6 + W
 typedef uint64_t block __attribute__((vector_size(16)));
 #define BLOCK sizeof(block)
 
-/* What may differ: ones in these places. */
+/* Bits that may differ: ones in these places. */
 static const uint8_t varies_v4[HEAD_V4] = {
     [IPV4_AT + 2] = 0xFF, /* total length, identification */
     [IPV4_AT + 3] = 0xFF,   [IPV4_AT + 4] = 0xFF,   [IPV4_AT + 5] = 0xFF,
@@ -62,7 +63,7 @@ static const uint8_t varies_all_v4[ALL_V4] = {
 
 static const uint8_t varies_all_v6[ALL_V6] = {[UDP_AT_V6] = 0xFF, [UDP_AT_V6 + 1] = 0xFF};
 
-/* In which bits do the blocks at `at` differ, where they must not? */
+/* The forbidden differences of the blocks at `at`, as bits. */
 static inline block differ(const uint8_t *a, const uint8_t *b, const uint8_t *varies, size_t at)
 {
     block x, y, v;
@@ -83,7 +84,7 @@ __attribute__((always_inline)) static inline bool same_head(const uint8_t *a, co
     return (d[0] | d[1]) == 0;
 }
 
-/* The sum of what an IPv4 checksum covers and may differ, and of the checksum itself. */
+/* The sum of the IPv4 header words that may differ, the checksum included. */
 static uint32_t csum_of_varying(const uint8_t *ip)
 {
     uint32_t sum = (uint32_t)wire_get16(ip + 2) + wire_get16(ip + 4) + wire_get16(ip + 10);
@@ -91,8 +92,8 @@ static uint32_t csum_of_varying(const uint8_t *ip)
     return (sum >> 16) + (sum & 0xFFFF);
 }
 
-/* Octets from the BTH to the end of the iCRC; 0 when it is another flow, or something is wrong with
- * the lengths or the checksum: a whole parse tells what. */
+/* Octets from the BTH to the end of the iCRC. 0: another flow, or wrong lengths or a wrong
+ * checksum; a full parse finds out. */
 static size_t goes_on_v4(const struct wire_flow *flow, const uint8_t *f, size_t len, unsigned flags)
 {
     const uint8_t *ip = f + IPV4_AT;
@@ -117,8 +118,8 @@ static size_t goes_on_v6(const struct wire_flow *flow, const uint8_t *f, size_t 
     return payload - WIRE_UDP_LEN;
 }
 
-/* Does it differ from the flow's last frame, of which `p` tells, in no more than acknowledge
- * request and PSN? */
+/* Does the frame differ from the flow's last one, described by `p`, only in acknowledge request and
+ * PSN? */
 static bool is_next(const struct wire_flow *flow, const uint8_t *f, size_t len, unsigned flags,
                     const struct wire_pkt *p)
 {
@@ -131,7 +132,7 @@ static bool is_next(const struct wire_flow *flow, const uint8_t *f, size_t len, 
            ((flags & WIRE_P_IP_CSUM_OK) || csum_of_varying(f + IPV4_AT) == flow->sum);
 }
 
-/* A packet like the last one, which had nothing behind its BTH. */
+/* A packet like the last one, without headers after its BTH. */
 static enum wire_verdict parse_next(const uint8_t *f, unsigned flags, struct wire_pkt *p)
 {
     const uint8_t *bth = f + p->bth_off;
@@ -190,7 +191,7 @@ enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned fla
     if (flow->same) {
         v = parse_same(frame, len, rest, flags, out);
     } else {
-        flow->ip_version = 0; /* what is known of it is in *out, and lost now */
+        flow->ip_version = 0; /* *out, which has its fields, is overwritten now */
         v = wire_parse(frame, len, flags, out);
     }
     if (v == WIRE_OK)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Private to lib/wire: what the builder and the template of a queue pair share of writing
- * headers.
+ * Private to lib/wire: functions that write headers, for the builder and the templates.
  */
 #ifndef URNIC_WIRE_HEADERS_H
 #define URNIC_WIRE_HEADERS_H
@@ -26,7 +25,7 @@ static inline uint32_t headers_ipv4_sum(const uint8_t *ip)
     return sum;
 }
 
-/* The entry for an opcode of RC that goes out, if so wanted, in the group of selective repeat. */
+/* The entry for an RC opcode to send, in the group of selective repeat if `selective`. */
 static inline const struct wire_opcode_info *headers_info(uint8_t opcode, bool selective)
 {
     return selective ? &wire_selective[opcode & 31] : &wire_opcodes[opcode];

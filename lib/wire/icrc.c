@@ -16,24 +16,24 @@
 #include "icrc_gone.h"
 #include "wire_bytes.h"
 
-/* ICRC-05: 8 octets of ones stand for the LRH. What a CRC makes of them. */
+/* ICRC-05: 8 octets of ones stand for the LRH. Their CRC. */
 #define LRH_LEN 8u
 #define LRH_CRC (~0xDEBB20E3u)
 
 #define BTH_OF_IPV4 (WIRE_IPV4_LEN + WIRE_UDP_LEN)
 #define BTH_OF_IPV6 (WIRE_IPV6_LEN + WIRE_UDP_LEN)
 
-/* Headers are masked in a copy. It is written in blocks as wide as a CRC of so few octets reads,
- * which would have to wait for other stores until they are in the cache, behind all the payload
- * that is on its way. */
+/* Headers are masked in a copy. It is written in blocks as wide as the reads of a CRC of so few
+ * octets. With stores of another width, the CRC would have to wait until they are in the cache,
+ * after all payload stores under way. */
 typedef uint64_t block __attribute__((vector_size(16)));
 #define BLOCK sizeof(block)
 #define WORD  sizeof(uint32_t)
 /* A short packet is copied whole: one CRC instead of two. */
 #define COPY_MAX 128u
 
-/* What is not invariant, by what carries the BTH: ones in these places, none from `len` on, which
- * is no more than the shortest packet has. */
+/* The variant bits, for each protocol under the BTH: ones in these places. There are none from
+ * `len` on, which is at most the length of the shortest packet. */
 struct mask {
     size_t len;
     uint8_t ones[COPY_MAX];
@@ -71,7 +71,7 @@ static const struct mask ipv6_mask = {
 };
 
 static const struct mask grh_mask = {
-    .len = WIRE_IPV6_LEN + 8, /* no UDP header behind it */
+    .len = WIRE_IPV6_LEN + 8, /* no UDP header follows */
     .ones =
         {[0] = 0x0F, [1] = 0xFF, [2] = 0xFF, [3] = 0xFF, [7] = 0xFF, [WIRE_IPV6_LEN + 4] = 0xFF},
 };
@@ -127,7 +127,7 @@ crc_masked(const uint8_t *ip, const struct mask *mask, size_t span)
 }
 
 /* CRC of `len` octets that begin with the IP header, up to the BTH's end at least. `bth` = offset
- * of the BTH, which tells what carries it. */
+ * of the BTH, which tells the protocol under it. */
 static uint32_t crc_from_ip(const uint8_t *ip, size_t len, size_t bth)
 {
     const struct mask *mask = bth == BTH_OF_IPV4   ? &ipv4_mask

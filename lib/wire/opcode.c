@@ -46,7 +46,7 @@
 
 #define OP(svc, op, f, h) ENTRY(WIRE_OPCODE(WIRE_##svc, WIRE_##op), #svc "_" #op, f, h, 0u)
 
-/* What a request with payload, and a READ response, has in common with its like. */
+/* Common flags of requests with payload and of READ responses. */
 #define SEND  (WIRE_F_REQUEST | WIRE_F_SEND | WIRE_F_PAYLOAD)
 #define WRITE (WIRE_F_REQUEST | WIRE_F_WRITE | WIRE_F_PAYLOAD)
 #define RRESP (WIRE_F_RESPONSE | WIRE_F_READ | WIRE_F_PAYLOAD)
@@ -69,7 +69,7 @@
         OP(svc, WRITE_ONLY_IMM, WRITE | WIRE_F_ONLY | RWQE | IMM,                                  \
            (x) | WIRE_H_RETH | WIRE_H_IMMDT)
 
-/* What only the reliable services have. Responses carry no XRCETH. */
+/* Opcodes of the reliable services only. Responses carry no XRCETH. */
 #define RELIABLE(svc, x)                                                                           \
     OP(svc, READ_REQUEST, WIRE_F_REQUEST | WIRE_F_READ | WIRE_F_ONLY, (x) | WIRE_H_RETH),          \
         OP(svc, READ_RESP_FIRST, RRESP | WIRE_F_FIRST, WIRE_H_AETH),                               \
@@ -104,7 +104,7 @@ _Static_assert(AT_END(WIRE_H_XRCETH | WIRE_H_ATOMICETH) == WIRE_BTH_LEN + WIRE_E
 #define SR(op, f, h, extra) ENTRY(WIRE_##op, "SR_" #op, f, h, extra)
 #define SR_SEND(op, f, h)   SR(op, SEND | (f), h, 8u)
 
-/* What is specific to selective repeat follows the standard headers (the last argument). */
+/* The fields of selective repeat follow the standard headers (the last argument). */
 const struct wire_opcode_info wire_selective[32] = {
     SR_SEND(SEND_FIRST, WIRE_F_FIRST | RWQE, 0u),
     SR_SEND(SEND_MIDDLE, WIRE_F_MIDDLE, 0u),

@@ -13,10 +13,10 @@
 
 #define GRH_NEXT_HEADER 0x1Bu /* a BTH follows */
 
-/* What is left of a frame behind some header. */
+/* The rest of a frame after some header. */
 struct rest {
     size_t have; /* octets that may be read */
-    size_t len;  /* octets that there were before a capture cut the frame */
+    size_t len;  /* octets before a capture cut the frame */
 };
 
 /* Ethernet and VLAN tags: sets ip_off and ethertype. */
@@ -176,7 +176,7 @@ static bool udp_csum_good(const uint8_t *udp, size_t udp_len, const struct wire_
     return wire_csum_add(sum, udp, udp_len) == 0xFFFF;
 }
 
-/* The port itself has been looked at with the IP header. */
+/* The port was checked with the IP header. */
 static enum wire_verdict parse_udp(const uint8_t *udp, size_t have, size_t ip_len, unsigned flags,
                                    struct wire_pkt *p)
 {
@@ -233,7 +233,7 @@ static void parse_ext(const uint8_t *bth, const struct wire_opcode_info *info, s
         p->feth = wire_get32(bth + info->feth);
 }
 
-/* What selective repeat adds; `end` is where the headers end. */
+/* Read the fields of selective repeat; `end` is the end of the headers. */
 static void parse_selective(const uint8_t *end, const struct wire_opcode_info *info,
                             struct wire_pkt *p)
 {
@@ -291,7 +291,7 @@ static enum wire_verdict parse_bth(const uint8_t *bth, size_t have, size_t len, 
     return WIRE_OK;
 }
 
-/* The checks behind the iCRC that need neither a queue pair nor our addresses. */
+/* The checks after the iCRC that need neither a queue pair nor our addresses. */
 static enum wire_verdict check_fields(const struct wire_pkt *p)
 {
     const struct wire_opcode_info *info = &wire_opcodes[p->opcode];

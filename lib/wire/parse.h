@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the two ways to parse a frame share.
+ * Functions shared by the two ways to parse a frame.
  */
 #ifndef URNIC_WIRE_PARSE_H
 #define URNIC_WIRE_PARSE_H
 
 #include "wire.h"
 
-/* The least that a RoCE datagram has: UDP, BTH, iCRC. */
+/* Least octets of a RoCE datagram: UDP, BTH, iCRC. */
 #define PARSE_UDP_MIN (WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
 
 /* The second half of wire_parse_cut, with its arguments: from BTH to iCRC, then the checks. `len` =

@@ -108,7 +108,7 @@ static inline bool wire_is_placement(uint8_t opcode)
 #define WIRE_FETH_REGION     0x10u /* the whole region, else the range of the RETH */
 #define WIRE_FETH_SELECT     0x30u
 
-/* What an opcode is (kind), where it stands in its message, and which headers follow the BTH. */
+/* The kind of an opcode, its place in its message, and the headers after the BTH. */
 #define WIRE_F_REQUEST  0x0001u
 #define WIRE_F_RESPONSE 0x0002u /* READ response, ACK, ATOMIC ack */
 #define WIRE_F_SEND     0x0004u
@@ -223,7 +223,7 @@ struct wire_pkt {
     bool selective;
     uint32_t sel_recv;  /* SEND: number of the receive work request, 24 bits */
     uint32_t sel_index; /* SEND: packets of the message before this one */
-    uint32_t sel_psn;   /* acknowledgement: what triggered it, 24 bits */
+    uint32_t sel_psn;   /* acknowledgement: the PSN that triggered it, 24 bits */
     /* where things are in the frame */
     uint16_t ip_off, udp_off, bth_off, payload_off;
     uint32_t payload_len; /* without pad */
@@ -253,7 +253,7 @@ enum wire_verdict {
 /* The counter's name, for example "rx_icrc_err"; "ok" for WIRE_OK. */
 const char *wire_verdict_name(enum wire_verdict v);
 
-#define WIRE_P_IP_CSUM_OK 0x01u /* the NIC has checked the IPv4 header checksum: don't again */
+#define WIRE_P_IP_CSUM_OK 0x01u /* the NIC has checked the IPv4 header checksum */
 #define WIRE_P_NO_ICRC    0x02u /* don't check the iCRC */
 #define WIRE_P_UDP_CSUM   0x04u /* verify a UDP checksum that isn't 0 (WIRE-24) */
 #define WIRE_P_QINQ       0x08u /* accept 0x88A8 + 0x8100 (WIRE-05) */
@@ -264,9 +264,9 @@ const char *wire_verdict_name(enum wire_verdict v);
 /* Strict parse of one frame, in the order of VAL-01 steps 1..5 plus the address-free parts of 6
  * (QPN 0, multicast QPN), ACK-02 and UD-09. A datagram that is surely for another UDP port is
  * WIRE_NOT_ROCE whatever else may be wrong with it. An IPv6 header with an IPv4-mapped address is
- * WIRE_BAD_ADDR: it would pass for an IPv4 GID (GID-02). Touches nothing beyond frame[0..len).
- * `out` is filled as far as the parse came, the rest is 0; on WIRE_OK it is complete. Rules: WIRE,
- * HDR, OPC, ICRC sections, N01..N19. */
+ * WIRE_BAD_ADDR: it would pass for an IPv4 GID (GID-02). Reads only frame[0..len). `out` is filled
+ * as far as the parse went, and the rest is 0; on WIRE_OK it is complete. Rules: WIRE, HDR, OPC,
+ * ICRC sections, N01..N19. */
 enum wire_verdict wire_parse(const uint8_t *frame, size_t len, unsigned flags,
                              struct wire_pkt *out);
 
@@ -281,26 +281,26 @@ enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, 
  * caller reads no more than `same` and `next`. */
 struct wire_flow {
     uint8_t head[80];   /* its octets up to the acknowledge request, or as many as are needed */
-    uint32_t sum;       /* IPv4: of what may differ */
+    uint32_t sum;       /* IPv4: sum of the words that may differ */
     uint8_t ip_version; /* 0: none is remembered */
-    bool bare;          /* no headers behind its BTH */
-    bool same;          /* the one just parsed has its MACs, addresses, tclass, ttl and so on */
-    bool next;          /* ... and its lengths and BTH, but for acknowledge request and PSN */
+    bool bare;          /* no headers after its BTH */
+    bool same; /* the frame just parsed has the same MACs, addresses, tclass, ttl and so on */
+    bool next; /* ... and lengths and BTH, except for acknowledge request and PSN */
     unsigned flags;
 };
 
-/* wire_parse, sooner done for a frame that differs from the last good one in lengths, source port,
- * IPv4 identification and checksum at most, and from the BTH on. Verdict and *out are the same in
- * any case. *out is as the last call with this `flow` left it: what frames have in common stays
- * there. Rules: those of wire_parse. */
+/* wire_parse, but faster for a frame whose headers before the BTH differ from those of the last
+ * good frame at most in lengths, source port, IPv4 identification and checksum. Verdict and *out
+ * are the same in any case. The caller leaves *out as the last call with this `flow` left it,
+ * because common fields stay there. Rules: those of wire_parse. */
 enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned flags,
                                   struct wire_flow *flow, struct wire_pkt *out);
 
 /* Build everything before the payload for `p` (Ethernet .. extension headers), with lengths and
  * IPv4 checksum final, for a payload of p->payload_len octets; p->pad is ignored and computed, so
- * are p->ethertype (it follows ip_version) and p->dport (4791). Everything else goes out as it is
- * in `p`. Fields that the opcode lacks are ignored. Fills p's offsets. Returns the octets written
- * (the payload's offset), or 0 if `cap` can't hold the whole frame, the opcode is reserved or the
+ * are p->ethertype (it follows ip_version) and p->dport (4791). Everything else is sent as it is in
+ * `p`. Fields that the opcode lacks are ignored. Fills p's offsets. Returns the octets written (the
+ * payload's offset), or 0 if `cap` can't hold the whole frame, the opcode is reserved or the
  * lengths don't fit an IP packet. The caller copies the payload in, then calls wire_icrc_seal; or
  * wire_icrc_gather does both. */
 size_t wire_build(uint8_t *buf, size_t cap, struct wire_pkt *p);
@@ -313,10 +313,10 @@ size_t wire_frame_len(const struct wire_pkt *p);
  * Payload is read once. ICRC-01..07. */
 void wire_icrc_seal(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off);
 
-/* The same for a frame whose payload isn't there yet: copy it in from its pieces, one behind the
- * other from payload_off on, with the CRC of the copy, in one pass. They don't overlap the frame,
- * and fill it up to the pad (payload_off is what wire_build returned). What another program writes
- * to them meanwhile does no harm: the iCRC is that of what is sent. */
+/* The same for a frame without its payload: copy the pieces in, one after the other from
+ * payload_off on, and compute the CRC of the copy in one pass. They don't overlap the frame, and
+ * fill it up to the pad (wire_build returned payload_off). Another program may write to them
+ * meanwhile: the iCRC is that of the sent octets. */
 void wire_icrc_gather(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off,
                       uint16_t payload_off, const struct crc_piece *pieces, unsigned npieces);
 
@@ -352,11 +352,11 @@ void wire_tmpl_init(struct wire_tmpl *t, const struct wire_pkt *p);
 void wire_tmpl_set_dmac(struct wire_tmpl *t, const uint8_t dmac[6]);
 void wire_tmpl_set_smac(struct wire_tmpl *t, const uint8_t smac[6]);
 
-/* What differs from packet to packet. */
+/* The fields that differ from packet to packet. */
 struct wire_var {
     uint8_t opcode;
     bool se, ackreq;
-    uint8_t tclass; /* goes out as is: lets the caller set ECN per packet */
+    uint8_t tclass; /* sent unchanged, so that the caller can set ECN per packet */
     uint8_t syndrome;
     uint16_t ip_id;
     uint32_t psn;
@@ -368,7 +368,7 @@ struct wire_var {
     uint32_t xrc_srqn;
     uint32_t feth;
     uint32_t payload_len;
-    bool selective; /* goes out in the group of selective repeat */
+    bool selective; /* sent in the group of selective repeat */
     uint32_t sel_recv, sel_index, sel_psn;
 };
 
@@ -424,8 +424,8 @@ unsigned wire_mtu_for_ip(uint32_t ip_mtu);
 #define WIRE_D_ETHER     0x2u /* MAC addresses and VLAN, too */
 #define WIRE_D_SELECTIVE 0x4u /* packets of selective repeat are good ones (LR-02) */
 /* One line of text for a frame, for logs, traces and tests, without newline. Never prints payload
- * or private data. Says why when a frame isn't good RoCE. Returns the length that the whole line
- * has (as snprintf). */
+ * or private data. For a frame that isn't good RoCE, it has the reason. Returns the length that the
+ * whole line has (as snprintf). */
 int wire_dump(char *buf, size_t size, const uint8_t *frame, size_t len, unsigned flags);
 /* The same for a frame of `len` octets of which a capture kept the first `have`. */
 int wire_dump_cut(char *buf, size_t size, const uint8_t *frame, size_t have, size_t len,
