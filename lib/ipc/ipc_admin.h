@@ -15,7 +15,7 @@ struct ipc_counter {
 struct ipc_stats {
     struct ipc_hdr hdr;
     uint32_t count;
-    uint32_t next; /* ask again with first = this; 0 = that was all */
+    uint32_t next; /* the next request's `first`; 0 = end of the list */
     struct ipc_counter counter[];
 };
 
@@ -38,8 +38,8 @@ struct ipc_qp_filter {
 #define IPC_QP_F_SHARED 2u
 /* Its engine is in its program. */
 #define IPC_QP_F_PROGRAM 4u
-/* That program has not answered within 100 ms. Then only pid, uid, comm and worker are known, and
- * qpn, if it was asked for: there is one entry for all its queue pairs. */
+/* That program has not answered within 100 ms. One entry stands for all its queue pairs. It has
+ * only pid, uid, comm and worker, and qpn if the request named one. */
 #define IPC_QP_F_SILENT 8u
 
 struct ipc_qp_info {
@@ -63,7 +63,7 @@ struct ipc_qp_info {
 struct ipc_qp_list {
     struct ipc_hdr hdr;
     uint32_t count;
-    uint32_t next; /* cursor; 0 = that was all */
+    uint32_t next; /* cursor; 0 = end of the list */
     struct ipc_qp_info qp[];
 };
 
@@ -78,7 +78,7 @@ struct ipc_capture {
 };
 #define IPC_CAPTURE_DROPS 1u /* frames that the device drops name the counter in a comment */
 
-/* Also where the file isn't whole and the status says why: it lacks at least `lost` packets. */
+/* Also for an incomplete file, with the reason as status: it lacks at least `lost` packets. */
 struct ipc_captured {
     struct ipc_hdr hdr;
     uint64_t packets, octets, lost;
@@ -92,7 +92,7 @@ struct ipc_addr_admin {
     uint32_t zero;
 };
 
-/* Bits of ipc_link_admin.mask: which fields count. */
+/* Bits of ipc_link_admin.mask: the fields to set. */
 #define IPC_LINK_UP        0x01u
 #define IPC_LINK_RATE      0x02u
 #define IPC_LINK_DELAY     0x04u

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the daemon asks an engine in a program, and its answers: for tools, which look at all queue
+ * Questions of the daemon to an engine in a program, and its answers. They let tools see all queue
  * pairs of a device in the same way. Questions and answers are frames in the channel
  * (drivers/channel) of a type that no network carries, so the thread that runs the engine's rounds
  * answers. An answer that is longer than a frame comes in parts, in order.
  *
- * The daemon believes nothing of an answer: numbers, texts and owners are checked or replaced.
+ * The daemon doesn't trust an answer: it checks or replaces numbers, texts and owners.
  */
 #ifndef URNIC_IPC_ASK_H
 #define URNIC_IPC_ASK_H
@@ -13,7 +13,7 @@
 #include "ipc_admin.h"
 
 #define IPC_ASK_MAX 15360u       /* octets of an answer; with its header it fits into a message */
-#define IPC_ASK_NS  100000000ull /* how long the daemon waits for one */
+#define IPC_ASK_NS  100000000ull /* the daemon's longest wait for an answer */
 #define IPC_ASK_CC  1024u        /* octets of congestion control as text, with its end */
 
 enum ipc_ask_kind {
@@ -30,12 +30,12 @@ struct ipc_question {
     char cc[IPC_ASK_CC];
 };
 
-/* A part of an answer: these octets follow. id 0: the program was not asked, and ends; these are
- * its last counters. */
+/* A part of an answer, followed by its octets. id 0: no answer to a question, but the last counters
+ * of a program that ends. */
 struct ipc_answer {
     uint32_t id;
     int32_t status; /* 0 or -errno */
-    uint32_t next;  /* where a list goes on; 0 = at its end */
+    uint32_t next;  /* cursor of the rest of a list; 0 = end of the list */
     uint32_t len;   /* of the whole answer */
     uint32_t off;   /* of this part */
     uint32_t part;  /* octets of this part */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Control protocol: how a program gets a channel (drivers/channel) to run the engine itself, on
- * the device of its context.
+ * Control protocol: channels (drivers/channel) for programs that run the engine themselves, on the
+ * device of their context.
  *
  *     IPC_ENGINE_OPEN     the daemon makes the rings and passes them; the program maps them
  *     IPC_ENGINE_MAPPED   the daemon seals them, and the channel carries frames from now on; the
@@ -25,10 +25,10 @@
 #include "ipc_verbs.h"
 
 #define IPC_ENGINE_QPS       1024u /* queue pairs of such a program */
-#define IPC_ENGINE_ACK_DELAY 16u   /* 268 ms: it may have to be scheduled */
+#define IPC_ENGINE_ACK_DELAY 16u   /* 268 ms: the program may have to be scheduled first */
 
-/* PEER: -EINVAL: no queue pair of this channel, an address that can't be, or `peer` is 0 and it had
- * none before; -EHOSTUNREACH; -EADDRINUSE: the peer belongs to a connection of another user;
+/* PEER: -EINVAL: no queue pair of this channel, an invalid address, or `peer` is 0 and it had no
+ * peer before; -EHOSTUNREACH; -EADDRINUSE: the peer belongs to a connection of another user;
  * -EDQUOT: the user has its share. PART reads `qpn` only; it is no error if the queue pair has no
  * peer. */
 struct ipc_engine_peer {
@@ -38,9 +38,9 @@ struct ipc_engine_peer {
     struct ipc_av av;
 };
 
-/* A queue pair of the channel is in a group, or no longer: the program's engine delivers to it, and
- * the daemon is a member for it. -EINVAL: no queue pair of this channel, no group; LEAVE: it was
- * not in it. -EDQUOT, -ENOSPC: too many groups. */
+/* A queue pair of the channel joins or leaves a group. The program's engine delivers to it, and the
+ * daemon is a member for it. -EINVAL: no queue pair of this channel, no group; LEAVE: it was no
+ * member. -EDQUOT, -ENOSPC: too many groups. */
 struct ipc_engine_group {
     struct ipc_hdr hdr;
     uint32_t qpn, zero;
@@ -63,8 +63,8 @@ struct ipc_engine_opened {
     uint32_t slots, frame_max;
 };
 
-/* -EINVAL: nothing was opened; -EPERM: the program has sealed the rings otherwise; -EDQUOT: the
- * user has its share of channels, those of the last 60 s included; -EAGAIN: no block is free at
+/* -EINVAL: nothing was opened; -EPERM: the program has sealed the rings in another way; -EDQUOT:
+ * the user has its share of channels, those of the last 60 s included; -EAGAIN: no block is free at
  * present. */
 struct ipc_engine_block {
     struct ipc_hdr hdr;
@@ -74,8 +74,8 @@ struct ipc_engine_block {
 
 /* After IPC_ENGINE_MAPPED, for index 0 and so on until -ENOENT: there are no more. -EINVAL: no
  * channel; -ENOTSUP: the port is none of the kernel's; -EPERM: neither root nor the daemon's own
- * user; -ENOSPC: too many programs have sockets; -EDQUOT: the user has its share. With
- * IPC_ENGINE_NO_SOCKET the daemon takes back all that it has given, as the program can't use them.
+ * user; -ENOSPC: too many programs have sockets; -EDQUOT: the user has its share.
+ * IPC_ENGINE_NO_SOCKET: the program can't use its sockets, and the daemon takes all of them back.
  */
 #define IPC_ENGINE_NO_SOCKET UINT32_MAX
 struct ipc_engine_socket {
@@ -83,8 +83,8 @@ struct ipc_engine_socket {
     uint32_t index, zero;
 };
 
-/* fd 0: the socket, bound to the address and port 4791, shared with the daemon's
- * fd 1: with index 0: readable when the daemon has put something into the channel, from now on */
+/* fd 0: the socket, bound to the address and port 4791, shared with the daemon's fd 1: with index
+ * 0: from now on readable when the daemon has put frames into the channel */
 struct ipc_engine_socket_given {
     struct ipc_hdr hdr;
     uint8_t addr[16]; /* an IP address (GID-01) */

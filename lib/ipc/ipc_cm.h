@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Control protocol: what IPC_CM_* carry.
+ * Control protocol: the structs of IPC_CM_*.
  *
  * The daemon speaks the CM protocol. A queue pair that was given to it (IPC_CM_QP) it moves, too:
  *   active:  RESOLVE_ADDR (making the id), QP_CREATE (for the id), CONNECT, event ESTABLISHED.
@@ -24,7 +24,7 @@
 
 #define IPC_PS_TCP 0x0106u
 #define IPC_PS_UDP 0x0111u
-#define IPC_PS_IB  0x013Fu /* connections, as TCP: rdma_cm asks for XRC in it */
+#define IPC_PS_IB  0x013Fu /* connections, like TCP; rdma_cm uses it for XRC */
 
 /* The numbers of librdmacm. */
 enum ipc_cm_event_type {
@@ -62,7 +62,7 @@ struct ipc_cm_id_create {
 
 struct ipc_cm_destroyed {
     struct ipc_hdr hdr;
-    uint32_t events; /* events that were sent about this id, ever */
+    uint32_t events; /* number of events ever sent about this id */
     uint32_t zero;
 };
 
@@ -96,7 +96,7 @@ struct ipc_cm_listen {
 
 struct ipc_cm_param {
     uint32_t qpn, qkey;
-    uint32_t starting_psn; /* the first to be received (CM-08); 0 = the daemon chooses */
+    uint32_t starting_psn; /* the first PSN to receive (CM-08); 0 = the daemon chooses */
     uint8_t responder_resources, initiator_depth;
     uint8_t flow_control, retry_count, rnr_retry_count, srq;
     uint8_t private_len, zero;
@@ -142,12 +142,12 @@ struct ipc_cm_route {
     uint32_t zero;
 };
 
-/* Also how the id of a CONNECT_REQUEST gets a reference of its own: its events carry the listener's
- * until then. */
+/* This also gives the id of a CONNECT_REQUEST a reference of its own. Until then its events carry
+ * the listener's. */
 struct ipc_cm_migrate {
     struct ipc_hdr hdr;
     uint32_t id;
-    uint32_t channel; /* where later events go; may be the one it has */
+    uint32_t channel; /* channel of later events; may be the same as before */
     uint64_t ref;
 };
 

@@ -14,7 +14,7 @@
 
 #define IPC_ENGINE_ABI    4u
 #define IPC_ENGINE_SYMBOL "urnic_engine"
-#define IPC_ENGINE_WHY    512u /* octets of a sentence that says why not */
+#define IPC_ENGINE_WHY    512u /* octets of a sentence with the reason of a failure */
 
 struct ipc_engine_socket_given;
 struct program;
@@ -29,10 +29,11 @@ struct ipc_engine_channel {
     const char *options; /* "progress=poll,log-level=info", or "" */
     int memory_fd, event_fd, facts_fd;
     uint32_t slots, frame_max;
-    /* The rings are mapped: has the daemon seal them and answer a block of numbers and its key. */
+    /* The rings are mapped: let the daemon seal them, and get a block of numbers and its key. */
     int (*mapped)(void *arg, uint32_t *block, uint64_t key[2]);
-    /* Then: the index-th socket of its own (ipc_channel.h), and *bell with index 0, else -1. Both
-     * are the caller's. -errno: there is none. IPC_ENGINE_NO_SOCKET: they can't be used. */
+    /* Call it afterwards: the index-th socket of the program's own (ipc_channel.h), and with index
+     * 0 *bell, else -1. Both are the caller's. -errno: there is none. With index
+     * IPC_ENGINE_NO_SOCKET: the sockets can't be used. */
     int (*socket)(void *arg, uint32_t index, struct ipc_engine_socket_given *out, int *fd,
                   int *bell);
     void *arg;
@@ -51,21 +52,21 @@ struct ipc_engine {
      * at the same time. Descriptors in `fds` stay the caller's; those in out_fds become its. */
     ssize_t (*call)(struct program *p, const void *req, size_t len, const int *fds, unsigned nfds,
                     void *reply, size_t cap, int *out_fds, unsigned *nout);
-    /* The program polls and finds nothing: do a round, unless another thread is in one or it is not
-     * for those that poll to do it. Any thread; also in a signal handler, if its thread is in none
-     * of these functions. Passes no cancellation point. */
+    /* The program polls and finds nothing: do a round, unless another thread is in one or polling
+     * threads don't do rounds. Any thread; also in a signal handler, if its thread is in none of
+     * these functions. Passes no cancellation point. */
     void (*poll)(struct program *p);
-    /* A doorbell was rung: see to it that it is heard. Likewise. */
+    /* A doorbell was rung: make sure that it is read. Otherwise as `poll`. */
     void (*posted)(struct program *p);
     /* Is all progress made by calls of `poll`? Then a waiting thread must call it. */
     bool (*needs_polls)(const struct program *p);
-    /* Its peers see all of its objects gone; no call follows but close. */
+    /* End all its objects for its peers; only `close` follows. */
     void (*hang_up)(struct program *p);
     /* guard_signal_next and guard_signal_action of lib/guard: for a library that defines
      * sigaction in front of libc's. */
     void (*sigaction_next)(ipc_sigaction_fn *fn);
     ipc_sigaction_fn *sigaction;
-    /* End all, and close the port. No other call is under way. */
+    /* Free all, and close the port. No other call is under way. */
     void (*close)(struct program *p);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The words are atomic, so a read that races with a write is no undefined behaviour; whether it was
- * one, seq tells. ThreadSanitizer doesn't know fences, and has nothing to say about atomics.
+ * The words are atomic, so a read that races with a write is no undefined behaviour; `seq` detects
+ * the race. ThreadSanitizer doesn't know fences, and has no complaints about atomics.
  */
 #include "ipc_facts.h"
 
@@ -35,7 +35,7 @@ bool ipc_facts_write(struct ipc_facts_page *page, const struct ipc_facts *facts)
     for (unsigned i = 0; i < IPC_FACTS_WORDS; i++)
         atomic_store_explicit(&page->word[i], word[i], WORD_STORE);
     seq += 2;
-    /* 0 is none. */
+    /* 0 means no facts. */
     atomic_store_explicit(&page->seq, seq ? seq : 2, memory_order_release);
     return true;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an engine in a program has to know of the device that the daemon has: a page that the daemon
- * writes and programs map for reading. The facts have a generation; a program that has seen one
- * looks at a word of the page to learn that there is another.
+ * The facts that an engine in a program needs about the daemon's device: a page that the daemon
+ * writes and programs map for reading. The facts have a generation, which is a word of the page, so
+ * a program sees a change by one load.
  *
- * The daemon makes `seq` odd, writes, and makes it even. A reader that has met an odd one, or
- * another one afterwards than before, has read nothing and tries again. A daemon that dies in the
- * middle leaves it odd for ever: the reader goes on with what it had.
+ * The daemon makes `seq` odd, writes, and makes it even. A reader that finds an odd value, or a
+ * value that has changed after its read, tries again. If a daemon dies while it writes, `seq` stays
+ * odd for ever: the reader goes on with the facts that it had.
  */
 #ifndef URNIC_IPC_FACTS_H
 #define URNIC_IPC_FACTS_H
@@ -20,7 +20,7 @@
 #define IPC_FACTS_CC    1024u
 
 /* ipc_facts.flags */
-#define IPC_FACTS_LINK       0x01u /* it is up */
+#define IPC_FACTS_LINK       0x01u /* the link is up */
 #define IPC_FACTS_KERNEL_IP  0x02u /* the kernel's IP stack sends (io_caps.kernel_ip) */
 #define IPC_FACTS_LOOPBACK   0x04u /* the addresses are loopback addresses (WIRE-29) */
 #define IPC_FACTS_STRICT     0x08u /* REQ-28 */
@@ -30,14 +30,14 @@
 /* The facts. All integers in host order; unknown ones are 0. Grows at the end only. */
 struct ipc_facts {
     uint64_t line_rate;    /* bit/s */
-    uint64_t link_changes; /* how often the link came or went */
+    uint64_t link_changes; /* number of times that the link came up or went down */
     uint64_t addr_hold;    /* ns that queue pairs outlive their address (GID-04) */
     uint32_t flags;        /* IPC_FACTS_* */
     uint32_t frame_max;    /* octets of the largest frame */
     uint32_t ip_mtu;       /* octets */
     uint32_t path_mtu;     /* 1..5, as verbs have it */
-    uint16_t udp_sport;    /* of all that leaves; 0 = the sender's choice */
-    uint16_t vlan;         /* VID of the tag of all that leaves; 0 = none */
+    uint16_t udp_sport;    /* of all frames sent; 0 = the sender's choice */
+    uint16_t vlan;         /* VID of the tag of all frames sent; 0 = none */
     uint8_t mac[6];
     uint8_t dscp; /* for queue pairs that set no traffic class */
     uint8_t zero;
@@ -61,8 +61,8 @@ struct ipc_facts_page {
 _Static_assert(sizeof(struct ipc_facts) % 8 == 0, "the facts are words");
 _Static_assert(sizeof(struct ipc_facts_page) <= IPC_FACTS_PAGE, "the facts fit into a page");
 
-/* The daemon: say these facts from now on, if any differs from what was said last. One thread at a
- * time. Returns whether one did. */
+/* Daemon: publish these facts if any differs from the last ones. One thread at a time. Returns
+ * whether one did. */
 bool ipc_facts_write(struct ipc_facts_page *page, const struct ipc_facts *facts);
 
 /* Is there another generation than `seen`, or one under way? Any thread; costs a load. */
@@ -71,7 +71,7 @@ static inline bool ipc_facts_differ(const struct ipc_facts_page *page, uint32_t 
     return atomic_load_explicit(&page->seq, memory_order_relaxed) != seen;
 }
 
-/* A program: read the facts.
+/* Program: read the facts.
  *
  * seen  the generation that was read last, 0 = none; becomes this one
  * out   the facts; those that an older daemon doesn't know are 0

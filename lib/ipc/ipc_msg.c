@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The control protocol's small change: hello, size-tolerant unpacking, messages with descriptors.
+ * Basics of the control protocol: hello, size-tolerant unpacking, messages with descriptors.
  */
 #include "ipc_msg.h"
 
@@ -123,7 +123,8 @@ int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfd
     return n < 0 ? -errno : 0;
 }
 
-/* Take the descriptors out of a received message: all that one can bring have room. */
+/* Take the descriptors out of a received message. There is room for the most that a message can
+ * carry. */
 static unsigned take_fds(struct msghdr *mh, int *fds)
 {
     unsigned got = 0;
@@ -164,7 +165,8 @@ ssize_t ipc_recv_all(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, 
     *nfds = take_fds(&mh, fds);
     if ((mh.msg_flags & MSG_TRUNC) || *nfds > IPC_FD_MAX)
         return -EMSGSIZE;
-    return mh.msg_flags & MSG_CTRUNC ? -EMFILE : n; /* in `control` there was room */
+    return mh.msg_flags & MSG_CTRUNC ? -EMFILE
+                                     : n; /* `control` had room, so the descriptor table is full */
 }
 
 ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags)

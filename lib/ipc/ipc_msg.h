@@ -14,13 +14,13 @@
  * an application can poll it.
  *
  * Growing the protocol (same major): structs only grow at the end and a new field means "as before"
- * when it is 0. A receiver that knows less accepts a longer message if the octets that it doesn't
- * know are 0 (a daemon answers -E2BIG otherwise, a client ignores them); one that knows more reads
- * missing octets as 0. ipc_msg_unpack does that; no code casts a received buffer. Numbers (types,
- * states, opcodes, event codes, access flags, attribute masks) are those of verbs wherever verbs
- * has them, so that libibverbs can be laid on top without a second protocol.
+ * when it is 0. An older receiver accepts a longer message if the octets that it doesn't know are 0
+ * (otherwise a daemon answers -E2BIG, a client ignores them). A newer one reads missing octets as
+ * 0. ipc_msg_unpack does that; no code casts a received buffer. Numbers (types, states, opcodes,
+ * event codes, access flags, attribute masks) are those of verbs wherever verbs has them, so that
+ * libibverbs can be laid on top without a second protocol.
  *
- * Descriptors travel in the order which the struct's comment gives. All are CLOEXEC.
+ * Descriptors come in the order of the struct's comment. All are CLOEXEC.
  */
 #ifndef URNIC_IPC_MSG_H
 #define URNIC_IPC_MSG_H
@@ -166,7 +166,8 @@ struct ipc_hello {
     struct ipc_hdr hdr;
     uint32_t magic;
     uint16_t major, minor;
-    uint64_t features; /* features that the sender offers; in the daemon's answer: that it serves */
+    uint64_t features; /* features that the sender offers; in the daemon's answer: those that it
+                          serves */
     uint32_t sizes[IPC_SIZE_MAX];
 };
 
@@ -177,7 +178,7 @@ struct ipc_version {
     uint64_t uptime_ns;
 };
 
-/* Requests and replies that say nothing else. */
+/* Requests and replies that are only a handle. */
 struct ipc_handle {
     struct ipc_hdr hdr;
     uint32_t handle;
@@ -212,10 +213,10 @@ void ipc_hello_fill(struct ipc_hello *hello, uint64_t features);
  * -EPROTONOSUPPORT another major version. */
 int ipc_hello_check(const struct ipc_hello *theirs);
 
-/* After a signal (EINTR): is there time left of the socket's own time-out, `option` SO_RCVTIMEO or
- * SO_SNDTIMEO, for a call that began at `since`? Waits for `events` first. False: it is
- * over, errno is EAGAIN. A call that is made again would have all of it again, and where signals
- * come and come it would never end. */
+/* After a signal (EINTR): is time left of the socket's time-out, `option` SO_RCVTIMEO or
+ * SO_SNDTIMEO, for a call that began at `since`? Waits for `events` first. False: the time is over,
+ * errno is EAGAIN. Without this, a repeated call would get the whole time again, and under constant
+ * signals it would never end. */
 bool ipc_time_left(int sock, int option, short events, const struct timespec *since);
 
 /* Send one message with nfds descriptors (<= IPC_FD_MAX), which stay the caller's. flags: MSG_*,
@@ -224,9 +225,9 @@ bool ipc_time_left(int sock, int option, short events, const struct timespec *si
 int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfds, int flags);
 
 /* Receive one message and its descriptors (CLOEXEC, the caller's from now on). *nfds in: room in
- * fds; out: how many came; surplus ones are closed. Returns the length; 0 end of file, or an empty
- * message (descriptors closed); -errno; -EMSGSIZE truncated (descriptors closed); -EMFILE it came
- * whole and is in msg, but this process has no room for its descriptors, and got none. */
+ * fds; out: the number received; surplus ones are closed. Returns the length; 0 end of file, or an
+ * empty message (descriptors closed); -errno; -EMSGSIZE truncated (descriptors closed); -EMFILE the
+ * whole message is in msg, but this process has no room for its descriptors, and got none. */
 ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
 /* The same for untrusted senders: nothing is closed. All received descriptors are in fds, which has
@@ -234,9 +235,9 @@ ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int 
 ssize_t ipc_recv_all(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
 /* The socket's path by the rules: `explicit_path` if not NULL, else $URNIC_SOCKET, else the user's
- * (below $XDG_RUNTIME_DIR, or in /tmp) if it exists, is the caller's own and in a folder of his own
- * (ipc_socket_folder), else the system's. A set-uid program ignores the environment (SEC-34). 0 or
- * -ENAMETOOLONG. */
+ * (below $XDG_RUNTIME_DIR, or in /tmp) if it exists, is the caller's own and in a folder of the
+ * caller's (ipc_socket_folder), else the system's. A set-uid program ignores the environment
+ * (SEC-34). 0 or -ENAMETOOLONG. */
 int ipc_socket_path(const char *explicit_path, char *buf, size_t size);
 
 /* Can only the caller make, move and remove names in the folder of `path`? It must be a folder, no

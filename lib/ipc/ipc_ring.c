@@ -36,7 +36,7 @@ static void copy_once(void *dst, const void *shared, size_t len)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Does what the entry says it carries lie inside its units? */
+/* Do the segments or inline data of the entry lie inside its units? */
 static bool send_shape_ok(const struct ipc_sqe *wr, uint32_t ext)
 {
     uint32_t room = wr->units * IPC_UNIT - (uint32_t)sizeof(*wr);

@@ -27,12 +27,13 @@
  *               worker: store CQEs; FENCE; arm matches ? arm = 0, notify : done
  *
  * The doorbell ring can't overflow: a queue is in it at most once, because only the client that
- * turned `pending` from 0 to 1 pushes, and the worker takes the number out before it turns it back.
- * A number is given to another queue when the ring has been served past what was in it.
+ * changes `pending` from 0 to 1 pushes the number, and the worker takes the number out before it
+ * changes `pending` back. Another queue gets the number only after the worker has emptied the ring
+ * of its old entries.
  *
- * What the daemon must do itself: copy each entry once (ipc_sq_fetch, ipc_rq_fetch do), keep its
- * own consumer index and masks in private memory, bound the entries and doorbells that it takes per
- * round (SHM-08), check that doorbell numbers name a queue.
+ * The daemon must copy each entry once (ipc_sq_fetch, ipc_rq_fetch do), keep its own consumer index
+ * and masks in private memory, bound the entries and doorbells of a round (SHM-08), and check that
+ * doorbell numbers name a queue.
  */
 #ifndef URNIC_IPC_RING_H
 #define URNIC_IPC_RING_H
@@ -78,7 +79,7 @@ struct ipc_cq_ring {
     _Atomic uint32_t error; /* daemon, once: 1 = overflowed, in error (CQ-05); empty polls look
                              * here, where the daemon writes nothing else */
     _Alignas(IPC_LINE) _Atomic uint32_t arm;  /* IPC_ARM_*, cleared by the event */
-    _Alignas(IPC_LINE) _Atomic uint32_t prod; /* daemon: a copy to look at, never to decide by */
+    _Alignas(IPC_LINE) _Atomic uint32_t prod; /* daemon: a copy for display, never for decisions */
 };
 #define IPC_ARM_SOLICITED 1u
 #define IPC_ARM_NEXT      2u
@@ -95,10 +96,10 @@ struct ipc_worker {
     uint32_t number;
 };
 
-/* Behind it in the worker's page (minor 5): a robust futex, held by a thread of the daemon from its
- * start on. However the daemon ends, the kernel sets IPC_LIFE_OVER. */
+/* After it in the worker's page (minor 5): a robust futex, which a thread of the daemon holds from
+ * its start on. However the daemon ends, the kernel sets IPC_LIFE_OVER. */
 struct ipc_life {
-    _Alignas(IPC_LINE) _Atomic uint32_t holder; /* thread id; 0 = a daemon that is older */
+    _Alignas(IPC_LINE) _Atomic uint32_t holder; /* thread id; 0 = an older daemon */
 };
 #define IPC_LIFE_OVER 0x40000000u /* FUTEX_OWNER_DIED */
 
@@ -108,7 +109,7 @@ struct ipc_sge {
     uint32_t lkey;
 };
 
-/* In the place of an opcode, from ipc_sq_fetch only: completes with LOC_QP_OP_ERR (REQ-08). */
+/* In place of an opcode, from ipc_sq_fetch only: completes with LOC_QP_OP_ERR (REQ-08). */
 #define IPC_WR_MALFORMED 255u
 
 /* An entry of a send queue: this, then by opcode and queue pair type one of the extensions below,
@@ -126,7 +127,7 @@ struct ipc_sqe {
     uint64_t remote_va;
 };
 
-struct ipc_sqe_atomic { /* CMP_SWAP, FETCH_ADD; FLUSH: compare_add is how many octets */
+struct ipc_sqe_atomic { /* CMP_SWAP, FETCH_ADD; FLUSH: compare_add = number of octets */
     uint64_t compare_add;
     uint64_t swap;
 };
@@ -146,10 +147,10 @@ struct ipc_sqe_xrc { /* every entry of a queue pair of XRC */
     uint32_t zero;
 };
 
-/* REG_MR; its SGEs are the segments: va counts from the beginning of what the region was made for
+/* REG_MR; its SGEs are the segments: va counts from the start of the region's memory
  * (IPC_MR_ALLOC), lkey is 0. */
 struct ipc_sqe_reg {
-    uint32_t key; /* the region's, with the variant octet that it is to have */
+    uint32_t key; /* the region's key, with its new variant octet */
     uint32_t access;
     uint64_t va, len;
     uint64_t zero;
@@ -177,7 +178,7 @@ struct ipc_cqe {
     uint8_t sl;
     uint16_t pkey_index, zero;
     uint32_t vendor_err;
-    uint32_t srq_ref;   /* receives of XRC: ipc_srq_create.ref; 0 = what the queue pair has */
+    uint32_t srq_ref;   /* receives of XRC: ipc_srq_create.ref; 0 = the queue pair's */
     uint64_t timestamp; /* ns of the worker's clock */
     uint32_t spare2;
     _Atomic uint32_t phase; /* written last: ipc_cq_phase(index) = valid */
@@ -350,8 +351,8 @@ static inline bool ipc_doorbell_push(struct ipc_doorbell *db, uint32_t slots, ui
 
 /* ---- daemon: take ---- */
 
-/* Take the next number out of the ring whose private head is *head; -1 = none now. The number is
- * whatever the client wrote: check it. */
+/* Take the next number out of the ring whose private head is *head; -1 = none now. The client may
+ * have written any number: check it. */
 static inline int64_t ipc_doorbell_pop(struct ipc_doorbell *db, uint32_t slots, uint32_t *head)
 {
     _Atomic uint32_t *slot = &db->slot[*head & (slots - 1)];
@@ -370,7 +371,7 @@ static inline bool ipc_doorbell_ready(const struct ipc_doorbell *db, uint32_t sl
 }
 
 /* After popping a queue's number, before looking at its entries. From here on the client rings
- * again for what it adds; what is there now is the worker's to remember. */
+ * again for new entries. The worker must remember the present ones. */
 static inline void ipc_ring_attend(struct ipc_ring *r)
 {
     atomic_store_explicit(&r->q->pending, 0, memory_order_release);
@@ -386,14 +387,14 @@ static inline void ipc_worker_sleeping(struct ipc_worker *w, bool sleeping)
         ipc_fence();
 }
 
-/* Tell the client that everything up to r->index has been taken over: its places are free. */
+/* Tell the client that all places up to r->index are free again. */
 static inline void ipc_ring_release(struct ipc_ring *r)
 {
     IPC_HOLDS(ipc_ring_ok(r), "ring-view", r->index, 0, r->entries);
     atomic_store_explicit(&r->q->cons, r->index, memory_order_release);
 }
 
-/* A send queue entry in private memory, checked as far as its shape goes. */
+/* A send queue entry in private memory, whose form is checked. */
 struct ipc_send {
     union {
         struct ipc_sqe wr; /* opcode may be IPC_WR_MALFORMED: then only cookie and flags count */
@@ -418,12 +419,12 @@ struct ipc_recv_entry {
 /* Copy the next entry out of a send queue, once, and check the copy. r->index advances; call
  * ipc_ring_release when done with a batch. Guarantees on 1: flags has no unknown bit, nsge <=
  * IPC_SGE_MAX, inline_len <= IPC_INLINE_MAX and both lie inside the copy; opcode is known or
- * IPC_WR_MALFORMED. Limits of the queue pair (max_sge, opcode by type) are the caller's to check.
- * Returns 1; 0 empty; -EPROTO the index or the unit count is a lie: queue pair to ERR with QP_FATAL
+ * IPC_WR_MALFORMED. The caller checks limits of the queue pair (max_sge, opcode by type). Returns
+ * 1; 0 empty; -EPROTO the index or the unit count is wrong: queue pair to ERR with QP_FATAL
  * (SHM-01, SHM-02, SHM-03). */
 int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out);
 
-/* The same for receive queues. Returns 1; 0 empty; -EPROTO the index is a lie. */
+/* The same for receive queues. Returns 1; 0 empty; -EPROTO the index is wrong. */
 int ipc_rq_fetch(struct ipc_ring *r, struct ipc_recv_entry *out);
 
 /* ---- completion queues ---- */
@@ -435,7 +436,7 @@ static inline uint32_t ipc_cq_phase(const struct ipc_cq_view *v, uint32_t index)
 }
 
 /* Daemon: store a completion (its phase is ignored), which the client doesn't see yet. False: no
- * room, or the client's index is a lie; the CQ is in error then (CQ-05, SHM-05). */
+ * room, or the client's index is wrong; the CQ is in error then (CQ-05, SHM-05). */
 static inline bool ipc_cq_stage(struct ipc_cq_view *v, const struct ipc_cqe *cqe)
 {
     IPC_HOLDS(ipc_cq_view_ok(v), "completions-view", v->index, 0, v->entries);
@@ -485,11 +486,11 @@ static inline struct ipc_cqe *ipc_cq_peek(const struct ipc_cq_view *v)
     return at;
 }
 
-/* Client: give back everything up to v->index. */
+/* Client: give back all entries up to v->index. */
 static inline void ipc_cq_consume(struct ipc_cq_view *v)
 {
     IPC_HOLDS(ipc_cq_view_ok(v), "completions-view", v->index, 0, v->entries);
-    /* The daemon can't have stored over what had not been given back. */
+    /* The daemon can't have overwritten entries that were not given back. */
     IPC_HOLDS(v->index - atomic_load_explicit(&v->ring->cons, memory_order_relaxed) <= v->entries,
               "completions-order", v->index,
               atomic_load_explicit(&v->ring->cons, memory_order_relaxed), v->entries);

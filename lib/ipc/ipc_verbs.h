@@ -40,7 +40,7 @@ struct ipc_device_attr {
     uint32_t max_pkeys, local_ca_ack_delay;
     uint32_t atomic_cap; /* as ibv_atomic_cap: 1 = HCA, 2 = GLOB */
     uint32_t num_comp_vectors;
-    uint64_t cap_flags; /* minor 14: verbs' numbers, of those that came after atomic_cap */
+    uint64_t cap_flags; /* minor 14: verbs' numbers of abilities added after atomic_cap */
     uint32_t spare[6];
 };
 
@@ -123,14 +123,15 @@ struct ipc_slab { /* fd 0: map `size` octets, shared, read-write */
     uint64_t size;
 };
 
-/* Any other: -ENOTSUP. */
+/* Other values: -ENOTSUP. */
 enum ipc_mr_kind {
     IPC_MR_SLAB = 1, /* [off, off+len) of slab `obj` */
     /* [off, off+len) of fd 0, a MAP_SHARED object on tmpfs or hugetlbfs. -EPERM: the daemon is
      * another user's, and the object could make it wait (memory_foreign) */
     IPC_MR_FD = 2,
     /* minor 8: addresses [off, off+len) of the process that has connected, for programs of the
-     * daemon's own user; -EPERM: it isn't one, or the kernel doesn't let the daemon reach it */
+     * daemon's own user; -EPERM: the program is another user's, or the kernel doesn't let the
+     * daemon reach it */
     IPC_MR_PROCESS = 3,
 };
 
@@ -145,7 +146,7 @@ struct ipc_mr_reg {
 };
 
 /* A region gets other rights or another domain, and keeps its keys. -EOPNOTSUPP: its memory is
- * mapped for reading only, and it is to be written. */
+ * mapped for reading only, and the new rights need writing. */
 struct ipc_mr_rereg {
     struct ipc_hdr hdr;
     uint32_t mr; /* handle */
@@ -167,8 +168,8 @@ struct ipc_mw_alloc {
     uint32_t mw_type; /* 1, 2 */
 };
 
-/* Parts of [off, off+len) of slab `obj`, at most max_segs of them, become the region when a work
- * request says so (WR_REG_MR), and cease to be it when one invalidates it. */
+/* A work request (WR_REG_MR) makes at most max_segs parts of [off, off+len) of slab `obj` the
+ * region, until another one invalidates it. */
 struct ipc_mr_alloc {
     struct ipc_hdr hdr;
     uint32_t pd;
@@ -184,11 +185,11 @@ struct ipc_mr_alloc {
  * posting never runs out of units before it runs out of requests: ipc_sqe_units_max() in
  * ipc_ring.h. A QP's queues come with 0, 1 or 2 descriptors, the send queue's first. */
 
-/* Where a queue lies: ipc_queue (or ipc_cq_ring) at `off` of slab `slab`, entries right behind it.
+/* The place of a queue: ipc_queue (or ipc_cq_ring) at `off` of slab `slab`, entries right after it.
  * When the client has not seen this slab before, slab_size is not 0 and the next descriptor of the
  * message is the slab (map slab_size octets, shared, read-write). A client that couldn't take it
- * says IPC_SLABS_AGAIN: then each slab is new once more, perhaps those that it has as well. It maps
- * a slab before it names an object in it (but for destroying that): from then on the slab can't be
+ * sends IPC_SLABS_AGAIN: then each slab is new once more, even those that the client has. It maps a
+ * slab before it names an object in it (but for destroying that): from then on the slab can't be
  * mapped for writing any more. A slab of more than IPC_SLAB_SHARED octets has one queue. For a
  * client with IPC_FEAT_UNMAP it ends with that queue: the client unmaps it when the reply to the
  * request that destroys the queue has come; its number doesn't come again. */
@@ -225,10 +226,10 @@ struct ipc_cq_modify {
 };
 
 /* The queue gets a longer ring, in two steps: first the ring is made, and the client maps it; then
- * the queue moves there (`move`). What the client has not polled is in it under the same indices,
- * and the old ring gets no more completions; its memory goes to other queues. The client polls
- * and arms nothing during the second step. Where the queue is long enough, the first reply's ring
- * has 0 entries, and there is no second step. */
+ * the queue moves there (`move`). Completions that the client has not polled keep their indices
+ * there, and the old ring gets no more completions; its memory goes to other queues. The client
+ * polls and arms nothing during the second step. If the queue is long enough already, the first
+ * reply's ring has 0 entries, and there is no second step. */
 struct ipc_cq_resize {
     struct ipc_hdr hdr;
     uint32_t cq;
@@ -245,18 +246,18 @@ struct ipc_srq_create {
     uint32_t zero;
     /* minor 13: of XRC; 0, 0 = it is not */
     uint32_t xrcd; /* the domain, which IPC_PD_ALLOC made */
-    uint32_t cq;   /* where its receives complete */
+    uint32_t cq;   /* completion queue of its receives */
 };
 
 struct ipc_srq {
     struct ipc_hdr hdr;
     uint32_t srq;             /* handle */
-    uint32_t srqn;            /* of XRC: by which peers name it; otherwise any number */
+    uint32_t srqn;            /* XRC: number by which peers name it; otherwise any number */
     uint32_t max_wr, max_sge; /* granted */
     struct ipc_where ring;
 };
 
-#define IPC_SRQ_MAX_WR 1u /* verbs' numbers; -ENOTSUP: IPC_SRQ_RESIZE does that */
+#define IPC_SRQ_MAX_WR 1u /* verbs' numbers; -ENOTSUP: use IPC_SRQ_RESIZE */
 #define IPC_SRQ_LIMIT  2u
 struct ipc_srq_modify {
     struct ipc_hdr hdr;
@@ -268,13 +269,13 @@ struct ipc_srq_modify {
 /* A shared receive queue grows, in three steps, so that the client has the new ring before the
  * daemon uses it:
  *
- *     PREPARE  a second ring is made for max_wr receives; the answer says where. -EINVAL: max_wr
- *     COMMIT   the daemon goes on in the second ring, with the indices of the first; nothing else
- *              is in there. Meanwhile the client posts nothing. It moves what the daemon has not
- *              taken yet, from cons on, and shows it again. -EINVAL: more is there than has room
- *     END      the ring that isn't used is given up: the first one, or without COMMIT the second
+ *     PREPARE  a second ring is made for max_wr receives; the answer has its place. -EINVAL: max_wr
+ *     COMMIT   the daemon goes on in the second ring, with the indices of the first; it is empty.
+ *              Meanwhile the client posts nothing. It moves entries that the daemon has not taken
+ *              yet, from cons on, and shows them again. -EINVAL: more entries than fit
+ *     END      the unused ring is freed: the first one, or without COMMIT the second
  *
- * The bare handle that a client sends when it couldn't take the answer is an END. */
+ * A bare handle, from a client that couldn't take the answer, is an END. */
 enum ipc_resize_step { IPC_RESIZE_END, IPC_RESIZE_PREPARE, IPC_RESIZE_COMMIT };
 struct ipc_srq_resize {
     struct ipc_hdr hdr;

@@ -14,7 +14,7 @@
 #include "sim_metric.h"
 #include "sim_traffic.h"
 
-#define WINDOW_HOSTS 128u /* smaller networks live in the near caches, in whatever order */
+#define WINDOW_HOSTS 128u /* smaller networks fit into the near caches, in any order */
 
 /* ---- samples ---- */
 
@@ -57,7 +57,7 @@ static void measure_fire(struct sim_event *ev, uint64_t now)
         sim->before[i] = sim->flows.placed[i];
 }
 
-/* From now on only what has arrived comes to its end. */
+/* The arrivals have ended: note the time, and the octets placed so far. */
 static void drain_fire(struct sim_event *ev, uint64_t now)
 {
     struct sim *sim = SIM_CONTAINER(ev, struct sim, drain);
@@ -188,7 +188,7 @@ static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
     struct sim_net_params p = s->net;
     p.max_qp = sim_traffic_max_qp(&sim->flows, plan->nhosts);
     p.windows = plan->nhosts >= WINDOW_HOSTS && !s->nrules && !sim->w.hooks.fault &&
-                !(s->noise.loss > 0 || s->noise.reorder > 0); /* which take frames as they come */
+                !(s->noise.loss > 0 || s->noise.reorder > 0); /* these take frames in order */
     rc = sim_net_build(&sim->net, &sim->w, plan, &p);
     if (rc)
         return fail(err, rc, 0, "", "the network could not be built");

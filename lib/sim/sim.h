@@ -36,13 +36,13 @@ struct sim {
     struct sim_series *queue;         /* octets, nqueues of them */
     struct sim_series total;          /* Gb/s of all flows */
     struct sim_series fair;           /* fairness index of the flows that run; NAN = none */
-    struct sim_series again, pauses;  /* packets sent again, XOFF frames sent: up to then */
+    struct sim_series again, pauses;  /* packets retransmitted, XOFF frames sent: totals */
     struct sim_port **watched;
     uint32_t nrates, nqueues;
     uint64_t measured_from; /* ns; SIM_NEVER = not yet */
-    uint64_t *before;       /* per flow: octets placed until then */
-    uint64_t drain_from;   /* ns: the last arrival has come; SIM_NEVER = not yet, or no such time */
-    uint64_t drain_placed; /* octets of all flows, until then */
+    uint64_t *before;       /* per flow: octets placed before that time */
+    uint64_t drain_from;    /* ns: time of the last arrival; SIM_NEVER = not yet, or none */
+    uint64_t drain_placed;  /* octets of all flows before that time */
 };
 
 /* Build it. *s must outlive it; hooks may be NULL. 0, or -ENOMEM, -EINVAL, -ENOSPC and *err. */
@@ -51,7 +51,7 @@ int sim_create(const struct sim_scenario *s, const struct sim_hooks *hooks, stru
 /* NULL is fine. */
 void sim_destroy(struct sim *sim);
 
-/* Run up to `until` ns, or the end of the last flow. True: there is more to do. */
+/* Run up to `until` ns, or the end of the last flow. True: work is left. */
 bool sim_run(struct sim *sim, uint64_t until);
 /* Run one window (sim_window.h), or the work between two. False: there is none before the end. */
 bool sim_step(struct sim *sim);

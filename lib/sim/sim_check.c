@@ -47,7 +47,8 @@ static const char *node_name(const struct sim_plan *plan, uint32_t n, char *buf,
     return buf;
 }
 
-/* Says that there is no cable between a and b; SIM_NODES_MAX instead of b: none of a's. */
+/* Report that there is no cable between a and b; SIM_NODES_MAX instead of b: that a has no cable.
+ */
 static int no_cable(const struct sim_plan *plan, uint32_t a, uint32_t b, unsigned line,
                     const char *field, struct sim_error *err)
 {

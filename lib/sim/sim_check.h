@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a scenario says that its network, its cables, nodes and flows, cannot keep. It is found out
- * from the plan and the list of flows alone: nothing is built, so that all runs of a sweep can be
- * looked at before the first of them.
+ * Contradictions between a scenario's statements and its network, with its cables, nodes and flows.
+ * The checks need only the plan and the list of flows. Nothing is built, so all runs of a sweep can
+ * be checked before the first one.
  */
 #ifndef URNIC_SIM_CHECK_H
 #define URNIC_SIM_CHECK_H
@@ -12,15 +12,15 @@
 
 struct sim_metric_size;
 
-/* A scenario that was read, and has got all its rules. 0 and in *has what sim_metric_possible asks
- * for; or -EINVAL, -ENOSPC (too many flows), -ENOMEM and *err. */
+/* Check a scenario that was read and has all its rules. 0 and in *has the sizes for
+ * sim_metric_possible; or -EINVAL, -ENOSPC (too many flows), -ENOMEM and *err. */
 int sim_check(const struct sim_scenario *s, struct sim_metric_size *has, struct sim_error *err);
 
-/* The plan of its topology, and whether what it watches, where its faults act and what its switches
- * buffer fits that. The caller frees the plan, also after an error. */
+/* Make the plan of its topology, and check its watches, the places of its faults and the buffers of
+ * its switches against it. The caller frees the plan, also after an error. */
 int sim_check_plan(const struct sim_scenario *s, struct sim_plan *plan, struct sim_error *err);
-/* Adds its flows, says in *has what there is, and sees whether each figure that it expects can be
- * one of theirs. */
+/* Add its flows, put their sizes into *has, and check that each figure that it expects is possible.
+ */
 int sim_check_flows(const struct sim_scenario *s, const struct sim_plan *plan,
                     struct sim_flows *flows, struct sim_rng *rng, struct sim_metric_size *has,
                     struct sim_error *err);

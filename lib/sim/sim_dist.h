@@ -14,7 +14,7 @@ struct sim_dist_point {
 
 struct sim_dist {
     const char *name;
-    const char *text; /* where it comes from */
+    const char *text; /* its source */
     const struct sim_dist_point *point;
     unsigned n;
 };

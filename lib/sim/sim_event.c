@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The heap is a binary one; it keeps the times beside the pointers, so that it rarely reads an
+ * The heap is a binary one; it keeps the times next to the pointers, so that it rarely reads an
  * event. The wheel is hierarchical with a tick of one nanosecond. An event lies on the level of the
  * highest octet in which its time differs from the clock, so the first used slot of the lowest used
- * level is the next thing to do. A slot of a higher level is dealt out, in order, onto levels that
- * are empty at that moment: equal times keep the order in which they were scheduled.
+ * level is due next. A slot of a higher level is dealt out, in order, onto levels that are empty at
+ * that moment: equal times keep the order in which they were scheduled.
  */
 #include "sim_event.h"
 

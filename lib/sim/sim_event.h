@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events, and the two orders that they are kept in until they are due: a heap, for the few of one
- * node, and a timing wheel, for what any number of nodes waits for. Nothing is allocated for an
- * event: it lives inside the object that it is about.
+ * Events, and the two structures that hold them until they are due: a heap for the few events of
+ * one node, and a timing wheel for those of any number of nodes. Events need no allocation: each is
+ * part of its object.
  */
 #ifndef URNIC_SIM_EVENT_H
 #define URNIC_SIM_EVENT_H
@@ -57,7 +57,7 @@ struct sim_heap { /* empty when zeroed */
 
 /* Schedule `ev`, or move it, to `at` ns. False: out of memory, it isn't scheduled. */
 bool sim_heap_add(struct sim_heap *h, struct sim_event *ev, uint64_t at);
-/* Not scheduled any more. Legal when it isn't. */
+/* Cancel `ev`. Legal when it isn't scheduled. */
 void sim_heap_del(struct sim_heap *h, struct sim_event *ev);
 /* Take out the next event that is due at `limit` or before; NULL = none. */
 struct sim_event *sim_heap_pop(struct sim_heap *h, uint64_t limit);

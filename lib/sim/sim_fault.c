@@ -16,7 +16,7 @@
 
 struct place { /* of rules */
     struct sim_fault *sf;
-    const struct sim_rule *at; /* any of its rules: all say the same place */
+    const struct sim_rule *at; /* any of its rules: all have the same place */
     struct fault *f;
     struct fault_hold *hold;
     struct sim_event due;
@@ -82,7 +82,7 @@ static bool hold(struct place *pl, struct sim_port *to, struct sim_pkt *p, enum 
     return true;
 }
 
-/* More of the same, with it or, if it is held to be overtaken, at once. */
+/* Send duplicates with the frame, or at once if the frame is held to be overtaken. */
 static void copies(struct place *pl, struct sim_port *to, const struct sim_pkt *p,
                    enum fault_dir dir, const struct fault_out *out, uint64_t now)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Fault rules (lib/fault) in the simulated network. Rules of one place, a wire, a node's wires or
- * the wires out of all hosts, share what they know of connections; a frame meets them at the end of
- * the wire, the places in the order of the scenario.
+ * the wires out of all hosts, share a table of connections. A frame meets the rules at the end of
+ * the wire, places in the order of the scenario.
  */
 #ifndef URNIC_SIM_FAULT_H
 #define URNIC_SIM_FAULT_H

@@ -190,7 +190,7 @@ bool sim_field_value(const struct sim_field *f, const void *base, double *number
         snprintf(text, size, "forever");
     } else {
         if (v < f->min || v > f->max)
-            return false; /* no scenario can hold this value: it means "not set" */
+            return false; /* a value that no scenario can set: it means "not set" */
         sim_value_format(f->unit, v, text, size);
     }
     return true;

@@ -23,7 +23,7 @@ enum sim_field_kind {
     SIM_F_CHOICE, /* unsigned: one of `choices` */
     SIM_F_DIST,   /* const struct sim_dist *: by name */
     SIM_F_UNTIL,  /* uint64_t; 0 = "forever" */
-    SIM_F_CC      /* struct cc_conf; without a type nothing has been set */
+    SIM_F_CC      /* struct cc_conf; without a type it is not set */
 };
 
 struct sim_field {
@@ -49,8 +49,8 @@ extern const struct sim_field sim_switch_fields[];  /* struct sim_switch_params 
 extern const struct sim_field sim_noise_fields[];   /* struct sim_noise_params */
 
 /* Its value in the structure at `base`, as a number (base units) and as text that means the same
- * number again; number may be NULL, CC_TEXT octets of text are enough. False: nothing has been set,
- * and nothing could be said. */
+ * number again; number may be NULL, CC_TEXT octets of text are enough. False: the field is not set,
+ * and has no text. */
 bool sim_field_value(const struct sim_field *f, const void *base, double *number, char *text,
                      size_t size);
 

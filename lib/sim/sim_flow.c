@@ -256,7 +256,8 @@ static void dst_opens(struct sim_event *ev, uint64_t now)
         sim_at(dst_node(f), &f->dst_next, f->begin);
 }
 
-/* Out of the wheel, where any number of flows may wait, into the few events of its nodes. */
+/* Move a flow's event from the wheel, where any number of flows may wait, to the events of its
+ * nodes. */
 static void hand_out(struct sim_event *ev, uint64_t now)
 {
     struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, src_next);
@@ -266,7 +267,7 @@ static void hand_out(struct sim_event *ev, uint64_t now)
     sim_at(dst_node(f), &f->dst_next, now);
 }
 
-/* All at once, where nodes need not leave each other alone. */
+/* Start both ends at once, in a world where nodes may affect each other at once. */
 static void start_fire(struct sim_event *ev, uint64_t now)
 {
     struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, src_next);

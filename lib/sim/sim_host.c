@@ -144,7 +144,7 @@ static void arm(struct sim_host *h, uint64_t now)
 
 void sim_host_kick(struct sim_host *h, uint64_t now)
 {
-    if (h->stepping) /* posted from a completion: the turn under way sees to it */
+    if (h->stepping) /* posted from a completion: the turn under way sends it */
         return;
     h->stepping = true;
     do {

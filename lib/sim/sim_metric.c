@@ -244,7 +244,7 @@ static double m_faulted(const struct sim *sim)
 static double m_held_ms(const struct sim *sim)
 {
     double ns = m_held(sim);
-    for (uint32_t i = 0; i < sim->net.nports; i++) /* and the ports paused now */
+    for (uint32_t i = 0; i < sim->net.nports; i++) /* add the ports that are paused now */
         if (sim->net.port[i].paused && sim->net.port[i].paused_at < sim->w.now)
             ns += (double)(sim->w.now - sim->net.port[i].paused_at);
     return ns / 1e6;
@@ -498,7 +498,7 @@ static bool part_possible(const char *name, const struct sim_metric_size *has, c
     return false;
 }
 
-/* From samples of the queue; the longest of all is known without. */
+/* Does the figure need samples of the queue? The maximum doesn't. */
 static bool of_samples(int i)
 {
     return run_fns[i] == m_queue_p50 || run_fns[i] == m_queue_p90 || run_fns[i] == m_queue_p99 ||

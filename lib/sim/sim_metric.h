@@ -22,30 +22,31 @@ struct sim_metric_size {
     uint32_t flows, rings, rules, hosts, switches;
     bool sampled;
 };
-/* Can a run of that size have this figure? If not, `why` says what it lacks. */
+/* Can a run of that size have this figure? If not, `why` names the missing part. */
 bool sim_metric_possible(const char *name, const struct sim_metric_size *has, char *why,
                          size_t size);
-/* The port that queue_max is of: with `watch` lines one of those, else any switch's. NULL = none.
- */
+/* The port of queue_max: with `watch` lines one of those, else any switch's. NULL = none. */
 const struct sim_port *sim_longest_queue(const struct sim *sim);
-/* Does the run fulfil it? *value is what it was; false as well when there is no such figure. */
+/* Does the run meet the expectation? *value = the figure. False also when there is no such figure.
+ */
 bool sim_expect_holds(struct sim *sim, const struct sim_expect *x, double *value);
 
-/* From the least to the greatest. */
+/* Sort in ascending order. */
 void sim_sort(double *v, uint32_t n);
 /* Value below which a part `p` of v[0..n) lies; sorts v. NAN when n is 0. */
 double sim_percentile(double *v, uint32_t n, double p);
 /* Jain's fairness index, 1 = all equal; NAN when n is 0 or all are 0. */
 double sim_jain(const double *v, uint32_t n);
 
-/* Of a flow that has ended: the time it took in us, and that over the least possible; else NAN. */
+/* The completion time in us of a flow that has ended, and its ratio to the least possible one; else
+ * NAN. */
 double sim_fct_us(const struct sim *sim, const struct sim_flow *f);
 double sim_slowdown(const struct sim *sim, const struct sim_flow *f);
 /* Gb/s since it began, or since measuring began. NAN = it was over by then. */
 double sim_flow_goodput(const struct sim *sim, const struct sim_flow *f);
 
-/* Flows of finite size grouped by it: percentiles of the time taken, and of the slowdown, which is
- * that over the least possible. */
+/* Flows of finite size grouped by it: percentiles of the completion time, and of the slowdown,
+ * which is its ratio to the least possible one. */
 struct sim_size_bin {
     uint64_t octets; /* the largest of the bin */
     uint32_t flows;

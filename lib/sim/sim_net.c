@@ -148,8 +148,8 @@ static int alloc_routes(struct sim_net *net, struct sim_switch *s)
     return r->set && r->ports ? 0 : -ENOMEM;
 }
 
-/* Most sets of a switch are alike: those that follow each other lie at the same place, so that the
- * table stays small. */
+/* Most sets of a switch are equal. Equal sets in a row share one place, so that the table stays
+ * small. */
 static void share_ports(struct sim_routes *r, struct sim_route *set, const struct sim_route *before)
 {
     if (!before || before->n != set->n ||
@@ -289,7 +289,7 @@ uint64_t sim_net_ideal(const struct sim_net *net, uint32_t src, uint32_t dst, ui
     uint64_t first = octets < mtu ? octets : mtu, extra = PACKET_EXTRA + SIM_WIRE_EXTRA;
     uint64_t slowest = 0, total = 0;
     const struct sim_port *port = net->host[src].port;
-    for (;;) { /* any of the shortest paths: they are alike */
+    for (;;) { /* any of the shortest paths: they are equal */
         const struct sim_node *n = port->peer->node;
         uint64_t all = wire_ns(port, octets + packets * extra);
         slowest = all > slowest ? all : slowest;

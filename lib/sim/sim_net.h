@@ -21,8 +21,7 @@ struct sim_plan {
     uint32_t nhosts, nswitches;
     struct sim_cable *cable;
     uint32_t ncables, cap;
-    /* The port to look at when nothing else is said: the bottleneck, from switch to switch or to
-     * host. */
+    /* The default port to watch: the bottleneck, from switch to switch or to host. */
     uint32_t watch_from, watch_to;
     bool failed; /* out of memory */
 };

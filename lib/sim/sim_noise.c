@@ -36,7 +36,7 @@ enum sim_fate sim_noise_judge(struct sim_noise *n, struct sim_port *to, struct s
     if (x - n->p.loss >= n->p.reorder)
         return SIM_PASS;
     n->late++;
-    p->in = to->id; /* no switch comes any more */
+    p->in = to->id; /* no switch follows */
     if (n->held.head)
         n->held.tail->next_at = now + n->p.late;
     sim_fifo_push(&n->held, p);

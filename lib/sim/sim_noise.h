@@ -8,8 +8,8 @@
 #include "sim_port.h"
 
 struct sim_noise_params {
-    double loss;    /* part of the frames that are lost */
-    double reorder; /* ... that come `late` */
+    double loss;    /* part of the frames to lose */
+    double reorder; /* ... to delay by `late` */
     uint64_t late;  /* ns */
 };
 

@@ -20,7 +20,7 @@
 
 enum sim_pkt_flag {
     SIM_PKT_PAUSE = 1,   /* a PFC frame: concerns only the next port */
-    SIM_PKT_CORRUPT = 2, /* damaged on the way while its payload is not there to be damaged */
+    SIM_PKT_CORRUPT = 2, /* damaged on the way, without stored payload */
     SIM_PKT_FAULTED = 4, /* made by a fault: further ones leave it alone */
 };
 

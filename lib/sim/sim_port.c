@@ -48,7 +48,7 @@ void sim_port_drop(struct sim_port *port, struct sim_pkt *p, const char *why, ui
 
 /* ---- sending ---- */
 
-/* A division is what most of a hop's arithmetic would be. */
+/* Without a division, which would take most of a hop's arithmetic. */
 static uint64_t wire_ps(const struct sim_port *port, uint64_t octets)
 {
     return port->octet_ps ? octets * port->octet_ps : octets * OCTET_PS / port->rate;
@@ -69,12 +69,12 @@ static void transmit(struct sim_port *port, struct sim_pkt *p, struct sim_pkt *n
     if (port->node->watched)
         watch(port->node, SIM_OUT, p, NULL, now);
 
-    if (port->busy_ps + 999 < now * 1000) /* less is the clock's rounding, and no gap */
+    if (port->busy_ps + 999 < now * 1000) /* a smaller difference is only the clock's rounding */
         port->busy_ps = now * 1000;
     port->busy_ps += wire_ps(port, sim_pkt_wire(p));
     uint64_t at = free_at(port) + port->delay;
     if (at == now)
-        at++; /* no cable and a terabit: still another node's time */
+        at++; /* even without delay it takes time to reach another node */
     p->next = NULL;
     if (port->rx.hint) {
         port->wire_tail->next_at = at;
@@ -95,7 +95,7 @@ static unsigned ready(const struct sim_port *port)
     return port->backlog & ~(unsigned)port->paused;
 }
 
-/* The transmitter is free: on with the first frame that may go. */
+/* The transmitter is free: send the first frame that may go. */
 static void start(struct sim_port *port, uint64_t now)
 {
     if (!ready(port))
@@ -251,8 +251,8 @@ void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now)
     to->node->ops->rx(to->node, to, p, now);
 }
 
-/* PSN, QPNs and ECN make two frames differ that would otherwise look alike. A sum, as the order of
- * nodes within a window means nothing. */
+/* PSN, QPNs and ECN make two frames differ that would otherwise look alike. It is a sum, because
+ * the order of nodes within a window has no meaning. */
 static void digest(struct sim_world *w, const struct sim_port *to, const struct sim_pkt *p,
                    uint64_t now)
 {
@@ -313,8 +313,7 @@ void sim_port_connect(struct sim_port *a, struct sim_port *b, uint64_t rate, uin
         port->rx.fire = rx_fire;
         port->resume.fire = resume_fire;
         port->tx.key = sim_key(SIM_K_TX, port->index);
-        port->rx.key =
-            sim_key(SIM_K_RX, port->peer->index); /* it is the peer's node that runs it */
+        port->rx.key = sim_key(SIM_K_RX, port->peer->index); /* the peer's node runs it */
         port->resume.key = sim_key(SIM_K_RESUME, port->index);
     }
 }

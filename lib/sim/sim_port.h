@@ -27,12 +27,13 @@ struct sim_queue {
     uint64_t bytes;
 };
 
-/* Laid out by cache lines: with many ports it is these that a hop costs. An arrival reads the first
- * line of the sender's port and the second of the receiver's; a frame that finds the transmitter
- * free the same two of the port that it leaves by, any other one the queue's and the third, too. */
+/* Laid out by cache lines, which are the cost of a hop in a network of many ports. An arrival reads
+ * the first line of the sender's port and the second of the receiver's. A frame that finds the
+ * transmitter free reads these two lines of its port of departure. Any other frame reads the line
+ * of the queue and the third line as well. */
 struct sim_port {
-    _Alignas(64) struct sim_event rx; /* the first frame on the wire, which is its hint, arrives */
-    struct sim_pkt *wire_tail;        /* the last one that was sent */
+    _Alignas(64) struct sim_event rx; /* arrival of the first frame on the wire, the hint */
+    struct sim_pkt *wire_tail;        /* the last frame sent */
     struct sim_port *peer;
 
     struct sim_node *node;
@@ -41,7 +42,7 @@ struct sim_port {
     uint64_t queued;    /* octets in all queues */
     uint64_t queue_max; /* ... at most */
     uint64_t tx_packets;
-    uint64_t busy_ps; /* the transmitter isn't free until then */
+    uint64_t busy_ps; /* time at which the transmitter is free */
     uint16_t backlog; /* bit per queue that isn't empty */
     uint8_t paused;   /* bit per priority */
     bool tx_set;      /* `tx` is scheduled */
@@ -65,7 +66,7 @@ struct sim_node_ops {
     void (*rx)(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, uint64_t now);
     /* It has left a queue of the node and goes onto the wire. May be NULL. */
     void (*sent)(struct sim_node *n, struct sim_port *out, struct sim_pkt *p, uint64_t now);
-    /* The transmitter is free: more, if there is more. May be NULL. */
+    /* The transmitter is free: send more, if there is more. May be NULL. */
     void (*idle)(struct sim_node *n, struct sim_port *out, uint64_t now);
     /* Its turn will come soon: prefetch the data that the turn reads besides its events, in steps.
      * Step 0 is the node itself, step SIM_NEAR_STEPS - 1 runs during the previous turn. Changes
@@ -85,7 +86,7 @@ struct sim_node {
 
 /* Connect two ports by a cable; their nodes are set, with their ops. rate in bit/s, delay in ns. */
 void sim_port_connect(struct sim_port *a, struct sim_port *b, uint64_t rate, uint64_t delay);
-/* ns for which nothing that the port's node does can reach its peer; at least 1. */
+/* The least time in ns until an action of the port's node can reach its peer; at least 1. */
 uint64_t sim_port_lookahead(const struct sim_port *port);
 /* Queue a frame; its prio and len are set. */
 void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now);

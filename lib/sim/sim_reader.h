@@ -17,14 +17,14 @@ struct sim_reader {
     struct sim_scenario *s;
     struct sim_error *err;
     unsigned line;
-    uint32_t point; /* rest of it for the next sweeps */
+    uint32_t point; /* the rest of the point, for the next sweeps */
     bool have_topology;
     bool when;        /* this line has a condition */
-    uint32_t said;    /* statements that have been there without one, a bit each */
+    uint32_t said;    /* statements read without a condition, a bit each */
     unsigned marking; /* line of a switch's kmin or pmax, 0 = none */
     bool have_kmax, have_pmax;
-    unsigned kmin;            /* its line, 0 = none */
-    bool any;                 /* a line that has been read said something */
+    unsigned kmin;            /* line of kmin, 0 = none */
+    bool any;                 /* a line with a statement was read */
     unsigned sample, measure; /* their lines, 0 = none */
     char *word[SIM_WORDS];
     unsigned nwords;
@@ -55,13 +55,13 @@ int sim_read_set(struct sim_reader *r);
 /* sweep NAME V V V, or sweep NAME A..B */
 int sim_read_sweep(struct sim_reader *r);
 
-/* Congestion control as cc_conf_parse reads it; but a simulated NIC keeps its window whatever is
- * lost, unless the text says shrink=1 (LR-16). */
+/* Congestion control as cc_conf_parse reads it; but a simulated NIC keeps its window in spite of
+ * losses, unless the text has shrink=1 (LR-16). */
 int sim_read_cc(struct cc_conf *c, const char *text, char *why, size_t size);
-/* The text is a field's value: into its place in the structure at `base`. */
+/* Read a field's value into its place in the structure at `base`. */
 int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const char *text,
                    void *base);
-/* The words from `first` on are NAME=VALUE of this table, each at most once. */
+/* Read the words from `first` on as NAME=VALUE of this table, each at most once. */
 int sim_read_fields(struct sim_reader *r, unsigned first, const struct sim_field *table,
                     void *base);
 

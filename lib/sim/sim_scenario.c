@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading scenario files: which statements there are, each a keyword and fields, described by
- * tables (sim_field.h); then checks across lines. Words, variables and sweeps: sim_reader.h. Files
- * of other simulators: sim_foreign.h.
+ * Reading scenario files: their statements, each a keyword and fields, described by tables
+ * (sim_field.h); then checks across lines. Words, variables and sweeps: sim_reader.h. Files of
+ * other simulators: sim_foreign.h.
  */
 #include "sim_scenario.h"
 
@@ -413,7 +413,7 @@ static int check(struct sim_reader *r)
         if (s->load[i].cc.type)
             cc_conf_fit(&r->s->load[i].cc, s->topo.rate);
     }
-    /* As the engine does; here, so that the summary shows what is in force. */
+    /* As the engine does. It is done here, too, so that the summary shows the values in force. */
     cc_conf_fit(&r->s->net.host.cc, s->topo.rate);
     return 0;
 }

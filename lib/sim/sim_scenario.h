@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Scenario files: text that says what to simulate (doc/scenarios.md). Reading one is pure: text in,
- * structure or a sentence out. Traffic, watches and expectations are as many as memory holds.
+ * Scenario files: descriptions of simulations as text (doc/scenarios.md). Reading one is pure: text
+ * in, structure or a sentence out. Traffic, watches and expectations are as many as memory holds.
  */
 #ifndef URNIC_SIM_SCENARIO_H
 #define URNIC_SIM_SCENARIO_H
@@ -96,10 +96,10 @@ struct sim_error {
     char reason[SIM_REASON];
 };
 
-/* Begin: nothing set. Then optionally give variables their values, which win over the file's.
- * False: too many, or too long. */
+/* Start with nothing set. Then optionally set variables, whose values win over the file's. False:
+ * too many, or too long. */
 void sim_scenario_init(struct sim_scenario *s);
-/* Give its lists back, after sim_scenario_parse has succeeded or failed; before the next
+/* Free its lists, after sim_scenario_parse has succeeded or failed; before the next
  * sim_scenario_init, and not before the simulation is destroyed. A structure of zeros is fine. */
 void sim_scenario_free(struct sim_scenario *s);
 bool sim_scenario_set(struct sim_scenario *s, const char *name, const char *value);

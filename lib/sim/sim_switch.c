@@ -15,7 +15,7 @@ static struct sim_switch *switch_of(struct sim_node *n)
     return (struct sim_switch *)(void *)n;
 }
 
-/* ---- where to ---- */
+/* ---- routes ---- */
 
 struct sim_port *sim_switch_route(const struct sim_switch *s, uint32_t host, uint32_t flow,
                                   struct sim_rng *rng)
@@ -122,7 +122,7 @@ static void release(struct sim_switch *s, const struct sim_pkt *p, uint64_t now)
 {
     unsigned prio = p->prio;
     struct sim_account *a = &s->in[prio][p->in];
-    uint64_t room = p->len < a->room ? p->len : a->room; /* whichever frames took it */
+    uint64_t room = p->len < a->room ? p->len : a->room; /* other frames may have taken it */
     a->room -= room;
     a->shared -= p->len - room;
     s->used -= p->len - room;

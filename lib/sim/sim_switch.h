@@ -4,10 +4,10 @@
  * that a frame joins (CC-02), pauses the ports that fill its buffer (PFC), drops what does not fit.
  *
  * Buffer: octets are accounted to the port and priority by which they came in. A lossless priority
- * that holds more than its threshold pauses the sender there; what is on its way meanwhile goes
- * into the head-room kept for that port and priority. What leaves frees head-room first, whichever
- * frames took it; when none is in use the threshold counts again. Without PFC a frame is dropped
- * when its output queue is longer than the threshold, or nothing is free.
+ * that holds more than its threshold pauses the sender there; frames already on their way go into
+ * the head-room of that port and priority. Departing frames free head-room first, whichever frames
+ * took it; when none is in use the threshold counts again. Without PFC a frame is dropped when its
+ * output queue is longer than the threshold, or the buffer is full.
  */
 #ifndef URNIC_SIM_SWITCH_H
 #define URNIC_SIM_SWITCH_H
@@ -19,9 +19,9 @@ enum sim_balance { SIM_ECMP, SIM_SPRAY };
 struct sim_switch_params {
     uint64_t buffer;      /* octets */
     uint64_t headroom;    /* per port and lossless priority; 0 = from rate and delay */
-    uint64_t xoff;        /* octets of a port and priority; 0 = alpha * what is free */
-    uint64_t xon_gap;     /* go on when this far below the threshold */
-    uint64_t queue_limit; /* lossy: longest output queue; 0 = alpha * what is free */
+    uint64_t xoff;        /* octets of a port and priority; 0 = alpha * free octets */
+    uint64_t xon_gap;     /* octets below the threshold at which to resume */
+    uint64_t queue_limit; /* lossy: longest output queue; 0 = alpha * free octets */
     double alpha;
     uint64_t kmin, kmax; /* octets; kmax 0 = no marking */
     double pmax;
@@ -30,13 +30,13 @@ struct sim_switch_params {
     enum sim_balance balance;
 };
 
-/* Where to: for the switch that a host hangs on a set of output ports of equal length. */
+/* The route to a host's switch: a set of output ports with paths of equal length. */
 struct sim_route {
     uint16_t first, n; /* in `ports` of the table */
 };
 
-/* Where a host hangs: which switch, which of its ports. All switches share these tables, so that
- * they stay in the near caches however many hosts there are. */
+/* The switch and the switch port of each host. All switches share these tables, so that they stay
+ * in the near caches however many hosts there are. */
 struct sim_homes {
     uint16_t *leaf, *port; /* by host */
     uint32_t nhosts;
@@ -47,7 +47,7 @@ struct sim_routes {
     struct sim_route *set; /* by switch */
     struct sim_port **ports;
     uint32_t nports;
-    uint16_t self; /* the switch that these are of */
+    uint16_t self; /* the switch with these routes */
 };
 
 struct sim_account { /* octets of a port and priority, as input */
@@ -60,11 +60,11 @@ struct sim_switch {
     struct sim_routes routes;
     struct sim_rng rng;
     uint64_t capacity;                 /* shared octets */
-    uint64_t used;                     /* of them */
+    uint64_t used;                     /* used octets */
     struct sim_account *in[SIM_PRIOS]; /* by port */
     uint8_t *xoff;                     /* per port: priorities that we have paused */
     uint64_t *headroom;
-    struct sim_event refresh; /* pauses end by themselves: say it again in time */
+    struct sim_event refresh; /* repeats pauses in time, because they expire */
     uint64_t used_max, lost_headroom;
 };
 
@@ -72,8 +72,8 @@ struct sim_switch {
  * a random one. NULL = no way. */
 struct sim_port *sim_switch_route(const struct sim_switch *s, uint32_t host, uint32_t flow,
                                   struct sim_rng *rng);
-/* Octets that a switch keeps for what arrives on a port of that rate (bit/s) and delay (ns) while a
- * pause takes effect, of all lossless priorities. */
+/* Octets that a switch keeps, for all lossless priorities, for frames that arrive on a port of that
+ * rate (bit/s) and delay (ns) until a pause takes effect. */
 uint64_t sim_switch_headroom(const struct sim_switch_params *p, uint64_t rate, uint64_t delay);
 /* After its ports are connected and its routes filled in. Returns 0 or -ENOMEM, -EINVAL (the
  * head-room alone is larger than the buffer). */

@@ -30,7 +30,7 @@ struct sim_topo {
  *   fat tree     k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores
  */
 const char *sim_topo_plan(const struct sim_topo *t, struct sim_plan *plan);
-/* Hosts that it will have; 0 when it is refused. */
+/* The number of its hosts; 0 when it is refused. */
 uint32_t sim_topo_hosts(const struct sim_topo *t);
 
 #endif

@@ -84,7 +84,7 @@ static int make_all_reduce(struct maker *m)
     return sim_ring_add(m->f, l->from, n, l->size, l->times, l->start, m->index);
 }
 
-/* Poisson arrivals between random pairs, so many that the hosts' links are loaded to the part. */
+/* Poisson arrivals between random pairs, which load the hosts' links to the given part. */
 static int make_arrivals(struct maker *m)
 {
     const struct sim_load *l = m->l;

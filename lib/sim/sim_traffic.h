@@ -8,7 +8,7 @@
 #include "sim_flow.h"
 #include "sim_scenario.h"
 
-/* Add the flows of all lines. 0, -ENOMEM, -ENOSPC (too many flows): *line is the one. */
+/* Add the flows of all lines. 0, -ENOMEM, -ENOSPC (too many flows): *line = its line. */
 int sim_traffic_add(struct sim_flows *f, const struct sim_scenario *s, struct sim_rng *rng,
                     unsigned *line);
 /* Queue pairs that a host needs at most if all flows ran at once. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all objects of one simulation share: the clock, the random numbers, the frames, and the
- * hooks by which the outside looks on. One thread at a time uses a world; worlds share nothing.
+ * The state shared by all objects of one simulation: the clock, the random numbers, the frames, and
+ * the caller's hooks. One thread at a time uses a world; worlds share nothing.
  */
 #ifndef URNIC_SIM_WORLD_H
 #define URNIC_SIM_WORLD_H
@@ -26,14 +26,14 @@ struct sim_hooks {
     void (*frame)(void *arg, const struct sim_node *node, enum sim_dir dir, const uint8_t *frame,
                   uint32_t len, const char *note, uint64_t now);
     /* A frame reaches the end of the wire between two ports. The hook may change it, drop it (the
-     * caller frees it), or hold it: it gives it to sim_port_arrive later. */
+     * caller frees it), or hold it and give it to sim_port_arrive later. */
     enum sim_fate (*fault)(void *arg, struct sim_port *to, struct sim_pkt *p, uint64_t now);
 };
 
 struct sim_world {
-    uint64_t now;       /* ns: of the event that runs */
-    uint64_t lookahead; /* ns: that nodes leave each other alone, 1 .. SIM_WINDOW_MAX; 0 = any may
-                         * meddle with any, and all events run in one order */
+    uint64_t now;       /* ns: time of the running event */
+    uint64_t lookahead; /* ns in which nodes can't affect each other, 1 .. SIM_WINDOW_MAX; 0 = they
+                           can at any time, and all events run in one order */
     uint64_t window;    /* ns: the longest window, 1 .. lookahead */
     struct sim_heap calls;
     struct sim_rng rng;
@@ -44,7 +44,7 @@ struct sim_world {
     bool skip_payload;
     bool failed;    /* out of memory: the run must end */
     uint64_t hops;  /* frames that have reached the end of a wire */
-    uint64_t trace; /* a digest of every one of them: when, where, which */
+    uint64_t trace; /* a digest of all of them: time, place, packet */
     struct sim_wheel wheel;
     struct sim_turn turn;
 };
