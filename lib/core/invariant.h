@@ -7,8 +7,9 @@
  *
  *     qp_ok.c         of a queue pair
  *     sr_ok.c         of selective repeat, where it has that
- *     engine_ok.c     of the state that queue pairs share: lists, numbers, the pool of records, the
- * wheel invariant.c     the hooks
+ *     engine_ok.c     of the state that queue pairs share: lists, numbers, the pool of records,
+ *                     the wheel
+ *     invariant.c     the hooks
  */
 #ifndef URNIC_INVARIANT_H
 #define URNIC_INVARIANT_H
