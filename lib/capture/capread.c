@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The capture reader: byte stream, classic pcap, and what every format needs after that.
+ * The capture reader: byte stream, classic pcap, and the steps common to all formats.
  *
  * The source is read in large pieces. A packet is handed out where it lies in the buffer.
  */
@@ -130,8 +130,8 @@ static int pcap_begin(struct capread *c, uint32_t magic)
     return capread_add_interface(c, &i) ? 0 : -ENOMEM;
 }
 
-/* Where a record should begin, does another file's header? Then files were joined (cat): it holds
- * from here on. As a record it would be one of no octets, from the year 2055. */
+/* Does another file's header stand in place of a record? Then files were joined (cat), and it is in
+ * force from here on. As a record it would have no octets, and a time in the year 2055. */
 static bool pcap_joined(struct capread *c, const uint8_t *h)
 {
     bool swapped;
@@ -213,7 +213,7 @@ static int begin(struct capread *c, char *why, size_t why_size)
     }
     uint32_t magic;
     memcpy(&magic, m, 4);
-    if (magic == PCAPNG_MAGIC) { /* the same either way round */
+    if (magic == PCAPNG_MAGIC) { /* the same in both byte orders */
         c->pcapng = true;
         c->info.format = "pcapng";
         return 0;

@@ -8,7 +8,7 @@
  *
  * Why not libpcap: it refuses a file whose interfaces differ in link type, hides interfaces,
  * directions and comments, and treats the end of a file that was cut short as an error without
- * saying how much was good. Captures of a crashed machine are just those that people want judged.
+ * reporting the good part. But captures of a crashed machine are of special interest.
  *
  * Threads: one at a time per reader.
  */
@@ -45,11 +45,11 @@ const char *capread_carrier_name(enum capread_carrier c);
 
 struct capread_packet {
     uint64_t number;      /* 1, 2, ... as Wireshark numbers them */
-    uint64_t ns;          /* since the Unix epoch, as the file says: may go backwards */
+    uint64_t ns;          /* since the Unix epoch, from the file: may go backwards */
     const uint8_t *frame; /* an Ethernet frame; valid until the next call */
     uint32_t len;         /* octets at `frame` */
-    /* Octets that the frame had. More than len: the capture kept only a part, or what was captured
-     * was a part (of a mirror that cuts packets off). */
+    /* Octets that the frame had. More than len: the capture, or a mirror that cuts packets, kept
+     * only a part. */
     uint32_t wire_len;
     /* The number of the interface, 0, 1, ... over all sections of the file. An interface that the
      * section before had at the same place of its list with the same name keeps its number. If one
@@ -57,7 +57,7 @@ struct capread_packet {
      * further number; if packets don't, each VLAN tag gets one, since a packet appears with and
      * without its tag. Each carrier of packets gets one, too. */
     uint32_t interface;
-    enum capture_dir dir; /* seen by the machine that captured */
+    enum capture_dir dir; /* direction as seen by the capturing machine */
     bool no_ether;        /* the Ethernet header was made up by the reader */
     const char *comment;  /* first comment, or NULL; valid until the next call */
 };
@@ -68,18 +68,18 @@ struct capread_info {
     uint64_t skipped;                   /* of these, packets of link types that can't carry RoCE */
     uint64_t infiniband;                /* of these, packets of InfiniBand */
     uint64_t cut;                       /* packets that the capture cut short */
-    uint64_t wrapped[CAPREAD_CARRIERS]; /* RoCE packets that were inside something else */
-    uint64_t drops;                     /* packets that the capture says it dropped */
+    uint64_t wrapped[CAPREAD_CARRIERS]; /* RoCE packets inside a carrier */
+    uint64_t drops;                     /* packets dropped according to the capture */
     uint64_t offset;                    /* octets of the file read so far */
     uint64_t size;                      /* octets of the file; 0 = not known (a pipe) */
     uint32_t interfaces;                /* seen so far */
     const char *damage; /* NULL, or why reading ended early: "cut short in packet 12" */
 };
 
-/* Where the octets of a capture come from. */
+/* The source of a capture's octets. */
 struct capread_source {
-    /* Put the next octets, at most `len` and as many as are at hand, at `buf`. Returns how many, 0
-     * at the end, or -errno: then it isn't called again. */
+    /* Put the next octets, at most `len` and as many as are at hand, at `buf`. Returns their
+     * number, 0 at the end, or -errno: then it isn't called again. */
     ssize_t (*read)(void *arg, void *buf, size_t len);
     void (*close)(void *arg); /* the reader needs it no more; NULL = nothing to do */
     void *arg;

@@ -39,7 +39,7 @@ static bool skip(struct capread_packet *p, uint32_t n)
     return true;
 }
 
-/* Put an Ethernet header in front of what is left. `mac` = source address, or NULL. */
+/* Put an Ethernet header before the rest. `mac` = source address, or NULL. */
 static bool make_ether(struct capread_packet *p, uint8_t *scratch, uint16_t type,
                        const uint8_t *mac)
 {
@@ -58,7 +58,7 @@ static bool make_ether(struct capread_packet *p, uint8_t *scratch, uint16_t type
     return true;
 }
 
-/* Bare IP: the version says which. */
+/* Bare IP: its version tells the EtherType. */
 static bool raw_ip(struct capread_packet *p, uint8_t *scratch)
 {
     unsigned version = p->len ? p->frame[0] >> 4 : 0;

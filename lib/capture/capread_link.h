@@ -18,8 +18,8 @@ bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_
 bool capread_link_infiniband(uint16_t link_type, const uint8_t *data, uint32_t len);
 
 /* A mirror or a packet broker may have cut a RoCEv2 packet before it was captured: then the file
- * has the whole frame, but its IP and UDP headers, which agree, say that there was more. Sets
- * wire_len to that. */
+ * has all captured octets, but the IP and UDP headers agree on a larger length. Sets wire_len to
+ * that. */
 void capread_sliced(struct capread_packet *p);
 
 #endif

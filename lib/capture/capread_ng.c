@@ -30,7 +30,7 @@ static bool option(const struct capread *c, const uint8_t **at, const uint8_t *e
     return true;
 }
 
-/* Units per second of an if_tsresol octet; 0 = it makes no sense. */
+/* Units per second of an if_tsresol octet; 0 = invalid. */
 static uint64_t resolution(uint8_t tsresol)
 {
     unsigned power = tsresol & 0x7F;

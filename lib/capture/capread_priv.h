@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Private to the capture reader: the byte stream, and what pcap and pcapng have in common.
+ * Private to the capture reader: the byte stream, and the common parts of pcap and pcapng.
  */
 #ifndef URNIC_CAPREAD_PRIV_H
 #define URNIC_CAPREAD_PRIV_H
@@ -10,7 +10,7 @@
 #include "capread.h"
 
 #define CAPREAD_BUFFER     (1u << 20)
-#define CAPREAD_INTERFACES 65536u /* a file with more is damaged, or means harm */
+#define CAPREAD_INTERFACES 65536u /* a file with more is damaged, or an attack */
 #define CAPREAD_NAME_MAX   64u
 
 struct capread_interface {
@@ -19,8 +19,9 @@ struct capread_interface {
     uint64_t units; /* of the time stamps, per second */
     int64_t offset; /* seconds to add */
     uint32_t snaplen;
-    uint32_t number; /* in packets: its own, or of the same one in an earlier section */
-    uint64_t drops;  /* as its last statistics block says */
+    uint32_t number; /* number in packets: its own, or that of the same interface in an earlier
+                        section */
+    uint64_t drops;  /* from its last statistics block */
 };
 
 struct capread {

@@ -30,9 +30,9 @@ enum { GPE_FLAGS = 0x0C, GPE_IPV4 = 1, GPE_IPV6 = 2, GPE_ETHER = 3 };
 enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057 };
 
 #define SPECTRUM_LEN 22u
-#define LEVELS       6u /* of what is inside what */
+#define LEVELS       6u /* nested carriers */
 
-/* How far in we are. */
+/* The current place in the carriers. */
 struct cursor {
     const uint8_t *at; /* of the EtherType `type` */
     uint32_t left;
@@ -126,7 +126,7 @@ static bool known_type(const uint8_t *ether)
            type == WIRE_ETHERTYPE_V1;
 }
 
-/* Behind the last label comes IP, or an Ethernet frame, with a control word of 0 or without. */
+/* IP follows the last label, or an Ethernet frame with or without a control word of 0. */
 static bool enter_mpls(struct cursor *c)
 {
     bool last = false;
@@ -228,7 +228,7 @@ static bool enter_gpe(struct cursor *c)
                                           : 0);
 }
 
-/* True when there is more inside; *roce: this is it. The cursor then stays. */
+/* True: another packet is inside. *roce: this is RoCE; the cursor then stays. */
 static bool enter_udp(struct cursor *c, uint32_t header, bool *roce)
 {
     if (c->left < header + 4)
@@ -245,7 +245,7 @@ static bool enter_udp(struct cursor *c, uint32_t header, bool *roce)
                                     : enter_vxlan(c);
 }
 
-/* The extension headers between IPv6 and what it carries: how long, and what follows them. */
+/* The extension headers after an IPv6 header: their length, and the protocol after them. */
 static uint32_t extensions(const struct cursor *c, uint8_t *proto)
 {
     uint32_t n = 0;

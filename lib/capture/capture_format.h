@@ -31,7 +31,7 @@ enum pcapng_option {
     OPT_STATISTICS_DROPS = 5,
 };
 
-#define PCAPNG_ORDER_MAGIC 0x1A2B3C4Du /* in a section header: which byte order the section has */
+#define PCAPNG_ORDER_MAGIC 0x1A2B3C4Du /* in a section header: tells the section's byte order */
 
 #define CAPTURE_ETHERNET 1u /* link type, of pcap too */
 

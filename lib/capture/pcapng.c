@@ -18,7 +18,7 @@
 
 struct pcapng {
     struct pcapng_sink sink;
-    bool dead; /* the file is not whole any more: nothing is added */
+    bool dead; /* the file is incomplete: nothing is added */
     uint8_t *buf;
     size_t size;
     size_t used;  /* octets to be written: buf[0..used) */
@@ -101,7 +101,8 @@ int pcapng_flush(struct pcapng *w)
         w->stats.last_error = -rc;
         if (!w->first_error)
             w->first_error = rc;
-        /* Half a block in the file can't be mended; a later one would not be found. */
+        /* A partial block in the file can't be repaired, and readers would not find later blocks.
+         */
         w->dead = true;
     }
     w->stats.file_bytes += done;

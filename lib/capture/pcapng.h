@@ -26,15 +26,15 @@ struct pcapng;
 struct pcapng_options {
     const char *application; /* the writing program's name; NULL = "urnic" */
     size_t buffer;           /* octets of buffer; 0 = 256 KiB */
-    uint64_t limit;          /* largest file, octets; 0 = none. Beyond it packets are dropped */
+    uint64_t limit;          /* largest file, octets; 0 = none. Above it packets are dropped */
     uint32_t snaplen;        /* octets kept of each packet; 0 = all */
     uint64_t epoch;          /* added to every time: ns from the Unix epoch to the clock's zero */
 };
 
-/* Where the octets of the file go. */
+/* The destination of the file's octets. */
 struct pcapng_sink {
     /* Take up to `len` octets, and at least one. Returns how many; -EAGAIN: none for now; else
-     * -errno, after which the file isn't whole and nothing more is written. */
+     * -errno, after which the file is incomplete and nothing more is written. */
     ssize_t (*write)(void *arg, const void *data, size_t len);
     int (*close)(void *arg); /* the writer needs it no more. 0 or -errno; NULL = nothing to do */
     void *arg;
@@ -57,19 +57,19 @@ int pcapng_open(const struct pcapng_sink *sink, const struct pcapng_options *opt
 int pcapng_interface(struct pcapng *w, const char *name, const char *description, uint64_t speed);
 
 /* Record a frame. `ns` is in the caller's clock (see epoch). A comment (NULL = none; cut at
- * PCAPNG_COMMENT_MAX) shows up in Wireshark: for a frame that we dropped, the counter's name.
+ * PCAPNG_COMMENT_MAX) is shown by Wireshark: for a frame that we dropped, the counter's name.
  * False: not recorded, and counted in pcapng_stats.drops, unless there is no such interface. */
 bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum capture_dir dir,
                    const uint8_t *frame, uint32_t len, const char *comment);
 
-/* Write out what is buffered. Returns 0 or -errno; -EAGAIN: the sink takes no more for now. */
+/* Write out the buffered octets. Returns 0 or -errno; -EAGAIN: the sink takes no more for now. */
 int pcapng_flush(struct pcapng *w);
 
 /* The packets recorded so far, and those lost. */
 void pcapng_stats(const struct pcapng *w, struct pcapng_stats *out);
 
 /* Add per-interface counts, flush, close the sink, free. Returns 0 or the first error of its life,
- * -errno: 0 means that the file holds every packet that wasn't counted as dropped. */
+ * -errno. 0: the file holds every packet that wasn't counted as dropped. */
 int pcapng_close(struct pcapng *w);
 
 #endif

@@ -16,7 +16,7 @@
     (WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC | WIRE_P_QINQ | WIRE_P_LOOPBACK | WIRE_P_SELECTIVE |       \
      WIRE_P_V1)
 
-/* ---- what a frame is ---- */
+/* ---- classes of frames ---- */
 
 static uint32_t ack_class(uint8_t syndrome)
 {

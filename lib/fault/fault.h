@@ -51,7 +51,7 @@ void fault_start(struct fault *f, uint64_t now);
 
 /* ---- one frame ---- */
 
-/* What to do with the frame. 0 = send it on as it is. */
+/* Orders for the caller about the frame. 0 = send it on unchanged. */
 #define FAULT_DROP    0x01u /* don't send the frame; combines with FAULT_INJECT only */
 #define FAULT_CHANGED 0x02u /* its octets or its length changed: out->len */
 #define FAULT_DAMAGED 0x04u /* ... and its iCRC is meant to be wrong now */
@@ -84,16 +84,16 @@ unsigned fault_apply(struct fault *f, enum fault_dir dir, uint8_t *frame, uint32
                      uint64_t now, struct fault_out *out);
 
 /* The same for a frame of `len` octets of which only the first `have` are there. Octets that are
- * missing are not changed; FAULT_DAMAGED then says that they would have been damaged. */
+ * missing are not changed; FAULT_DAMAGED then means that they would have been damaged. */
 unsigned fault_apply_cut(struct fault *f, enum fault_dir dir, uint8_t *frame, uint32_t have,
                          uint32_t len, uint64_t now, struct fault_out *out);
 
-/* ---- what they have done ---- */
+/* ---- statistics ---- */
 
 struct fault_rule_stats {
     unsigned line;    /* of the rule text */
     uint64_t matched; /* frames that match all selectors, before nth, prob and count */
-    uint64_t done;    /* frames that it acted on */
+    uint64_t done;    /* frames on which the rule acted */
     uint64_t failed;  /* impossible actions among these: the frame has no such field, or the queue
                          pair for a CNP is not known yet */
 };
@@ -101,13 +101,13 @@ struct fault_rule_stats {
 struct fault_stats {
     uint64_t frames, roce;
     bool knows;       /* rules need the table of connections; if not, conns and evicted are 0 */
-    uint64_t conns;   /* connections seen; also the number of the latest */
+    uint64_t conns;   /* connections seen, which is also the number of the latest one */
     uint64_t evicted; /* connections forgotten for want of room */
 };
 
 /* How many rules there are; the functions below count them from 0. */
 unsigned fault_rules(const struct fault *f);
-/* What one rule has done. */
+/* The counters of one rule. */
 void fault_rule_stats(const struct fault *f, unsigned rule, struct fault_rule_stats *out);
 /* Totals of all frames. */
 void fault_stats(const struct fault *f, struct fault_stats *out);

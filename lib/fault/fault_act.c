@@ -13,7 +13,7 @@
 
 #define ECN_MASK  3u
 #define ECN_CE    3u
-#define ECN_BIT   14u /* where it is in an IPv4 header, and in an IPv6 header */
+#define ECN_BIT   14u /* first bit of ECN in an IPv4 header, and in an IPv6 header */
 #define ECN_BIT6  10u
 #define CNP_DSCP  48u
 #define CNP_PRIO  6u

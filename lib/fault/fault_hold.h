@@ -7,7 +7,7 @@
  *     if (bits & FAULT_HOLD && fault_hold_add(h, frame, dir, &out, now))
  *         continue;                                  (it comes out of fault_hold_take)
  *     send(frame);
- *     fault_hold_passed(h, dir, out.flow, now);      (what it has overtaken may go now)
+ *     fault_hold_passed(h, dir, out.flow, now);      (frames that it has overtaken may go now)
  *     ...
  *     while ((frame = fault_hold_take(h, now, &dir)))
  *         send(frame);
@@ -28,7 +28,7 @@ struct fault_hold *fault_hold_new(unsigned slots);
 /* Take the remaining frames first, with now = UINT64_MAX: they are the caller's. */
 void fault_hold_free(struct fault_hold *h);
 
-/* Keep `frame` as out says. False: no room, send it at once. */
+/* Keep `frame` for the delay or gap in *out. False: no room, send it at once. */
 bool fault_hold_add(struct fault_hold *h, void *frame, enum fault_dir dir,
                     const struct fault_out *out, uint64_t now);
 /* Report that a frame of this direction and flow was sent. */

@@ -192,7 +192,7 @@ bool fault_lex_value(struct fault_lex *lx, enum fault_kind kind, uint64_t min, u
     return true;
 }
 
-/* Where ".." is in a word; NULL = it is one value. */
+/* The ".." in a word; NULL = it is one value. */
 static const char *dots(struct fault_word w)
 {
     for (size_t i = 0; i + 1 < w.len; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Words of a rule text and the values that they stand for. Each reader takes the next word of the
- * line; if that isn't what it wants it writes the error, with what it expected, and returns false.
+ * line. If the word doesn't fit, the reader writes the error, with the expected form, and returns
+ * false.
  */
 #ifndef URNIC_FAULT_LEX_H
 #define URNIC_FAULT_LEX_H
@@ -29,7 +30,7 @@ enum fault_kind {
 
 /* Make text[0..len) the line; a comment ends it. */
 void fault_lex_line(struct fault_lex *lx, unsigned number, const char *text, size_t len);
-/* The next word, which stays / which is taken. */
+/* The next word: leave it / take it. */
 struct fault_word fault_lex_peek(const struct fault_lex *lx);
 struct fault_word fault_lex_next(struct fault_lex *lx);
 /* Take the next word if it is this one. Returns whether it was. */

@@ -2,7 +2,7 @@
  *
  * The rule language (doc/faults.md has its grammar): a line is actions joined by `and`
  * (fault_parse_action.c), then selectors in any order: a table of words, each with the function
- * that reads what follows it. A word that is none of them is a class of packets, or an opcode.
+ * that reads the rest of it. A word outside the table is a class of packets, or an opcode.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the two halves of the parser share: the state, and tables of words.
+ * Shared by the two halves of the parser: the state, and tables of words.
  */
 #ifndef URNIC_FAULT_PARSE_H
 #define URNIC_FAULT_PARSE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The first half of a rule: what to do. A table of words, each with the function that reads what
- * follows it.
+ * The first half of a rule: its actions. A table of words, each with the function that reads the
+ * rest of the action.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of lib/fault share: a rule as the parser leaves it, a frame as the rules see it,
+ * Shared by the files of lib/fault: a rule as the parser leaves it, a frame as the rules see it,
  * and the table of connections.
  */
 #ifndef URNIC_FAULT_PRIV_H
@@ -13,10 +13,10 @@
 #define FAULT_ACTIONS 4u      /* of a rule */
 #define FAULT_WITHIN  100000u /* ns: `reorder` without `within` */
 
-/* What a frame is; one frame has several of these bits. */
+/* Classes of frames; one frame has several of these bits. */
 #define FAULT_C_ANY           0x00001u
 #define FAULT_C_ROCE          0x00002u
-#define FAULT_C_OTHER         0x00004u /* no RoCE, or none that a strict parser takes */
+#define FAULT_C_OTHER         0x00004u /* no RoCE, or RoCE that a strict parser refuses */
 #define FAULT_C_REQUEST       0x00008u
 #define FAULT_C_RESPONSE      0x00010u
 #define FAULT_C_DATA          0x00020u /* SEND, WRITE, READ response */
@@ -34,7 +34,7 @@
 #define FAULT_C_UD            0x20000u
 #define FAULT_C_PAUSE         0x40000u
 
-/* Which selectors a rule has. */
+/* The selectors of a rule. */
 #define FAULT_S_DIR     0x0001u
 #define FAULT_S_SRC     0x0002u
 #define FAULT_S_DST     0x0004u
@@ -52,7 +52,7 @@
 #define FAULT_S_COUNT   0x4000u
 #define FAULT_S_CLASS   0x8000u
 
-struct fault_range { /* both ends are in it */
+struct fault_range { /* both ends included */
     uint64_t lo, hi;
 };
 
@@ -72,7 +72,7 @@ struct fault_match {
     bool psn_relative, retx;
     uint16_t pos;             /* WIRE_F_FIRST .. WIRE_F_ONLY */
     struct fault_range occur; /* of these occurrences ... */
-    uint64_t every;           /* ... or, if not 0, of every so manyth */
+    uint64_t every;           /* ... or, if not 0, one in every this many */
     double prob;
     uint64_t after, until, count;
 };
@@ -93,7 +93,7 @@ enum fault_corrupt { FAULT_BYTE, FAULT_PAYLOAD, FAULT_RANDOM, FAULT_ICRC };
 enum fault_made { FAULT_CNP, FAULT_NAK, FAULT_PAUSE };
 enum fault_set { FAULT_TO, FAULT_PLUS, FAULT_MINUS };
 
-/* A field that `set` can change: where it is, in bits from the start of some header. */
+/* A field that `set` can change: its place, in bits from the start of a header. */
 enum fault_base {
     FAULT_B_IP,
     FAULT_B_UDP,
@@ -137,17 +137,17 @@ struct fault_rule {
 
 /* ---- connections ---- */
 
-/* One direction: what goes to a certain queue pair. It carries requests in a PSN space of its own
- * and responses in that of the other direction. Numbers of halves and connections count from 1. */
+/* One direction: the packets to one queue pair. It carries requests in a PSN space of its own and
+ * responses in that of the other direction. Numbers of halves and connections count from 1. */
 struct fault_half {
     struct wire_addr src, dst;
     uint32_t dqpn, conn, chain;
     uint32_t waits_next, waits_prev; /* list of halves without a known other direction */
     uint16_t sport;
-    uint16_t tries; /* responses that didn't show which that is */
+    uint16_t tries; /* responses that didn't identify the other direction */
     bool requests;  /* first and next are valid */
     bool responses, acks, naks;
-    uint32_t first, next;                   /* PSN of requests: the first, and what comes next */
+    uint32_t first, next;                   /* PSN of requests: the first, and the next */
     uint32_t resp_next, ack_next, nak_next; /* PSNs of responses */
     uint32_t msn;                           /* of the latest acknowledgement */
     uint32_t ends;                          /* messages complete: their last request was seen */
@@ -182,13 +182,13 @@ struct fault_table {
     uint64_t seen, evicted;
 };
 
-/* What the table knows of a packet. */
+/* Facts about a packet from the table. */
 struct fault_place {
-    uint32_t conn;                 /* number, 0 = of none */
+    uint32_t conn;                 /* number, 0 = none */
     bool rel_known, tx_known;      /* ... are rel and retx valid? */
     uint32_t rel;                  /* PSN from the first of its space */
-    uint32_t msn;                  /* messages complete before it: what a NAK of it would say */
-    bool retx;                     /* it has been sent before */
+    uint32_t msn;                  /* messages complete before it: the MSN of a NAK for it */
+    bool retx;                     /* it is a retransmission */
     const struct fault_half *back; /* the other direction; NULL = not known */
 };
 
@@ -205,7 +205,7 @@ struct fault_view {
     bool whole; /* to the end of the iCRC, and not trimmed: it can be repaired */
 };
 
-/* Look up where the packet belongs, and learn from it. Only for frames that are RoCE. */
+/* Look up the packet's connection, and learn from the packet. Only for frames that are RoCE. */
 void fault_conn_see(struct fault_table *t, const struct fault_view *v, struct fault_place *out);
 
 struct fault {
@@ -214,7 +214,7 @@ struct fault {
     char *text; /* the rules' texts, NUL after each */
     uint64_t seed, zero;
     bool started, reorders;
-    struct fault_table *table; /* NULL: no rule asks for connections */
+    struct fault_table *table; /* NULL: no rule needs connections */
     uint64_t frames, roce;
 };
 
@@ -223,7 +223,7 @@ bool fault_read(struct fault *f, const char *text, size_t len, struct fault_erro
 
 /* ---- the parts ---- */
 
-/* Do what the action says; true = done. Adds to *out and *bits. */
+/* Carry out an action; true = done. Adds to *out and *bits. */
 bool fault_act(struct fault_rule *r, const struct fault_action *a, struct fault_view *v,
                struct fault_out *out, unsigned *bits);
 
