@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Inside of liburnic: the objects. What an application's threads share is guarded like this:
+ * Inside of liburnic: the objects. These locks guard data that an application's threads share:
  *
  *     conn.lock     which control requests have no reply yet, and who receives; nobody holds it
  *                   while waiting
@@ -81,49 +81,50 @@ struct client_refs {
 
 /* Give the object a reference (obj->ref); under ctx->lock. -ENOSPC, -ENOMEM. */
 int client_ref_add(struct client_refs *t, struct client_obj *obj, enum client_kind kind);
-/* Its reference means nothing from now on; under ctx->lock. */
+/* Remove the object's reference; under ctx->lock. */
 void client_ref_del(struct client_refs *t, struct client_obj *obj);
 struct client_obj *client_ref_get(struct client_refs *t, uint32_t ref); /* NULL = gone */
 void client_refs_free(struct client_refs *t);
 
 /* ---- messages ---- */
 
-/* A socket on which the daemon tells of objects. One of those may be gone by the time its message
- * is read: that message is thrown away. But an application that polls the socket may have seen it
- * before: its next request for an event doesn't wait for another one. */
+/* A socket for the daemon's messages about objects. An object may be destroyed before its message
+ * is read: that message is dropped. But an application that polls the socket may have seen the
+ * message, so its next request for an event does not wait for another one. */
 struct client_inbox {
     int fd;
     _Atomic bool polled; /* the application has the descriptor */
-    bool dropped;        /* messages, since the last request for an event; ctx->lock */
-    unsigned readers;    /* threads that ask for an event: they skip such messages; ctx->lock */
-    bool suspect;        /* there may be some after the first message; ctx->lock */
+    bool dropped;        /* messages were dropped since the last request for an event; ctx->lock */
+    unsigned readers;    /* threads that request an event: they skip such messages; ctx->lock */
+    bool suspect;        /* such messages may follow the first one; ctx->lock */
 };
 
-/* Is this message's object gone? Called with ctx->lock held. */
+/* Has this message's object been destroyed? Called with ctx->lock held. */
 typedef bool (*client_stale)(struct urnic_context *ctx, const void *msg);
 
 /* A request for an event. */
 struct client_look {
     int flags; /* of recv: MSG_DONTWAIT until the socket was found empty */
-    bool gone; /* the socket was readable because of an object that is gone: don't wait */
+    bool gone; /* the socket was readable because of a destroyed object: don't wait */
 };
 
 /* The descriptor, for the application to poll. */
 int client_inbox_fd(const struct client_inbox *in);
 /* Around each request for an event. */
 struct client_look client_inbox_enter(struct urnic_context *ctx, struct client_inbox *in);
-/* The next message, as recv; EAGAIN also where the descriptor blocks, if the application may have
- * seen it readable for a message that is gone. */
+/* The next message, as recv; EAGAIN also on a blocking descriptor, if the application may have seen
+ * it readable for a dropped message. */
 ssize_t client_inbox_recv(struct urnic_context *ctx, const struct client_inbox *in,
                           struct client_look *look, void *msg, size_t size);
-/* The message that was received last is of no use. */
+/* The last message is about a destroyed object. */
 static inline void client_inbox_skip(struct client_look *look)
 {
     look->gone = look->gone || look->flags != 0;
 }
-/* True: client_inbox_drop until it says false. */
+/* True: call client_inbox_drop until it returns false. */
 bool client_inbox_leave(struct urnic_context *ctx, struct client_inbox *in);
-/* After an object was destroyed, too: throw away the first message if it is stale, into `msg`. */
+/* After an object was destroyed, too: drop the first message if it is stale; `msg` is room for it.
+ */
 bool client_inbox_drop(struct urnic_context *ctx, struct client_inbox *in, void *msg, size_t size,
                        client_stale stale);
 
@@ -151,13 +152,13 @@ struct urnic_context {
     const struct ipc_worker *daemon; /* of a daemon, where the engine runs here */
     size_t db_size, worker_size, daemon_size;
     int kick_fd;
-    int daemon_kick; /* likewise, of a daemon that notices when it is closed; -1 = none */
+    int daemon_kick; /* likewise, of a daemon that notices its close; -1 = none */
     struct client_inbox async;
     bool fatal_told;                   /* DEVICE_FATAL was reported */
-    struct urnic_cm_id *fresh;         /* requests that weren't accepted yet */
+    struct urnic_cm_id *fresh;         /* requests that are not accepted yet */
     struct urnic_context *next_engine; /* client_engine_join */
-    bool no_engine;                    /* the daemon's, whatever the user wants */
-    int no_engine_why;                 /* -errno, where the user wants it here if possible */
+    bool no_engine;                    /* the engine is the daemon's, whatever URNIC_ENGINE says */
+    int no_engine_why;                 /* -errno: the reason, with URNIC_ENGINE=auto */
     uint32_t objects; /* PDs, channels ...: objects for which urnic_close returns -EBUSY */
 };
 
@@ -171,7 +172,7 @@ struct urnic_ah {
     struct ipc_av av;
 };
 
-/* As poll() of one descriptor for reading. Makes progress meanwhile where nothing else does. */
+/* As poll() of one descriptor for reading. Makes progress meanwhile if no other thread does. */
 int client_await(struct urnic_context *ctx, int fd, int timeout_ms);
 
 /* The common part of completion channels and connection channels. */
@@ -193,11 +194,11 @@ struct urnic_cq {
     struct urnic_context *ctx;
     struct client_lock lock;
     struct ipc_cq_view view; /* view.index: written under the lock, read without by empty polls */
-    uint32_t quiet;          /* an older daemon: empty polls until the next look whether it lives */
+    uint32_t quiet;          /* older daemon: empty polls until the next check that it lives */
     uint32_t handle;
     void *user;
     struct urnic_channel *channel;
-    /* Rings that it has outgrown: a thread without the lock may be reading there yet. */
+    /* Outgrown rings: a thread without the lock may still read them. */
     void *old[CLIENT_CQ_OLD];
     unsigned nold;
 };
@@ -217,7 +218,7 @@ struct urnic_srq {
     struct urnic_context *ctx;
     struct client_rq rq;
     uint32_t handle;
-    uint32_t number; /* of XRC: its peers' name for it; 0 = none */
+    uint32_t number; /* XRC: number by which peers name it; 0 = none */
     void *user;
 };
 
@@ -230,7 +231,7 @@ struct urnic_qp {
     uint32_t sq_cons; /* the daemon's index as last seen */
     uint32_t sq_doorbell;
     uint32_t sq_posted;          /* requests ever posted */
-    _Atomic uint32_t sq_retired; /* ... and those known to be complete */
+    _Atomic uint32_t sq_retired; /* ... requests known to be complete */
     uint32_t sq_mask;            /* of wr_id */
     uint64_t *wr_id;             /* by request number */
     uint32_t max_send_wr, max_send_sge, max_inline;
@@ -238,7 +239,7 @@ struct urnic_qp {
     uint32_t type;
     uint32_t max_datagram; /* UD: octets that fit a packet */
     bool has_peer;         /* the daemon was told its peer (IPC_ENGINE_PEER) */
-    bool by_cm;            /* goes with a connection: the daemon moves it, too */
+    bool by_cm;            /* follows a connection: the daemon moves it, too */
     /* receiving */
     struct client_rq rq;
     struct urnic_srq *srq;
@@ -246,35 +247,35 @@ struct urnic_qp {
     uint32_t qpn, handle;
     struct urnic_cq *send_cq, *recv_cq;
     void *user;
-    struct urnic_cm_id *id; /* that it was given to, NULL = none; guarded by the context's lock */
+    struct urnic_cm_id *id; /* its id, NULL = none; guarded by the context's lock */
 };
 
-/* Open a device on ctx->conn, which is open: NULL = the first one; its worker, below 0 = any. 0, or
+/* Open a device (NULL = the first one) on ctx->conn, which is open. `worker`: below 0 = any. 0, or
  * -errno: then the context has been freed. */
 int client_context_open(struct urnic_context *ctx, const char *device, int worker);
 
-/* Its id, if it has one, has no queue pair from now on. */
+/* Separate the queue pair from its id, if it has one. */
 void client_cm_part(struct urnic_qp *qp);
 
 /* A request whose reply begins with a handle and comes with descriptors. -EMFILE: no room for
- * these; then it is unmade. */
+ * these; then the new object is destroyed. */
 int client_make(struct urnic_context *ctx, void *req, size_t len, enum ipc_type undo, void *reply,
                 size_t size, int *fds, unsigned *nfds);
 /* Give an unusable answer back, and have the daemon send lost slabs again. */
 void client_unmake(struct urnic_context *ctx, enum ipc_type undo, uint32_t handle);
 
-/* A queue is gone: unmap its slab if that has gone with it. `at` is from client_where. */
+/* A queue is destroyed: unmap its slab if that has ended with it. `at` is from client_where. */
 void client_unmap(struct urnic_context *ctx, const void *at);
 
-/* Where a queue lies, mapping its slab if it is a new one: then *fds is its descriptor, which is
- * closed. NULL with errno: ENOMEM, or EPROTO, the daemon sent nonsense. */
+/* The address of a queue. Maps its slab if that is new: *fds is then its descriptor, which is
+ * closed. NULL with errno: ENOMEM, or EPROTO, an invalid answer. */
 void *client_where(struct urnic_context *ctx, const struct ipc_where *w, size_t need, int *fds,
                    unsigned nfds, unsigned *used);
 
 /* Ring a queue's doorbell, waking the worker if it sleeps. */
 void client_ring(struct urnic_context *ctx, uint32_t doorbell);
 
-/* Has the daemon gone? Costs a system call if it hasn't. */
+/* Has the daemon ended? Costs a system call if it hasn't. */
 bool client_gone(struct urnic_context *ctx);
 
 /* Are we a child of the process that opened it? Its events are not ours. */
@@ -283,12 +284,12 @@ static inline bool client_forked(const struct urnic_context *ctx)
     return client_conn_forked(&ctx->conn);
 }
 
-/* type: which kind the daemon is to make, or to destroy. 0 or -errno. */
+/* type: the daemon's request to make or destroy it. 0 or -errno. */
 int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
                           struct client_channel **channel);
 int client_channel_destroy(struct client_channel *channel, enum ipc_type type);
-/* The next message, of exactly `size` octets. -EAGAIN as client_inbox_recv, -ENODEV; -EINTR where a
- * signal is to end the wait. */
+/* The next message, of exactly `size` octets. -EAGAIN as client_inbox_recv, -ENODEV; -EINTR if a
+ * signal shall end the wait. */
 int client_channel_next(const struct client_channel *channel, struct client_look *look, void *msg,
                         size_t size, bool intr);
 
@@ -309,7 +310,7 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
                      struct urnic_qp **qp);
 int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id);
 
-/* Objects that keep urnic_close busy: one more, one less. */
+/* Count an object for which urnic_close returns -EBUSY: `by` is 1 or -1. */
 static inline void client_count(struct urnic_context *ctx, int by)
 {
     pthread_mutex_lock(&ctx->lock);
@@ -324,7 +325,7 @@ static inline int client_call(struct urnic_context *ctx, void *req, size_t req_l
     return client_conn_call(&ctx->conn, req, req_len, reply, size, NULL, NULL);
 }
 
-/* A request whose reply says no more than how it went. 0 or -errno. */
+/* A request whose reply is only a status. 0 or -errno. */
 static inline int client_tell(struct urnic_context *ctx, void *req, size_t len)
 {
     struct ipc_hdr reply;
@@ -338,15 +339,14 @@ static inline bool client_orphan(const struct urnic_context *ctx)
     return __builtin_expect(ctx->conn.engine != NULL, 0) && client_forked(ctx);
 }
 
-/* Is the daemon known to have gone? */
+/* Is the daemon known to have ended? */
 static inline bool client_dead(struct urnic_context *ctx)
 {
     return atomic_load_explicit(&ctx->conn.dead, memory_order_relaxed);
 }
 
-/* How a request to destroy something went; when the daemon is dead, it is destroyed already. But a
- * child destroys nothing of its parent's: the queues that its own half names aren't mapped there.
- */
+/* The result of a request to destroy an object. If the daemon is dead, the object is destroyed
+ * already. But a child destroys none of its parent's objects: their queues aren't mapped in it. */
 static inline int client_destroyed(struct urnic_context *ctx, int err)
 {
     return err < 0 && err != -EPERM && client_dead(ctx) ? 0 : err;

@@ -133,7 +133,7 @@ ssize_t client_inbox_recv(struct urnic_context *ctx, const struct client_inbox *
     ssize_t n = recv(in->fd, msg, size, look->flags);
     if (n >= 0 || errno != EAGAIN || look->gone)
         return n;
-    look->flags = 0; /* there was no message: this caller has not been told of one */
+    look->flags = 0; /* there was no message that this caller could have seen */
     return recv_waiting(ctx, in, msg, size);
 }
 
@@ -154,7 +154,7 @@ bool client_inbox_drop(struct urnic_context *ctx, struct client_inbox *in, void 
         return false;
     pthread_mutex_lock(&ctx->lock);
     in->suspect = true;
-    if (in->readers == 0) { /* no reader takes another message between the two calls */
+    if (in->readers == 0) { /* so no reader takes another message between the two calls */
         ssize_t n = recv(in->fd, msg, size, MSG_PEEK | MSG_DONTWAIT);
         in->suspect = n > 0;
         dropped = n == (ssize_t)size && stale(ctx, msg) &&

@@ -20,7 +20,7 @@ static struct urnic_cm_id *event_id(struct urnic_context *ctx, const struct ipc_
     if (obj != NULL && obj->kind == CLIENT_ID)
         id = (struct urnic_cm_id *)obj;
     if (m->event != IPC_CM_CONNECT_REQUEST && id != NULL) {
-        if (id->handle == 0) /* the event has overtaken the reply that tells it */
+        if (id->handle == 0) /* the event has overtaken the reply with the handle */
             __atomic_store_n(&id->handle, m->id, __ATOMIC_RELAXED);
         if (id->handle != m->id)
             id = NULL;
@@ -37,7 +37,7 @@ static bool stale(struct urnic_context *ctx, const void *msg)
     return event_id(ctx, msg) == NULL;
 }
 
-/* A request that no event will report. */
+/* Refuse a request that no event will report. */
 static void turn_down(struct urnic_context *ctx, const struct ipc_cm_event *m)
 {
     if (m->event == IPC_CM_CONNECT_REQUEST)
@@ -63,7 +63,7 @@ static void follow(struct urnic_qp *qp, enum urnic_cm_event_type event)
         client_qp_failed(qp);
 }
 
-/* Where this library moves the queue pair that takes many steps, without the lock. */
+/* If this library moves the queue pair, that takes many steps, without the lock. */
 static void follow_in_steps(struct urnic_context *ctx, struct urnic_cm_event *ev)
 {
     client_cm_follow(ev);
@@ -89,7 +89,7 @@ static int translate_id(struct urnic_context *ctx, const struct ipc_cm_event *m,
     pthread_mutex_lock(&ctx->lock);
     struct urnic_cm_id *id;
     while ((id = event_id(ctx, m)) != NULL && id->following)
-        pthread_cond_wait(&ctx->acked, &ctx->lock); /* another event of it comes first */
+        pthread_cond_wait(&ctx->acked, &ctx->lock); /* an earlier event of the id comes first */
     if (id != NULL) {
         ev->id = id;
         *ps = id->ps;

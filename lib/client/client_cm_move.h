@@ -14,18 +14,18 @@ static inline bool client_cm_moves(const struct urnic_context *ctx)
     return client_has_channel(&ctx->conn);
 }
 
-/* It goes with an id from now on: to INIT, one of datagrams to RTS. 0 or -errno. */
+/* Begin to follow an id: move it to INIT, a datagram one to RTS. 0 or -errno. */
 int client_cm_begin(struct urnic_qp *qp);
-/* Move the id's queue pair to RTR and RTS, with the connection's attributes; asked: the limits with
- * which the program accepts, or NULL. 0 or -errno. */
+/* Move the id's queue pair to RTR and RTS, with the connection's attributes; asked: the limits of
+ * the program's accept, or NULL. 0 or -errno. */
 int client_cm_connected(struct urnic_cm_id *id, const struct ipc_cm_param *asked);
 /* The id's queue pair joins a group, or leaves it. -EINVAL: it has none, or is not in the group;
  * -EADDRINUSE: it is a member; -ENOSPC; -ENOMEM; of the daemon's. */
 int client_cm_join(struct urnic_cm_id *id, const struct ipc_sockaddr *group);
 int client_cm_leave(struct urnic_cm_id *id, const struct ipc_sockaddr *group);
-/* The id or its queue pair goes. NULL is fine. */
+/* Leave all groups, because the id or its queue pair is destroyed. NULL is fine. */
 void client_cm_leave_all(struct urnic_cm_id *id);
-/* To ERR, unless it is in RESET. */
+/* Move it to ERR, unless it is in RESET. */
 void client_cm_fail(struct urnic_qp *qp);
 /* Handle an event of an id with a queue pair: move the queue pair, and turn CONNECT_RESPONSE into
  * the event for the program. */

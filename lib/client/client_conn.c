@@ -29,7 +29,7 @@ struct client_call {
     struct client_call *next;
     uint32_t id;
     pthread_cond_t wake; /* answered, or no thread receives any more */
-    bool waiting;        /* for `wake` */
+    bool waiting;        /* the thread waits for `wake` */
     bool answered;
     ssize_t result; /* result: octets of the reply, or -errno */
     void *reply;

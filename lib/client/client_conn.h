@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A connection to the daemon's control socket: hello, then requests and their replies, which come
- * in any order. Also for tools that want no device.
+ * in any order. Also for tools that need no device.
  */
 #ifndef URNIC_CLIENT_CONN_H
 #define URNIC_CLIENT_CONN_H
@@ -18,20 +18,20 @@
 struct client_call;
 
 struct client_conn {
-    int sock;                        /* of a daemon; -1 = there is none: */
-    const struct ipc_engine *engine; /* ... requests are calls; with a daemon, those about what the
-                                      * engine has (client_engine.h); NULL = there is none here */
-    struct program *program;         /* what is called */
-    pthread_t watch;                 /* waits for the daemon's end, where there are both */
+    int sock;                        /* of a daemon; -1 = none: requests are calls */
+    const struct ipc_engine *engine; /* in this program; with a daemon it gets only its own requests
+                                        (client_engine.h); NULL = none */
+    struct program *program;         /* the engine's argument */
+    pthread_t watch;                 /* waits for the daemon's end, if there are both */
     int pid;                         /* of the process that opened it: children must not use it */
-    const uint8_t *home;             /* 0 in its children, where the kernel can do that; or NULL */
+    const uint8_t *home;             /* 0 in its children; NULL if the kernel can't do that */
     uint64_t features;               /* the daemon's */
     _Atomic bool dead;
     pthread_mutex_t lock; /* guards the members below */
     uint32_t next_id;
-    struct client_call *calls;            /* that have no reply yet */
-    bool receiving;                       /* one of them does, for all */
-    _Alignas(8) uint8_t msg[IPC_MSG_MAX]; /* whose receives: unlocked */
+    struct client_call *calls;            /* calls without a reply yet */
+    bool receiving;                       /* one of their threads receives, for all */
+    _Alignas(8) uint8_t msg[IPC_MSG_MAX]; /* of the receiving thread: unlocked */
 };
 
 /* Connect and say hello. path NULL = by the rules of ipc_socket_path. -ENODEV no daemon listens
@@ -56,15 +56,15 @@ static inline int client_conn_fork_error(const struct client_conn *c)
     return c->engine != NULL ? -ENODEV : -EPERM;
 }
 
-/* End it, whatever is under way: the other side forgets all that belongs to it. Any thread. */
+/* End it, whatever is under way: the other side destroys all its objects. Any thread. */
 void client_conn_hang_up(struct client_conn *c);
 
 /* Send a request (its hdr.type is set, hdr.id will be) with nsend descriptors and wait for the
  * reply: raw, of up to cap octets, with up to *nfds descriptors (nfds may be NULL). Any thread; a
- * request whose reply takes long, for want of a neighbour say, holds up no other thread's.
- * Returns its length; or -errno: the reply's status, or -ENODEV the daemon has gone or is silent
- * for a minute, -EPERM after a fork. -EMFILE: the reply's descriptors found no room here; reply
- * begins with an ipc_handle then, of what was made, 0 = nothing. */
+ * request whose reply takes long, for want of a neighbour say, holds up no other thread's. Returns
+ * its length; or -errno: the reply's status, or -ENODEV the daemon has gone or is silent for a
+ * minute, -EPERM after a fork. -EMFILE: the reply's descriptors found no room here; reply begins
+ * with the ipc_handle of the new object then, 0 = none. */
 ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const int *send_fds,
                         unsigned nsend, void *reply, size_t cap, int *fds, unsigned *nfds);
 
@@ -80,8 +80,8 @@ int client_conn_call(struct client_conn *c, void *req, size_t req_len, void *rep
 /* Requests of one handle that answer with a bare header: destroying things. */
 int client_conn_handle(struct client_conn *c, enum ipc_type type, uint32_t handle);
 
-/* This thread is inside of a call about a port of its own program. False: it is already, and the
- * caller is a signal handler, or runs in one. Any thread. */
+/* Enter a call about a port of this program. False: this thread is in one already, so the caller
+ * runs in a signal handler. Any thread. */
 bool client_port_enter(void);
 void client_port_leave(void);
 

@@ -170,7 +170,7 @@ int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
 
 /* ---- the other side ---- */
 
-/* Unread requests: with the listener gone, reading them refuses them. */
+/* Refuse unread requests, by reading them without a listener. */
 static void drain(struct urnic_cm_channel *ch)
 {
     struct urnic_cm_event ev;
@@ -237,7 +237,7 @@ static int64_t handshake_deadline(int64_t deadline)
     return deadline < 0 || deadline > least ? deadline : least;
 }
 
-/* 1: the peer has given up, or asks for another type of queue pair. */
+/* 1: the peer has given up, or requests another type of queue pair. */
 static int accept_steps(struct urnic_conn *conn, int64_t deadline,
                         const struct urnic_conn_attr *attr,
                         int (*prepare)(void *arg, struct urnic_qp *qp), void *arg)

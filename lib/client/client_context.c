@@ -101,7 +101,7 @@ static int use_context(struct urnic_context *ctx, const struct ipc_ctx_opened *o
     return ctx->db != NULL && ctx->worker != NULL ? 0 : -ENOMEM;
 }
 
-/* What a daemon's context has beside that of the engine in this program. */
+/* Keep the parts of the daemon's context that are needed next to the engine's context. */
 static int keep_daemon(struct urnic_context *ctx, const struct ipc_ctx_opened *reply,
                        const int *fds)
 {
@@ -114,7 +114,8 @@ static int keep_daemon(struct urnic_context *ctx, const struct ipc_ctx_opened *r
     return 0;
 }
 
-/* The engine in this program: its context is the one that counts, but for how the daemon lives. */
+/* Open the engine in this program. Its context is used for all but the check that the daemon lives.
+ */
 static int open_engine(struct urnic_context *ctx, const char *device, const char *options)
 {
     struct ipc_ctx_open req = {.hdr.type = IPC_CTX_OPEN, .worker = -1};
@@ -273,7 +274,7 @@ int urnic_engine_place(const struct urnic_context *ctx)
 
 int urnic_close(struct urnic_context *ctx)
 {
-    if (client_forked(ctx)) /* where its queues were, the child may have something else by now */
+    if (client_forked(ctx)) /* the child may have other memory at the queues' addresses */
         return client_conn_fork_error(&ctx->conn);
     pthread_mutex_lock(&ctx->lock);
     bool busy = ctx->objects != 0;

@@ -120,8 +120,8 @@ int urnic_destroy_cq(struct urnic_cq *cq)
     return 0;
 }
 
-/* Other threads look at the queue without the lock: one that sees how many entries it has now must
- * see where they are, too. */
+/* Other threads look at the queue without the lock: a thread that sees the new number of entries
+ * must see the new ring, too. */
 static void set_ring(struct urnic_cq *cq, void *at, uint32_t entries)
 {
     struct ipc_cq_view v;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The options behind the word, "" = none; NULL = it is another word. */
+/* The options after the word, "" = none; NULL = another word. */
 static const char *options_of(const char *env, const char *word)
 {
     const size_t len = strlen(word);
@@ -106,7 +106,7 @@ static int open_program(struct client_conn *c, const struct ipc_engine *engine, 
     return err;
 }
 
-/* The engine has to be told what this library can do, too. */
+/* Pass this library's features to the engine, too. */
 static int greet(const struct ipc_engine *engine, struct program *program, uint64_t features)
 {
     struct ipc_hello ours, theirs;
@@ -169,7 +169,8 @@ int client_engine_open(struct client_conn *c, const char *device, const char *op
 static struct urnic_context *engines; /* under `holder` */
 static _Atomic pid_t holder;          /* the process whose thread changes or reads the list */
 
-/* A child that was forked while a thread of its parent was here does not wait for that one. */
+/* A child that was forked while a thread of its parent had the list doesn't wait for that thread.
+ */
 static void take(void)
 {
     const pid_t own = getpid();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * engine=application: the engine runs in the program, behind a channel of the daemon. Memory,
- * queues and queue pairs are the engine's; the daemon has devices, addresses, neighbours and
- * connections. liburnic moves the queue pair of a connection (client_cm_move.h).
+ * engine=application: the engine runs in the program, on a channel of the daemon. Memory, queues
+ * and queue pairs are the engine's; the daemon has devices, addresses, neighbours and connections.
+ * liburnic moves the queue pair of a connection (client_cm_move.h).
  */
 #ifndef URNIC_CLIENT_ENGINE_H
 #define URNIC_CLIENT_ENGINE_H
@@ -21,11 +21,12 @@ void client_signal_engine(const struct ipc_engine *e);
  * Its options, "" = none; NULL = it doesn't. *err: -EINVAL for a word that is neither of these nor
  * daemon. A set-uid program ignores the environment. */
 const char *client_engine_wanted(int *err);
-/* ... and is the daemon's engine right where that can't be (URNIC_ENGINE=auto)? */
+/* ... and may the daemon's engine serve instead if that fails (URNIC_ENGINE=auto)? */
 bool client_engine_else_daemon(void);
 
-/* Have the engine run in this program: conn is open, and has a context on the device of this name.
- * From then on requests go where they belong. 0 or -errno: then all is as before. */
+/* Start the engine in this program. conn is open, and has a context on the device of this name.
+ * Requests then go to the engine or to the daemon by their type. 0 or -errno: nothing has changed.
+ */
 int client_engine_open(struct client_conn *c, const char *device, const char *options);
 
 /* Does the engine run here, and the daemon have the connections? */

@@ -211,7 +211,7 @@ int client_mapping_check(const void *addr, size_t len, bool write)
 }
 
 /* A kernel without queries is asked for the pages themselves, if they are few: its list may have
- * thousands of lines in front of the one that matters. */
+ * thousands of lines before the needed one. */
 int client_mapping_rights(const void *addr, size_t len, bool write)
 {
     uintptr_t begin, end;
@@ -266,7 +266,7 @@ int client_mapping_open(const void *addr, size_t len, bool write, uint64_t *off)
     close(r.fd);
     if (!found || !m.shared || len > m.end - at || (write && !m.writable))
         return -1;
-    /* The mapping's own link, for the privileged; otherwise what has its name. */
+    /* The mapping's own link, for privileged programs; else the file of its name. */
     snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)m.begin,
              (unsigned long)m.end);
     int fd = object_open(path, &m, write);

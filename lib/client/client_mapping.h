@@ -10,17 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Are all of [addr, addr+len) there, readable, and writable if `write`? Pages that are not there
- * yet come, as they do when a device pins them. 0; -EFAULT a hole, or pages without these rights;
- * -EINVAL the range wraps; -ENOMEM the pages can't be had. Any thread. */
+/* Are all of [addr, addr+len) there, readable, and writable if `write`? Missing pages are
+ * allocated, as when a device pins them. 0; -EFAULT a hole, or pages without these rights; -EINVAL
+ * the range wraps; -ENOMEM the pages can't be had. Any thread. */
 int client_mapping_check(const void *addr, size_t len, bool write);
 
-/* The same for an engine in this process, which needs no page to be there before it is used: none
- * comes now, however long the range is. 0; -EFAULT, -EINVAL. Any thread. */
+/* The same for an engine in this process, which allocates pages on use: none is allocated now,
+ * however long the range is. 0; -EFAULT, -EINVAL. Any thread. */
 int client_mapping_rights(const void *addr, size_t len, bool write);
 
 /* A descriptor of the shared object in memory (tmpfs, hugetlbfs, memfd, SysV) of which one mapping
- * holds [addr, addr+len), opened for writing if `write`; *off is where addr lies in it. The caller
+ * holds [addr, addr+len), opened for writing if `write`; *off = the place of addr in it. The caller
  * closes it. -1: there is none, or it can't be opened. Any thread. */
 int client_mapping_open(const void *addr, size_t len, bool write, uint64_t *off);
 

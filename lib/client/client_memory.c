@@ -17,7 +17,7 @@
 /* Octets of a slab that get huge pages at once: 2 MiB take a millisecond or more. */
 #define SLAB_HUGE_MAX ((size_t)256 << 20)
 
-/* Octets of a region that are worth a mapping in the daemon, which has only so many. */
+/* Least octets of a region for a mapping in the daemon, whose mappings are limited. */
 #define MR_HAND_OVER 4096u
 
 int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **out)
@@ -254,8 +254,8 @@ static int mr_hand_over(struct urnic_pd *pd, void *addr, size_t length, uint64_t
     return err;
 }
 
-/* Memory of any other kind, which the daemon reaches in this process. Where only a process's
- * ancestors may do that (Yama), it has to be let in. */
+/* Memory of any other kind, which the daemon reaches in this process. If only a process's ancestors
+ * may do that (Yama), the program must permit it. */
 static int mr_of_process(struct urnic_pd *pd, void *addr, size_t length, uint64_t iova,
                          unsigned access, struct urnic_mr **mr)
 {

@@ -62,7 +62,7 @@ static int qp_map(struct urnic_qp *qp, const struct ipc_qp *r, int *fds, unsigne
     return qp->wr_id != NULL ? 0 : -ENOMEM;
 }
 
-/* The object of the application's side, with the number that events and completions name it by. */
+/* Make the application's object, with the number by which events and completions name it. */
 static int qp_new(struct urnic_context *ctx, const struct urnic_qp_init_attr *attr,
                   struct urnic_qp **out)
 {
@@ -124,8 +124,8 @@ static bool attr_fits(const struct urnic_context *ctx, const struct urnic_qp_ini
            (attr->cc == NULL || strlen(attr->cc) < sizeof((struct ipc_qp_create){0}.cc_spec));
 }
 
-/* The request with which the daemon makes it. What an older daemon understands of a congestion
- * control's text goes where that looks. */
+/* The request with which the daemon makes it. The part of a congestion control's text that an older
+ * daemon understands goes into the field that it reads. */
 static struct ipc_qp_create create_request(const struct urnic_pd *pd,
                                            const struct urnic_qp_init_attr *attr,
                                            const struct urnic_qp *qp, uint32_t cm_id)
@@ -217,8 +217,8 @@ static void qp_reset(struct urnic_qp *qp)
     }
 }
 
-/* The daemon has the neighbours: an engine in this program is told the MAC. The daemon passes on
- * packets of a connection to its peer only, and is told that. */
+/* The daemon has the neighbours: pass its answer, the MAC, to an engine in this program. The daemon
+ * passes on packets of a connection only to its peer, so it must know the peer. */
 static int modify_peer(struct urnic_qp *qp, struct ipc_av *av, uint32_t peer)
 {
     struct ipc_engine_peer req = {
@@ -235,7 +235,7 @@ static int modify_peer(struct urnic_qp *qp, struct ipc_av *av, uint32_t peer)
     return err;
 }
 
-/* It has no peer any more: after the last packet that it has sent there. */
+/* Remove its peer, after its last packet to the peer. */
 static void part(struct urnic_qp *qp)
 {
     struct ipc_engine_peer req = {.hdr.type = IPC_ENGINE_PART, .qpn = qp->qpn};
@@ -462,7 +462,7 @@ static int srq_create(struct urnic_pd *pd, struct urnic_pd *xrcd, struct urnic_c
     if (err < 0) {
         client_obj_retire(ctx, &srq->obj);
         free(srq);
-        return err == -E2BIG ? -ENOTSUP : err; /* a daemon that knows no XRC */
+        return err == -E2BIG ? -ENOTSUP : err; /* a daemon without XRC */
     }
     srq->handle = reply.srq;
     srq->number = cq != NULL ? reply.srqn : 0;
@@ -576,13 +576,13 @@ int urnic_create_ah_from_wc(struct urnic_pd *pd, const struct urnic_wc *wc, cons
         memcpy(attr.dgid, h + 8, 16);
         attr.tclass = (uint8_t)(h[0] << 4 | h[1] >> 4);
     }
-    attr.tclass &= (uint8_t)~3u; /* ECN bits are the network's, of the way here */
+    attr.tclass &= (uint8_t)~3u; /* the network set the ECN bits on the way here */
     return urnic_create_ah(pd, &attr, ah);
 }
 
 int urnic_destroy_ah(struct urnic_ah *ah)
 {
-    if (client_forked(ah->ctx)) /* the daemon, which would be asked of others, knows of none */
+    if (client_forked(ah->ctx)) /* the daemon has no such object to ask about */
         return client_conn_fork_error(&ah->ctx->conn);
     client_count(ah->ctx, -1);
     free(ah);
