@@ -22,19 +22,19 @@
 #define CC_NEVER     UINT64_MAX
 #define CC_NO_WINDOW UINT32_MAX
 #define CC_RTT_MOST  (1ull << 40)    /* ns, 18 minutes: a longer round trip counts as this one */
-#define CC_LINE_RATE 100000000000ull /* taken when neither the port nor the user knows */
+#define CC_LINE_RATE 100000000000ull /* default if neither the port nor the user gives one */
 
 struct cc;
 
 struct cc_type {
     const char *name;
     const char *text; /* one line for people */
-    uint64_t uses;    /* parameters that mean something to it: CC_BIT(g) | ... */
+    uint64_t uses;    /* parameters with a meaning for it: CC_BIT(g) | ... */
     bool reacts;      /* to CNPs: data goes out ECN-capable, CNPs count as handled (CC-08) */
     /* Begin: conf, line and limits of *cc are set, the rest is zero. */
     void (*start)(struct cc *cc, uint64_t now);
     /* Each of these may be NULL: nothing to do. */
-    void (*run)(struct cc *cc, uint64_t now); /* run what is due; moves cc->due past now */
+    void (*run)(struct cc *cc, uint64_t now); /* run due events; moves cc->due past now */
     void (*on_cnp)(struct cc *cc, uint64_t now);
     /* `packets` are newly acknowledged; rtt_ns 0 = no sample. */
     void (*on_ack)(struct cc *cc, uint64_t rtt_ns, uint32_t packets, uint64_t now);
@@ -57,7 +57,7 @@ struct cc_dcqcn {
     uint64_t octets;   /* until the byte counter's next event */
     uint32_t alpha;
     uint32_t t, bc;    /* increase events of either kind since the last cut */
-    uint8_t active;    /* a CNP has come; false: at line rate, nothing to remember */
+    uint8_t active;    /* a CNP has come; false: at line rate, without state */
     uint8_t cut_owed;  /* a CNP came within the rate reduce period */
     uint8_t alpha_cnp; /* a CNP came since the last update of alpha (dcqcn-mlx) */
 };
@@ -78,9 +78,9 @@ struct cc_swift {
 struct cc {
     /* limits that the sender obeys */
     uint64_t rate;   /* bit/s; CC_UNLIMITED = no pacing */
-    uint32_t window; /* packets in flight; CC_NO_WINDOW = as many as the engine likes */
+    uint32_t window; /* packets in flight; CC_NO_WINDOW = the engine's limit alone */
     uint32_t mtu;    /* octets of payload of a full packet */
-    uint64_t due;    /* cc_run has something to do at this time; CC_NEVER */
+    uint64_t due;    /* time at which cc_run has work; CC_NEVER */
     const struct cc_conf *conf;
     uint64_t line; /* bit/s */
     union {
@@ -107,14 +107,15 @@ const struct cc_type *cc_type_find(const char *name);
 void cc_start(struct cc *cc, const struct cc_conf *conf, uint64_t line_rate, uint32_t mtu,
               uint64_t now);
 
-/* Carry out what is due. Before every look at cc->rate and cc->window. */
+/* Run due events. Call it before each look at cc->rate and cc->window. */
 static inline void cc_run(struct cc *cc, uint64_t now)
 {
     if (cc->due <= now)
         cc->conf->type->run(cc, now);
 }
 
-/* How congested it takes the path to be, CC_RATIO_BITS fraction bits; 0 for what has no alpha. */
+/* Its estimate of the path's congestion, CC_RATIO_BITS fraction bits; 0 for algorithms without
+ * alpha. */
 uint32_t cc_alpha(const struct cc *cc);
 /* Its target rate, bit/s: the current rate if it has no target; CC_UNLIMITED = no limit. */
 uint64_t cc_target(const struct cc *cc);

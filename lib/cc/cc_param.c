@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Parameters: their table, and the text form. Numbers are read and written without floating point,
- * so that what a log states means the same value again.
+ * so that the text in a log gives the same value again.
  */
 #include "cc_param.h"
 
@@ -56,7 +56,7 @@ static const struct {
 
 /* ---- reading ---- */
 
-/* "12.5" as 12500000 of `*scale` 10^6ths; *end = what follows. False: no number, or too large. */
+/* "12.5" as 12500000 of `*scale` 10^6ths; *end = the rest. False: no number, or too large. */
 static bool read_decimal(const char *s, uint64_t *micro, const char **end)
 {
     uint64_t v = 0;
@@ -69,7 +69,7 @@ static bool read_decimal(const char *s, uint64_t *micro, const char **end)
         }
         digits = true;
         if (point && places == 6)
-            continue; /* finer than anything here */
+            continue; /* finer than any unit here */
         if (v > UINT64_MAX / 10 - 1)
             return false;
         v = v * 10 + (uint64_t)(*s - '0');

@@ -5,8 +5,8 @@
  *
  *     ALGORITHM[:PRESET][,NAME=VALUE...]        "dcqcn:paper,g=1/256,timer=55us"
  *
- * which the configuration, the tools and the logs share: cc_conf_format prints what cc_conf_parse
- * reads. Rules: CC-13, CC-25, CC-31.
+ * which the configuration, the tools and the logs share: cc_conf_parse reads the output of
+ * cc_conf_format. Rules: CC-13, CC-25, CC-31.
  */
 #ifndef URNIC_CC_PARAM_H
 #define URNIC_CC_PARAM_H
@@ -141,11 +141,11 @@ struct cc_setting {
     uint64_t value;
 };
 
-/* Parameters by name: what it says differs from the algorithm's first preset, which differs from
- * the common defaults. */
+/* Parameters by name. A preset lists differences from the algorithm's first preset, which lists
+ * differences from the common defaults. */
 struct cc_preset {
     const char *type, *name;
-    const char *text;                 /* where the values come from */
+    const char *text;                 /* source of the values */
     uint64_t line;                    /* bit/s of the links of that source; 0 = of any */
     const struct cc_setting *setting; /* ends with param = CC_PARAM_MAX */
 };
@@ -159,14 +159,14 @@ int cc_conf_parse(struct cc_conf *c, const char *text, char *err, size_t size);
 /* Make a preset fit a line of line_rate bit/s (0 = unknown: CC_LINE_RATE; the parameter `line`
  * wins), CC-31: its rates (ai, hai, min) follow the line in proportion, and on a line slower than
  * the source's its times (timer, alpha_timer, reduce, cnp_interval) get longer in the same
- * proportion. What the text named stays as it is; all stays with scale=0. A second call changes
- * nothing. */
+ * proportion. Values that the text names don't change; with scale=0 no value changes. A second call
+ * changes nothing. */
 void cc_conf_fit(struct cc_conf *c, uint64_t line_rate);
 /* Does the congestion control, fitted or not yet, fit a line of line_rate bit/s (0 = unknown)? If
- * not, a sentence in why[0..size) says what doesn't, and what would. */
+ * not, a sentence in why[0..size) names the wrong value, and a right one. */
 bool cc_conf_fits(const struct cc_conf *c, uint64_t line_rate, char *why, size_t size);
-/* The text form with every parameter that means something to the algorithm; CC_TEXT octets hold
- * any. Returns as snprintf. */
+/* The text form with every parameter of the algorithm; CC_TEXT octets are enough. Returns as
+ * snprintf. */
 int cc_conf_format(const struct cc_conf *c, char *buf, size_t size);
 /* One value, as text. Returns as snprintf. */
 int cc_value_format(enum cc_unit unit, uint64_t v, char *buf, size_t size);

@@ -69,7 +69,7 @@ static void dcqcn_run(struct cc *cc, uint64_t now)
     dcqcn_publish(cc);
 }
 
-/* The first CNP, or the first after so long that nothing is known any more (CC-22). */
+/* The first CNP, or the first one after the state has decayed (CC-22). */
 static void wake(struct cc *cc)
 {
     const uint64_t *v = cc->conf->v;

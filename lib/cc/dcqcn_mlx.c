@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * DCQCN as network adapters do it: a CNP only leaves a mark. Two clocks look at it: each rate
- * reduce period cuts if there was one, each alpha period moves alpha towards 1 or 0. The stages of
- * the increase follow the timer alone. Rules: CC-14, CC-15, CC-16, CC-22.
+ * DCQCN as network adapters do it: a CNP only leaves a mark. Two clocks check the mark: each rate
+ * reduce period cuts if there was a CNP, each alpha period moves alpha towards 1 or 0. The stages
+ * of the increase follow the timer alone. Rules: CC-14, CC-15, CC-16, CC-22.
  */
 #include "dcqcn_rate.h"
 

@@ -76,7 +76,7 @@ void dcqcn_halve(struct cc *cc)
     floor_rate(cc);
 }
 
-/* By how much the target rises now (CC-12). */
+/* The next rise of the target (CC-12). */
 static uint64_t step_now(const struct cc *cc, bool timer_only)
 {
     const uint64_t *v = cc->conf->v;
@@ -91,7 +91,7 @@ static uint64_t step_now(const struct cc *cc, bool timer_only)
     return v[CC_P_hai] * (v[CC_P_hai_steps] ? min - f : 1);
 }
 
-/* Will the step be the same for as long as only the timer counts? */
+/* Does the step stay the same while only the timer counts? */
 static bool is_steady(const struct cc *cc, bool timer_only)
 {
     const uint64_t *v = cc->conf->v;
@@ -112,8 +112,8 @@ void dcqcn_increase(struct cc *cc, bool timer_only)
     d->rc = least((d->rt + d->rc + 1) / 2, top);
 }
 
-/* Once the rate follows its target at a constant distance, both just rise by the step with each
- * event, until the target is at the top: `most` such events at once. Returns how many they are. */
+/* Once the rate follows its target at a constant distance, both rise by the step with each event,
+ * until the target is at the top. Does up to `most` such events at once. Returns their number. */
 static uint64_t glide(struct cc *cc, bool timer_only, uint64_t most)
 {
     struct cc_dcqcn *d = &cc->dcqcn;

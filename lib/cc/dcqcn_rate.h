@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What dcqcn and dcqcn-mlx share: the arithmetic of a reaction point (CC-09..CC-14). Rates are
- * whole bit/s, ratios have 20 fraction bits; halves are rounded up and alpha's decay is rounded up,
- * so that a rate reaches its target and alpha reaches 0 (CC-18).
+ * The arithmetic of a reaction point, for dcqcn and dcqcn-mlx (CC-09..CC-14). Rates are whole
+ * bit/s, ratios have 20 fraction bits; halves are rounded up and alpha's decay is rounded up, so
+ * that a rate reaches its target and alpha reaches 0 (CC-18).
  */
 #ifndef URNIC_DCQCN_RATE_H
 #define URNIC_DCQCN_RATE_H
@@ -11,16 +11,16 @@
 
 /* Set the sender's limit from rc: no limit at line rate. */
 void dcqcn_publish(struct cc *cc);
-/* Line rate or the configured one, nothing remembered (CC-09). */
+/* Reset to the line rate or the configured one, without state (CC-09). */
 void dcqcn_rest(struct cc *cc);
-/* Is the current rate as high as it gets? */
+/* Is the current rate at its maximum? */
 bool dcqcn_at_top(const struct cc *cc);
 /* alpha towards 1, and towards 0 (CC-10, CC-11). */
 void dcqcn_alpha_up(struct cc *cc);
 void dcqcn_alpha_down(struct cc *cc);
 /* The rate falls by alpha; the target follows if `clamp` (CC-10, CC-14). */
 void dcqcn_cut(struct cc *cc, bool clamp);
-/* One increase event at the stages that t and bc are, or t alone (CC-12); counts none. */
+/* Do one increase event at the stages t and bc, or t alone (CC-12), without counting it. */
 void dcqcn_increase(struct cc *cc, bool timer_only);
 /* Make all increases by the timer that are due by now. None of them comes after an owed cut. The
  * stages are max(t, bc) and min(t, bc), or t alone if `timer_only`. The time this takes is bounded

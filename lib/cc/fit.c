@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A preset on another line than its source's. An algorithm that is slower in everything, as packets
- * and queues are on a slower line, behaves the same: so rates follow the line, times its
+ * A preset on a line of another rate than its source's. An algorithm that is slower in everything,
+ * as packets and queues are on a slower line, behaves the same: so rates follow the line, times its
  * reciprocal, and octets stay. Times do not get shorter on a faster line: they wait for CNPs and
  * round trips, which a faster line hardly shortens. Rules: CC-31.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A constant rate, whatever happens: for experiments, and to slow down one queue pair.
+ * A constant rate: for experiments, and to slow down one queue pair.
  */
 #include "cc.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All congestion control algorithms, and what they have in common. A new one is one file, one line
+ * All congestion control algorithms, and their common functions. A new one is one file, one line
  * here, and its presets.
  */
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * No congestion control: never limits. The notification point works all the same, for the sake of
- * peers that react.
+ * No congestion control: never limits. The notification point still works, for peers that react.
  */
 #include "cc.h"
 

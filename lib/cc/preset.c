@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Parameters by name. The table of CC-13 and the figures of CC-16, column by column; where a source
- * says nothing, the default stays. Rules: CC-13, CC-16.
+ * has no value, the default stays. Rules: CC-13, CC-16.
  */
 #include "cc.h"
 
@@ -126,8 +126,8 @@ static const struct cc_setting swift_paper[] = {
     END,
 };
 
-/* The links that a source has in mind: the paper's are of 40 Gb/s; the script of the ns-3 model
- * takes ai and hai of 5 and 50 Mb/s for 25 Gb/s, and others in proportion. */
+/* The links of a source: the paper's are of 40 Gb/s; the script of the ns-3 model takes ai and hai
+ * of 5 and 50 Mb/s for 25 Gb/s, and others in proportion. */
 #define PAPER (40 * GBIT)
 #define NS3   (25 * GBIT)
 

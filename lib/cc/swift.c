@@ -10,8 +10,9 @@
 #define FIX CC_RATIO_BITS
 
 #define BITS_PER_OCTET_NS 8000000000ull /* octets in ns to bit/s */
-/* ns. Twice what a thousandth of a packet is at the paper's target: a host that was busy for 30 ms
- * says nothing about the path, and would keep the next packet for half a minute. */
+/* ns: twice the gap of a window of a thousandth of a packet at the paper's target. A host that was
+ * busy for 30 ms tells nothing about the path, but without this limit it would delay the next
+ * packet for half a minute. */
 #define GAP_MOST 100000000ull
 
 static uint64_t isqrt(uint64_t v)
@@ -35,8 +36,7 @@ static uint64_t inverse_root(uint64_t x)
     return root ? (1ull << 2 * FIX) / root : UINT32_MAX;
 }
 
-/* Base target, and the share of fs_range that this window has: all of it at fs_min, none at
- * fs_max. */
+/* Base target, plus the window's share of fs_range: all of it at fs_min, none at fs_max. */
 static uint64_t target_delay(const struct cc *cc)
 {
     const uint64_t *v = cc->conf->v;

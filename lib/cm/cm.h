@@ -6,11 +6,11 @@
  *
  *     cm_rx(cm, mad, ...)                 a datagram that arrived for QP1
  *     while (cm_tx(cm, &out)) send(out)   datagrams to send; ask after every other call
- *     while (cm_event(cm, &ev)) ...       what the consumer must know
- *     cm_deadline(cm) / cm_expire(cm,now) next time-out, UINT64_MAX = none / run what is due
+ *     while (cm_event(cm, &ev)) ...       events for the consumer
+ *     cm_deadline(cm) / cm_expire(cm,now) next time-out, UINT64_MAX = none / run due ones
  *
  * A consumer's side of a connection is a struct cm_conn. It stays valid until cm_release, whatever
- * the peer does; the protocol's own after-life (TIMEWAIT, repeated DREP) needs no consumer.
+ * the peer does; the rest of the protocol (TIMEWAIT, repeated DREP) needs no consumer.
  *
  *     active:  cm_connect -> CM_EV_REP -> [QP to RTR, RTS] cm_rtu -> ... CM_EV_DISCONNECTED
  *     passive: cm_listen -> CM_EV_REQ -> [QP to RTR] cm_accept -> CM_EV_ESTABLISHED -> ...
@@ -45,22 +45,22 @@ struct cm_params {
     uint8_t ack_delay;       /* local CA ACK delay exponent; 0 = 8 (ACK-04) */
     uint8_t packet_lifetime; /* exponent; 0 = 13 */
     uint8_t max_mtu;         /* largest path MTU accepted here, enum 1..5; 0 = 5 (CM-12) */
-    uint8_t max_rd_atomic;   /* limit of what cm_accept and cm_connect offer; 0 = 16 */
+    uint8_t max_rd_atomic;   /* most that cm_accept and cm_connect offer; 0 = 16 */
     bool lenient_addr;       /* accept a REQ whose IP header is not its packet's source (CM-04) */
     uint64_t timewait_ns;    /* least time in TIMEWAIT; 0 = 1 s (CM-26) */
     uint8_t part_bits, part; /* first bits of its ids: one of several managers of a device */
     /* A connection of this account (cm_conn_set_account) has left the table and no longer counts
      * for max_conns. cm_destroy does not call this. It must not call back; NULL = no accounts. */
     void (*left)(void *account);
-    /* Does the consumer know this host to be silent? Called once for each request, CM_LOOK_NS after
-     * it came. True: the request, or our answer to it, is given up (SEC-20). It must not call back;
-     * NULL = no host is silent. */
+    /* Is this host known to be silent? Called once for each request, CM_LOOK_NS after it came.
+     * True: give up the request, or our answer to it (SEC-20). It must not call back; NULL = no
+     * host is silent. */
     bool (*silent)(void *arg, const struct wire_addr *addr);
     void *silent_arg;
     /* Of several managers of one device: `hold` notes that a live connection names the peer, and
      * sets p->held. False: a connection of another manager, other than `except` (an id, 0 = none),
-     * names it, and that manager is to be told (cm_doubt_peer). `drop`: the connection lives no
-     * longer. cm_destroy drops nothing. They must not call back; NULL = the only manager. */
+     * names it, and that manager must get cm_doubt_peer. `drop`: the connection is no longer live.
+     * cm_destroy drops nothing. They must not call back; NULL = the only manager. */
     bool (*hold)(void *arg, struct cm_peer *p, uint32_t except);
     void (*drop)(void *arg, struct cm_peer *p);
     void *peers;
@@ -82,18 +82,18 @@ struct cm_path {
 };
 
 enum cm_event_type {
-    CM_EV_REQ,           /* passive: a peer asks to connect: cm_accept or cm_reject */
+    CM_EV_REQ,           /* passive: a peer requests a connection: cm_accept or cm_reject */
     CM_EV_REP,           /* active: accepted: set up the queue pair, then cm_rtu */
     CM_EV_ESTABLISHED,   /* passive: RTU or the first request arrived; active: after cm_rtu */
     CM_EV_REJECTED,      /* reason, private data */
     CM_EV_UNREACHABLE,   /* no answer; passive: the peer has given up, or its host is silent
                             (SEC-20) */
-    CM_EV_DISCONNECTED,  /* the peer, or our own cm_disconnect, has ended it: QP to ERR */
+    CM_EV_DISCONNECTED,  /* ended by the peer or our own cm_disconnect: QP to ERR */
     CM_EV_TIMEWAIT_EXIT, /* the QPN may be used again (CM-26) */
     CM_EV_SIDR_REP,      /* active: status, QPN, Q_Key of a datagram service */
     CM_EV_SIDR_REQ,      /* passive: answer with cm_sidr_reply */
 };
-/* "CONNECT_REQUEST" ..., as rdma_cm calls them. */
+/* "CONNECT_REQUEST" ..., the names of rdma_cm. */
 const char *cm_event_name(unsigned type);
 
 struct cm_event {
@@ -132,7 +132,7 @@ struct cm_connect_params {
     uint16_t ps;           /* CM_PS_TCP or CM_PS_IB; 0 = CM_PS_TCP */
     uint16_t sport, dport; /* sport 0 = chosen */
     uint32_t qpn;          /* ours */
-    uint32_t psn;          /* the first that we expect to receive (CM-08); random (SEC-07) */
+    uint32_t psn;          /* the first PSN that we expect (CM-08); random (SEC-07) */
     uint8_t transport;     /* enum cm_transport (cm_msg.h) */
     uint8_t responder_resources, initiator_depth;
     uint8_t retry_count, rnr_retry_count; /* <= CM_RETRY_MAX */
@@ -156,7 +156,7 @@ void cm_grant(struct cm *cm, struct cm_conn *c, uint8_t responder_resources,
 
 struct cm_accept_params {
     uint32_t qpn, psn;                            /* as above */
-    uint8_t responder_resources, initiator_depth; /* clamped to what the REQ allows (CM-07) */
+    uint8_t responder_resources, initiator_depth; /* limited to the values of the REQ (CM-07) */
     uint8_t rnr_retry_count;                      /* <= CM_RETRY_MAX */
     bool srq, flow_control;
     const void *priv;
@@ -179,11 +179,11 @@ int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t 
 /* Disconnect: send DREQ; CM_EV_DISCONNECTED follows. A REP is refused instead. 0, also if the end
  * is under way or over. -EINVAL before there is an answer, or for private data that doesn't fit. */
 int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
-/* The consumer has learnt that c's peer uses its queue pair for another connection: ask the peer
- * whether it has lost c, as for a REQ that names the queue pair (CM-21). */
+/* The consumer has learned that c's peer uses its queue pair for another connection. Ask the peer
+ * whether it has lost c, as after a REQ that names the queue pair (CM-21). */
 void cm_doubt(struct cm *cm, struct cm_conn *c, uint64_t now);
-/* Another manager of the device was asked for a connection with this peer: ask the peer whether it
- * has lost ours, if there is one (CM-21). */
+/* Another manager of the device got a request for a connection with this peer. Ask the peer whether
+ * it has lost ours, if there is one (CM-21). */
 void cm_doubt_peer(struct cm *cm, const struct cm_peer *peer, uint64_t now);
 /* The first request packet arrived on the passive queue pair (CM-23). */
 void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
@@ -192,8 +192,8 @@ void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
 void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now);
 
 /* The network reports by an ICMP error, which any host can forge, that there is no RoCE at this
- * address (CM-39). Our unanswered requests to it end with CM_EV_UNREACHABLE. Connections are left
- * alone. Returns the number of ended requests. */
+ * address (CM-39). Our unanswered requests to it end with CM_EV_UNREACHABLE. Connections are not
+ * affected. Returns the number of ended requests. */
 unsigned cm_refused(struct cm *cm, const struct wire_addr *addr);
 
 /* Request the queue pair of a datagram service (CM-31); CM_EV_SIDR_REP or CM_EV_UNREACHABLE
@@ -279,7 +279,7 @@ extern const char *const cm_counter_names[CM_COUNTER_MAX];
 /* All counters, CM_COUNTER_MAX of them; never reset. */
 const uint64_t *cm_counters(const struct cm *cm);
 
-/* The largest path MTU accepted, and asked for, from now on (cm_params.max_mtu). */
+/* Set the largest path MTU that is accepted and requested (cm_params.max_mtu). */
 void cm_set_mtu(struct cm *cm, uint8_t max_mtu);
 
 /* Connections in the table, TIMEWAIT included; for leak tests. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Listeners: found by their port, and each with the requests that wait for its answer. CM-34.
+ * Listeners: found by their port, with the requests that wait for their answers. CM-34.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
     return NULL;
 }
 
-/* Would any address of the family (0: of both) share one with a listener that is there? */
+/* Has a listener of the service an address of the family (0 = of either)? */
 static bool family_is_taken(const struct cm *cm, uint64_t service_id, unsigned family)
 {
     for (const struct cm_listener *l = cm->listeners[bucket(service_id)]; l; l = l->next) {
@@ -103,7 +103,7 @@ void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now)
             cm_sidr_reply(cm, c, CM_SIDR_UNSUPPORTED, 0, 0, NULL, 0, now);
         else
             cm_send_rej(cm, c, CM_REJ_INVALID_SERVICE_ID, CM_ABOUT_REQ, NULL, 0, now);
-        cm_half_open(cm, c, false); /* waits no longer */
+        cm_half_open(cm, c, false); /* it no longer waits */
         if (!sidr)
             cm_conn_close(cm, c);
     }

@@ -164,7 +164,7 @@ static void put_be(uint8_t *p, size_t n, uint64_t v)
     }
 }
 
-/* A field that is not whole octets fits in 8 octets together with what surrounds it. */
+/* A field that is not whole octets fits in 8 octets together with its neighbours. */
 static uint64_t get_bits(const uint8_t *data, const struct field *f)
 {
     size_t octets = (f->bit + f->width + 7u) / 8u;
@@ -294,7 +294,7 @@ struct cm_whom cm_msg_whom(const uint8_t *mad, size_t len)
         return (struct cm_whom){.what = CM_FOR_NONE};
     if (service)
         return (struct cm_whom){.what = CM_FOR_SERVICE, .service_id = msg.service_id};
-    /* The answer to a SIDR_REQ has that one's id in the place of the sender's. */
+    /* The answer to a SIDR_REQ has the request's id in place of the sender's. */
     uint32_t id = msg.attr == CM_SIDR_REP ? msg.local_id : msg.remote_id;
     return (struct cm_whom){.what = id                   ? CM_FOR_ID
                                     : msg.attr == CM_REJ ? CM_FOR_PEER

@@ -9,7 +9,7 @@
 
 #define CM_NONE 0xFFFFFFFFu
 
-/* CM-16; timer_fired says what each state's timer does. */
+/* CM-16; timer_fired has the action of each state's timer. */
 #define CM_STATES(X)                                                                               \
     X(CLOSED)                                                                                      \
     X(REQ_SENT)                                                                                    \
@@ -49,7 +49,7 @@ struct cm_conn {
     uint64_t tid, peer_guid;
     void *arg;
     void *account;                /* NULL = none */
-    struct cm_listener *listener; /* the one that must answer it */
+    struct cm_listener *listener; /* the listener that must answer it */
     struct cm_conn *wait_prev, *wait_next;
 
     struct cm_path path;
@@ -57,9 +57,8 @@ struct cm_conn {
     uint16_t qp_pkey; /* the queue pair's; path.pkey is that of our datagrams */
     uint64_t service_id;
     uint64_t resend_ns; /* wait before a repetition */
-    uint64_t answer_ns; /* passive: how long the peer waits for our answer */
-    /* passive, half open: what the timer is for, and when to look for the peer's host before that
-     */
+    uint64_t answer_ns; /* passive: the peer's wait for our answer */
+    /* passive, half open: the timer's own time, and the earlier check of the peer's host */
     uint64_t until, look_at;
     bool looked;
     uint32_t qpn, peer_qpn, psn, peer_psn;
@@ -68,10 +67,10 @@ struct cm_conn {
     uint8_t retry_cnt, rnr_retry; /* for our queue pair */
     uint8_t ack_timeout;          /* for our queue pair */
     uint8_t transport, max_retries;
-    uint8_t rep_wait; /* exponent: how long to wait for the answer to our REP */
+    uint8_t rep_wait; /* exponent of the wait for the answer to our REP */
     bool flow_control, peer_flow_control, peer_srq, peer_alt_path;
-    struct cm_peer peer; /* as other managers of the device know it */
-    /* CM-21: is this the peer's connection still? */
+    struct cm_peer peer; /* in the table of all managers of the device */
+    /* CM-21: challenges, which ask whether the peer still has the connection */
     uint64_t challenge_tid, challenged_at; /* of the last challenge; at 0 = never */
     uint8_t challenges_left;               /* repetitions to come */
     uint8_t mad[CM_MAD_LEN];               /* message that this state sends and repeats */
@@ -93,16 +92,16 @@ struct cm_event_node {
 };
 
 #define CM_OUT_RING        512u   /* replies that belong to no connection */
-#define CM_STATELESS_PER_S 10000u /* ... and how many there may be */
+#define CM_STATELESS_PER_S 10000u /* ... their limit per second */
 #define CM_STATELESS_BURST 1000u
 #define CM_LISTEN_BUCKETS  1024u
 #define CM_SRC_BUCKETS     4096u         /* pending requests per (hashed) source address */
-#define CM_SRC_PENDING     64u           /* ... of which every source may have this many (CM-34) */
+#define CM_SRC_PENDING     64u           /* ... guaranteed for every source (CM-34) */
 #define CM_GUID_LEN        8u            /* in the ARI of a REJ (CM-28) */
 #define CM_SEEN            65536u        /* requests seen once, for SEC-20 */
-#define CM_HURRY_NS        2000000000ull /* between REPs to a source that has many pending, */
-#define CM_HURRY_RETRIES   3u            /* ... and how often they are repeated (SEC-20) */
-/* However long a peer says that it waits (SEC-20): Linux waits 16 times 17 s. */
+#define CM_HURRY_NS        2000000000ull /* between REPs to a source with many pending requests */
+#define CM_HURRY_RETRIES   3u            /* ... repetitions of such a REP (SEC-20) */
+/* The longest wait of a peer that counts (SEC-20): Linux waits 16 times 17 s. */
 #define CM_PATIENCE_MAX_NS 300000000000ull
 
 struct cm {
@@ -136,15 +135,15 @@ uint64_t cm_hash(const struct cm *cm, const void *data, size_t len);
 uint64_t cm_random(struct cm *cm);
 /* A connection with a local id; NULL = out of memory, or max_conns. */
 struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg);
-/* Take it out of the list of all, and free it; the other tables are the caller's to see to. */
+/* Take it out of the list of all, and free it; the caller handles the other tables. */
 void cm_conn_free(struct cm *cm, struct cm_conn *c);
 /* CLOSED, and out of all tables; freed if released. */
 void cm_conn_close(struct cm *cm, struct cm_conn *c);
-/* Learn the peer's id, and then its QPN, once each: it is found by them from now on. */
+/* Set the peer's id, and then its QPN, once each. Look-ups then find the connection by them. */
 void cm_conn_set_remote(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_t remote_id);
 void cm_conn_set_peer_qpn(struct cm *cm, struct cm_conn *c, uint32_t qpn);
 /* Note that the connection names this queue pair of its peer, in the table of all managers. False:
- * a live connection of another one does, other than `except` (CM-21). */
+ * a live connection of another manager, other than `except`, names it (CM-21). */
 bool cm_hold_peer(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_t qpn, uint32_t except);
 /* The connection is no longer live. */
 void cm_drop_peer(struct cm *cm, struct cm_conn *c);
@@ -157,9 +156,9 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct wire_addr *addr, u
 void cm_timer_set(struct cm *cm, struct cm_conn *c, uint64_t deadline); /* UINT64_MAX = off */
 /* Send c->mad when cm_tx is called next. */
 void cm_tx_queue(struct cm *cm, struct cm_conn *c);
-/* An event that says what is known of the connection; never NULL. */
+/* An event filled in with the connection's values; never NULL. */
 struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type);
-/* The connection counts as half-open, or no longer (SEC-20, CM-34). */
+/* Count the connection as half-open, or no longer (SEC-20, CM-34). */
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);
 /* Has this source so many pending requests that the wait for its answers is shorter (SEC-20)? */
 bool cm_source_busy(const struct cm *cm, const struct wire_addr *src);
@@ -174,8 +173,8 @@ static inline void cm_count(struct cm *cm, enum cm_counter which)
 
 /* cm_send.c */
 
-/* Send `msg`, and make it what this state repeats; expects_answer: until one comes. Otherwise the
- * timer stays as it is. */
+/* Send `msg`, and make it the message of this state. expects_answer: repeat it until an answer
+ * comes; otherwise the timer stays as it is. */
 void cm_send(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now,
              bool expects_answer);
 /* A reply that belongs to no connection, or to one that ends with it. Rate-limited (CM-24). */
@@ -186,7 +185,7 @@ void cm_send_stateless(struct cm *cm, const struct cm_path *path, const struct c
 void cm_send_rej_to(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
                     uint32_t local_id, unsigned reason, enum cm_about about, uint8_t ari0,
                     uint64_t now);
-/* A REJ of what the connection's peer has sent. Rate-limited. */
+/* A REJ of a message of the connection's peer. Rate-limited. */
 void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, enum cm_about about,
                  const void *priv, size_t len, uint64_t now);
 
@@ -196,13 +195,13 @@ void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, enum c
 uint8_t cm_ack_clamp(unsigned exponent);
 /* 4.096 us * 2^exponent, exponents of peers clamped (SEC-24). */
 uint64_t cm_wait_ns(unsigned exponent);
-/* Does its QPN belong to it still? */
+/* Does its QPN still belong to it? */
 bool cm_is_live(const struct cm_conn *c);
 /* CM-21: a message names the QPN of this connection's peer for another connection. Ask the peer
  * whether it has forgotten this one; only its answer ends it. */
 void cm_challenge(struct cm *cm, struct cm_conn *old, uint64_t now);
 
-/* Set the timer. For a half-open connection, its host is looked up before that (SEC-20). */
+/* Set the timer. For a half-open connection, its host is checked before that (SEC-20). */
 void cm_timer_look(struct cm *cm, struct cm_conn *c, uint64_t until, uint64_t now);
 
 /* cm_req.c */
@@ -222,9 +221,9 @@ struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
                                      const struct wire_addr *addr);
 /* Free them all; no connection waits for any. */
 void cm_listeners_free(struct cm *cm);
-/* The connection waits for the answer of its listener, if it has one (CM-34). */
+/* Count the connection as waiting for its listener's answer, if it has a listener (CM-34). */
 void cm_awaits(struct cm_conn *c);
-/* It has the answer, or needs none any more: it has no listener from now on. */
+/* It has the answer, or needs none any more: detach it from its listener. */
 void cm_answered(struct cm_conn *c);
 
 /* cm_sidr.c: a SIDR_REQ has come from `src` to our `dst`; a SIDR_REP from `src`. */

@@ -8,7 +8,7 @@
 #include "cm_priv.h"
 
 #define NS_PER_MS     1000000u
-#define SEEN_MIN_MS   500u          /* SEC-20: when a REQ may come again */
+#define SEEN_MIN_MS   500u          /* SEC-20: least time to a repetition of a REQ */
 #define ANSWER_MIN_NS 1000000000ull /* for the consumer, however soon the peer gives up */
 
 /* The identity of a REQ: its repetitions have the same. */
@@ -22,8 +22,8 @@ static uint64_t hash_of(const struct cm *cm, const struct cm_msg *msg, const str
     return cm_hash(cm, &k, sizeof(k));
 }
 
-/* Where half of the room is taken, of the listener's or of the table's, a source must repeat
- * itself, identically, before it gets state here: forged sources don't (SEC-20). */
+/* When half of the listener's or of the table's room is taken, a source must repeat its request
+ * identically before it gets state here: forged sources don't (SEC-20). */
 static bool first_sight(struct cm *cm, uint64_t hash, uint64_t now)
 {
     size_t at = hash % CM_SEEN;
@@ -56,7 +56,7 @@ static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
     cm_count(cm, CM_C_cm_dup_req);
     switch (c->state) {
     case CMS_MRA_REQ_SENT:
-        cm_tx_queue(cm, c); /* the same again, and the peer waits as long again */
+        cm_tx_queue(cm, c); /* the same answer, after which the peer waits as long again */
         cm_timer_look(cm, c, now + c->answer_ns, now);
         break;
     case CMS_REP_SENT:

@@ -16,7 +16,8 @@
 #define WAIT_MIN         4u /* SEC-24: exponents of response timeouts */
 #define WAIT_MAX         28u
 #define AR_UNSUPPORTED   2u /* status of an APR (CM-32) */
-/* CM-21: how often a challenge is sent, how long a round waits, how soon the next one may come. */
+/* CM-21: transmissions of a challenge, the wait of a round, the least time between two challenges.
+ */
 #define CHALLENGES         3u
 #define CHALLENGE_WAIT_NS  1000000000ull
 #define CHALLENGE_PAUSE_NS 10000000000ull
@@ -63,8 +64,8 @@ static void disconnected(struct cm *cm, struct cm_conn *c, const struct cm_msg *
 
 /* A DREQ with the ids of the connection and the number of a queue pair that it doesn't have: a peer
  * that has the connection ignores it (CM-24); a peer that doesn't know the ids answers with a DREP.
- * So the answer proves the loss, as the RST does that answers a challenge ACK of TCP (RFC 5961),
- * and a forger, which sees neither the ids nor the TID, can't send it. */
+ * So the answer proves the loss, like the RST that answers a challenge ACK of TCP (RFC 5961). A
+ * forger sees neither the ids nor the TID, and can't send it. */
 static void send_challenge(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
     struct cm_msg dreq = {
@@ -85,7 +86,7 @@ void cm_challenge(struct cm *cm, struct cm_conn *old, uint64_t now)
     cm_count(cm, CM_C_cm_stale);
     if (old->state != CMS_ESTABLISHED && old->state != CMS_REP_SENT &&
         old->state != CMS_MRA_REP_RCVD)
-        return; /* the peer doesn't know our id yet: there is nothing to ask for */
+        return; /* the peer doesn't know our id yet, so it can't be asked */
     if (old->challenged_at && now - old->challenged_at < CHALLENGE_PAUSE_NS) {
         cm_count(cm, CM_C_cm_rx_rate_limited);
         return;
@@ -208,9 +209,9 @@ void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now)
         established(cm, c, NULL); /* CM-23 */
 }
 
-/* CM-12: the peer's ports carry less than ours, and it says how much: ask again for that. Every
- * round asks for less, so there are four at most. A REJ of an earlier round has another TID
- * (CM-14). */
+/* CM-12: the peer's ports have a smaller MTU, which the REJ names: request again with that. Every
+ * round requests a smaller MTU, so there are four at most. A REJ of an earlier round has another
+ * TID (CM-14). */
 static bool ask_for_less(struct cm *cm, struct cm_conn *c, const struct cm_msg *rej, uint64_t now)
 {
     struct cm_msg req;
@@ -410,9 +411,9 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
         return;
     }
     if (cm->params.part_bits && !c && msg.attr == CM_REJ && msg.remote_id == 0)
-        return; /* every part gets it, and one of them may know it */
+        return; /* every manager gets it, and another one may know the id */
     cm_count(cm, CM_C_cm_rx_bad_id);
-    if (msg.attr == CM_DREQ && !c) { /* CM-24: the peer still remembers what we have forgotten */
+    if (msg.attr == CM_DREQ && !c) { /* CM-24: only the peer still has the connection */
         struct cm_path path = {.local = *dst, .remote = *src, .pkey = pkey};
         struct cm_msg drep = {
             .attr = CM_DREP, .tid = msg.tid, .local_id = msg.remote_id, .remote_id = msg.local_id};
@@ -481,7 +482,7 @@ unsigned cm_refused(struct cm *cm, const struct wire_addr *addr)
 /* Timers by state: REQ_SENT, REP_SENT, DREQ_SENT, SIDR_REQ_SENT and MRA_*_RCVD wait for an answer
  * and repeat; REQ_RCVD, MRA_REQ_SENT and SIDR_REQ_RCVD wait for the consumer (SEC-20); TIMEWAIT and
  * SIDR_DONE wait for the end; ESTABLISHED has a timer while a challenge is under way (CM-21). Each
- * of them sets another timer, or is over. */
+ * of them then sets another timer, or ends. */
 static void timer_fired(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
     if (only_looked(cm, c, now))

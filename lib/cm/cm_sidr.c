@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Service ID resolution (CM-31): asking for, and answering with, the QPN and Q_Key of a datagram
- * service. Two messages; the asker repeats, the answerer remembers its answer for a while so that a
- * repeated question gets the same one.
+ * service. Two messages; the asker repeats its question; the answerer keeps its answer for a while,
+ * so that a repeated question gets the same one.
  */
 #include <errno.h>
 #include <string.h>

@@ -262,7 +262,7 @@ struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg)
     return c;
 }
 
-/* Where the pending requests of a source are counted. */
+/* The slot that counts the pending requests of a source. */
 static size_t source_slot(const struct cm *cm, const struct wire_addr *src)
 {
     return cm_hash(cm, src, sizeof(*src)) % CM_SRC_BUCKETS;
@@ -349,7 +349,7 @@ void cm_conn_close(struct cm *cm, struct cm_conn *c)
         cm_conn_free(cm, c);
 }
 
-/* ---- what waits to be sent and to be told ---- */
+/* ---- messages to send and events to report ---- */
 
 void cm_tx_queue(struct cm *cm, struct cm_conn *c)
 {
@@ -387,8 +387,8 @@ bool cm_tx(struct cm *cm, struct cm_out *out)
     return true;
 }
 
-/* Out of memory here loses an event; the connection then ends by its timers. The dummy keeps the
- * callers free of a check each. */
+/* Out of memory here loses an event; the connection then ends by its timers. The dummy saves a
+ * check in each caller. */
 struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type)
 {
     static _Thread_local struct cm_event lost;
