@@ -144,7 +144,7 @@ static bool pcap_joined(struct capread *c, const uint8_t *h)
     return true;
 }
 
-/* One record of classic pcap, as it is in the file. */
+/* One record of classic pcap, unchanged. */
 static int pcap_next(struct capread *c, struct capread_packet *p)
 {
     const uint8_t *h;

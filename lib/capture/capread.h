@@ -2,9 +2,9 @@
  *
  * Reading captures: pcap and pcapng of either byte order, one packet at a time, streaming.
  *
- * Every packet is returned as an Ethernet frame, the input of lib/wire, whatever its link type was.
- * A link type without an Ethernet header gets one with zero addresses, or with the source address
- * that the capture knows. Memory does not grow with the file.
+ * Every packet is returned as an Ethernet frame, the input of lib/wire, for all link types. A link
+ * type without an Ethernet header gets one with zero addresses, or with the source address that the
+ * capture knows. Memory does not grow with the file.
  *
  * Why not libpcap: it refuses a file whose interfaces differ in link type, hides interfaces,
  * directions and comments, and treats the end of a file that was cut short as an error without

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * pcapng: sections of either byte order, any number of interfaces, the three kinds of packet
- * blocks. Blocks that we don't know are passed over, whatever their size.
+ * blocks. Unknown blocks of any size are skipped.
  */
 #include <stdio.h>
 

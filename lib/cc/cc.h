@@ -30,7 +30,7 @@ struct cc_type {
     const char *name;
     const char *text; /* one line for people */
     uint64_t uses;    /* parameters with a meaning for it: CC_BIT(g) | ... */
-    bool reacts;      /* to CNPs: data goes out ECN-capable, CNPs count as handled (CC-08) */
+    bool reacts;      /* to CNPs: data is sent ECN-capable, CNPs count as handled (CC-08) */
     /* Begin: conf, line and limits of *cc are set, the rest is zero. */
     void (*start)(struct cc *cc, uint64_t now);
     /* Each of these may be NULL: nothing to do. */

@@ -77,7 +77,7 @@ enum cc_scope { CC_SCOPE_QP, CC_SCOPE_IP, CC_SCOPE_PORT };
     X(inc, CC_RATIO, 0, 1ull << 30, "additive increase per round trip, packets")                   \
     X(min_cwnd, CC_RATIO, 1, CC_ONE, "smallest window, packets")                                   \
     X(max_cwnd, CC_RATIO, CC_ONE, 1ull << 40, "largest window, packets")                           \
-    /* the notification point, whatever the algorithm */                                           \
+    /* the notification point, for all algorithms */                                               \
     X(np, CC_FLAG, 0, 1, "answer packets marked CE with CNPs")                                     \
     X(cnp_interval, CC_TIME, 0, 10000000, "N: at most one CNP in this time")                       \
     X(cnp_scope, CC_SCOPE, 0, 2, "... per qp, per destination ip, or per port")                    \
@@ -86,7 +86,7 @@ enum cc_scope { CC_SCOPE_QP, CC_SCOPE_IP, CC_SCOPE_PORT };
     X(cnp_ecn, CC_COUNT, 0, 2, "ECN field of CNPs")                                                \
     X(cnp_max, CC_COUNT, 1, 1000000000, "CNPs per second, at most, for the whole port")            \
     X(cnp_nak, CC_FLAG, 0, 1, "send a CNP along with a sequence NAK as well")                      \
-    /* loss recovery, whatever the algorithm (section LR) */                                       \
+    /* loss recovery, for all algorithms (section LR) */                                           \
     X(recovery, CC_RECOVERY, 1, 3, "how losses are repaired, from the next connection on")         \
     X(rto_low, CC_TIME, 1000, 10000000000, "sr: time-out with few packets in flight, at least")    \
     X(rto_high, CC_TIME, 1000, 10000000000, "sr: time-out otherwise, at least")                    \

@@ -2,11 +2,11 @@
  *
  * Inside of liburnic: the objects. These locks guard data that an application's threads share:
  *
- *     conn.lock     which control requests have no reply yet, and who receives; nobody holds it
- *                   while waiting
+ *     conn.lock     the control requests without a reply yet, and the receiving thread; no thread
+ *                   holds it while it waits
  *     ctx->making   making queues, from the request until they are mapped: a slab comes with the
  *                   first reply that names it
- *     ctx->lock     object table, slabs, event counts; ctx->acked: some have been acknowledged
+ *     ctx->lock     object table, slabs, event counts; ctx->acked: events have been acknowledged
  *     cq->lock      the consumer's side of a CQ
  *     ring locks    the producer's side of a queue (post)
  *

@@ -133,7 +133,7 @@ int client_cm_join(struct urnic_cm_id *id, const struct ipc_sockaddr *group)
     int err = urnic_attach_mcast(id->qp, group->ip);
     if (err < 0)
         return err;
-    err = tell(id, IPC_CM_JOIN, group); /* its event says how to send there */
+    err = tell(id, IPC_CM_JOIN, group); /* its event tells the address to send to */
     if (err < 0)
         (void)urnic_detach_mcast(id->qp, group->ip);
     else

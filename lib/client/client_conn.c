@@ -24,7 +24,7 @@ static _Thread_local volatile bool inside __attribute__((tls_model("initial-exec
 #define SILENCE_S 60
 #define HOME_SIZE 4096u
 
-/* A request and where its reply goes; on the caller's stack, guarded by conn.lock. */
+/* A request and the room for its reply; on the caller's stack, guarded by conn.lock. */
 struct client_call {
     struct client_call *next;
     uint32_t id;

@@ -61,10 +61,10 @@ void client_conn_hang_up(struct client_conn *c);
 
 /* Send a request (its hdr.type is set, hdr.id will be) with nsend descriptors and wait for the
  * reply: raw, of up to cap octets, with up to *nfds descriptors (nfds may be NULL). Any thread; a
- * request whose reply takes long, for want of a neighbour say, holds up no other thread's. Returns
- * its length; or -errno: the reply's status, or -ENODEV the daemon has gone or is silent for a
- * minute, -EPERM after a fork. -EMFILE: the reply's descriptors found no room here; reply begins
- * with the ipc_handle of the new object then, 0 = none. */
+ * request whose reply takes long, because of a neighbour for example, delays no other thread's.
+ * Returns its length; or -errno: the reply's status, or -ENODEV the daemon has gone or is silent
+ * for a minute, -EPERM after a fork. -EMFILE: the reply's descriptors found no room here; reply
+ * begins with the ipc_handle of the new object then, 0 = none. */
 ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const int *send_fds,
                         unsigned nsend, void *reply, size_t cap, int *fds, unsigned *nfds);
 

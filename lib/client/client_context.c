@@ -70,7 +70,7 @@ static void *map_shared(int fd, size_t size, int prot)
     return p;
 }
 
-/* Lay the context's views over what was opened. */
+/* Map the opened context, and make its views. */
 static int use_context(struct urnic_context *ctx, const struct ipc_ctx_opened *opened,
                        const int *fds, unsigned nfds)
 {

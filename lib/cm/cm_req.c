@@ -70,7 +70,7 @@ static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
     }
 }
 
-/* The reason to reject a REQ, whatever the table holds; 0 = none: *l and *ip are set. */
+/* The reason to reject a REQ, independent of the table; 0 = none: *l and *ip are set. */
 static unsigned refusal(const struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
                         struct cm_listener **l, struct cm_ip_hdr *ip)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A CNP is made when the mark is seen, waits in a queue of the engine, and goes out before
+ * A CNP is made when the mark is seen, waits in a queue of the engine, and is sent before
  * everything else. It takes no PSN and is never retransmitted. Only the interval limits CNPs, and a
  * cap that keeps a flood of marks from becoming a flood of CNPs.
  */

@@ -158,5 +158,5 @@ void comp_idle(struct engine *e, struct qp *qp, uint64_t now)
         return;
     enum wc_status status = r->fail;
     r->fail = 0;
-    fail_now(e, qp, status, qp->error, now); /* comp_fail has said why */
+    fail_now(e, qp, status, qp->error, now); /* comp_fail has recorded the reason */
 }

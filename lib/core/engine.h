@@ -98,7 +98,7 @@ struct engine_copy {
     uint8_t kind;
 };
 
-/* The new value of an atomic whose old value is `old`, for callers that alone change the memory. */
+/* The new value of an atomic with the old value `old`, if only the caller changes the memory. */
 static inline uint64_t engine_copy_value(const struct engine_copy *c, uint64_t old)
 {
     return c->kind == ENGINE_FADD  ? old + c->a
@@ -124,7 +124,7 @@ void engine_copied(struct engine *e, const struct engine_result *results, unsign
 /* ---- phases: send ---- */
 
 struct engine_slot {
-    uint8_t *buf;         /* in: where the frame goes */
+    uint8_t *buf;         /* in: room for the frame */
     uint32_t cap;         /* in: octets there */
     uint32_t len;         /* out: frame length, iCRC included */
     uint16_t ip_off;      /* out: for wire_icrc_seal */
@@ -203,7 +203,7 @@ struct engine_hooks {
     void (*gsi_rx)(void *arg, const struct wire_pkt *pkt, const uint8_t *payload, uint32_t len);
     /* The first valid request on a QP, in RTR or later: for the CM (CM-23). May be NULL. */
     void (*comm_est)(void *arg, void *qp_arg, uint32_t qpn);
-    /* A send queue has room again after engine_post_send said -EAGAIN. May be NULL. */
+    /* A send queue has room again after engine_post_send returned -EAGAIN. May be NULL. */
     void (*sq_room)(void *arg, void *qp_arg);
     /* A message has come and no receive is posted. The caller posts receives that the program has
      * queued, to the shared queue of srq_arg or (NULL) to the queue pair's own. False: there were

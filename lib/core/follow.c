@@ -41,7 +41,7 @@ static bool follow_one(void *arg, struct qp *qp)
     e->follow.larger +=
         qp->state >= QPS_RTR && qp->state != QPS_ERR && qp->mtu_shift > 7 + e->p.mtu;
     if (!qp->cc_own && qp->cc_conf != e->cc_conf)
-        engine_qp_set_cc(e, qp, NULL, p->now); /* without memory it keeps what it has */
+        engine_qp_set_cc(e, qp, NULL, p->now); /* without memory it keeps its old one */
     return true;
 }
 

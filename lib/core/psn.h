@@ -31,7 +31,7 @@ static inline psn_t psn_prev(psn_t a)
     return psn(a.v - 1);
 }
 
-/* How many PSNs `a` is ahead of b, whatever their distance: 0 .. 2^24-1. */
+/* The number of PSNs that `a` is ahead of b, at any distance: 0 .. 2^24-1. */
 static inline uint32_t psn_ahead(psn_t a, psn_t b)
 {
     return psn(a.v - b.v).v;

@@ -64,7 +64,7 @@ struct recorder {
     struct note_event ev[RECORDER_EVENTS];
 };
 
-/* Where the next event goes. */
+/* The place of the next event. */
 static inline struct note_event *recorder_next(struct recorder *rec)
 {
     struct note_event *ev = &rec->ev[rec->n % RECORDER_EVENTS];

@@ -51,7 +51,7 @@ struct req {
     uint8_t probe : 1;   /* LR-12 is on */
     uint8_t probed : 1;  /* ... and has been used since the last progress */
     uint8_t astray : 2;  /* READ responses in a row that don't continue `seen` */
-    uint8_t asking : 1;  /* nxt is sent again to ask for an answer, whatever the window is now */
+    uint8_t asking : 1;  /* nxt is sent again to ask for an answer, even outside the window */
     uint8_t stray;       /* low 8 bits of the last one's PSN */
     uint8_t adaptive;    /* time-outs since the last progress, if LR-10 is on */
     uint8_t confirm;     /* a fatal NAK for una that has to come again (SEC-06), 0 = none */

@@ -46,7 +46,8 @@ static enum engine_counter refusal_counter(enum refusal why)
     }
 }
 
-/* RSP-22: nothing more is accepted; the NAK goes out when all before it has been executed. */
+/* RSP-22: nothing more is accepted; the NAK is sent when all requests before it have been executed.
+ */
 void resp_refuse(struct rx *rx, struct qp *qp, enum refusal why)
 {
     struct resp *r = &qp->resp;

@@ -3,7 +3,7 @@
  * The receiving half of a connected queue pair: requests in, effects, acknowledgements and READ
  * responses out.
  *
- *     responder.c    RC: the order of checks (RSP-01), what each request will do
+ *     responder.c    RC: the order of checks (RSP-01), effects of each request
  *     resp_commit.c  the effects of requests, in their turn
  *     refusal.c      reasons to refuse a request, and their consequences (appendix B)
  *     resp_uc.c      UC (UC-03..UC-08)

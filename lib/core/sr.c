@@ -23,8 +23,8 @@
 #include "srq.h"
 
 #define HELLOS_MAX   8u
-#define HELLOS_PLAIN 3u      /* so many without an answer: it is a plain peer */
-#define HELLO_WAIT   100000u /* ns until the second one, then four times as long each */
+#define HELLOS_PLAIN 3u      /* hellos without an answer after which the peer is plain */
+#define HELLO_WAIT   100000u /* ns until the second hello, then four times as long each */
 #define AHEAD_MAX    64u     /* receive work requests taken for messages that came early */
 
 /* ---- life ---- */

@@ -266,7 +266,7 @@ uint32_t resp_receives(const struct qp *qp)
     return r->rq_tail - r->rq_head;
 }
 
-/* ACK-16: new receives may end a sender's wait for credits: say so when it matters. */
+/* ACK-16: new receives may end a sender's wait for credits: report them when it matters. */
 static void offer_credits(struct engine *e, struct qp *qp)
 {
     struct resp *r = &qp->resp;

@@ -22,7 +22,7 @@ struct drill_parser {
     bool failed;
     const char *head; /* of the statement: its word and operands */
     int head_len;
-    struct drill_stmt **tail[DRILL_BLOCKS_MAX + 1]; /* where a block's next statement goes */
+    struct drill_stmt **tail[DRILL_BLOCKS_MAX + 1]; /* place of a block's next statement */
     const struct drill_stmt *block[DRILL_BLOCKS_MAX + 1];
     unsigned depth;
 };

@@ -63,7 +63,7 @@ struct drill_object {
     uint32_t next_psn;   /* of our next request, counted from rq_psn */
     uint32_t message_at; /* octets of our message sent so far */
     uint32_t answer_at;  /* ... of our answer to a READ */
-    uint32_t seen_psn;   /* of the device's last request, as it is */
+    uint32_t seen_psn;   /* of the device's last request, not counted from its first */
     uint32_t answer_psn; /* of our last answer */
     /* CM */
     struct cm_listener *listener;

@@ -91,7 +91,7 @@ struct drill_stmt {
     const char *name; /* of an object */
     uint64_t state;   /* of a new queue pair; default RTS */
     uint64_t word;    /* opcode, state, operation ... */
-    uint64_t number;  /* a time, how often */
+    uint64_t number;  /* a time or a count */
     struct drill_expr expr;
     struct drill_range range;
     struct wire_addr addr;

@@ -154,7 +154,7 @@ bool drill_one(struct drill_run *run, const struct drill_stmt *st, const struct 
     if (!drill_eval(run, st, &a->v.lo, a->field->role, out))
         return false;
     if (a->v.lo.t[0].name && (a->field->role == ROLE_RKEY || a->field->role == ROLE_LKEY))
-        *out &= UINT32_MAX; /* M+0x80000000: another key, whatever M's is */
+        *out &= UINT32_MAX; /* M+0x80000000: another key than M's */
     if (a->v.lo.t[0].name && a->field->role == ROLE_PSN)
         *out &= WIRE_PSN_MASK;
     return bits >= 64 || *out >> bits == 0 ||

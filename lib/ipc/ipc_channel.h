@@ -8,10 +8,11 @@
  *                         answer is the program's block of queue pair numbers (lib/core/qpn.h)
  *
  *     IPC_ENGINE_SOCKET   on a port of the kernel's: a socket for one address of the device, by
- * which the program sends and receives; the rest goes over the channel
+ *                         which the program sends and receives; other frames use the channel
  *
- *     IPC_ENGINE_PEER     a queue pair is to send to a peer's one: the daemon says by which MAC,
- * and passes on its packets of a connection to that peer only; _PART: to none
+ *     IPC_ENGINE_PEER     a queue pair is to send to a peer's one: the daemon answers with the MAC,
+ *                         and passes on the packets of the connection only to that peer;
+ *                         _PART: to none
  *
  *     IPC_ENGINE_JOIN     the daemon is a member of a multicast group for a queue pair; _LEAVE
  *

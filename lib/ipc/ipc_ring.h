@@ -231,8 +231,8 @@ static inline uint32_t ipc_sqe_ext(unsigned opcode, bool ud)
     return 0;
 }
 
-/* Units of the longest send request within these limits; of XRC ask as for `ud`, whose extension is
- * longer. */
+/* Units of the longest send request within these limits; for XRC call it as for `ud`, whose
+ * extension is longer. */
 static inline uint32_t ipc_sqe_units_max(uint32_t max_sge, uint32_t max_inline, bool ud)
 {
     uint32_t sge = max_sge * (uint32_t)sizeof(struct ipc_sge);

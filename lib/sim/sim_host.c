@@ -92,7 +92,7 @@ static bool send_one(struct sim_host *h, uint64_t now)
         sim_pkt_free(&w->pool, p);
         return false;
     }
-    if (!slot.len) { /* voided: nothing goes out, but there may be more */
+    if (!slot.len) { /* a void slot: not sent, but there may be more frames */
         sim_pkt_free(&w->pool, p);
         return true;
     }

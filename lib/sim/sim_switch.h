@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A switch with a shared buffer: forwards by destination host, marks CE by the length of the queue
- * that a frame joins (CC-02), pauses the ports that fill its buffer (PFC), drops what does not fit.
+ * that a frame joins (CC-02), pauses the ports that fill its buffer (PFC), drops frames that do not
+ * fit.
  *
  * Buffer: octets are accounted to the port and priority by which they came in. A lossless priority
  * that holds more than its threshold pauses the sender there; frames already on their way go into

@@ -24,7 +24,7 @@ struct sim_topo {
  *
  *   dumbbell     hosts 0..n-1 on the left switch, n..2n-1 on the right one
  *   parking lot  switch i and i+1 in a row; host 0 at the first and host 1 at the last, then for
- *                each hop i a host 2+2i before it and a host 3+2i behind it
+ *                each hop i a host 2+2i before it and a host 3+2i after it
  *   incast       hosts 0..n-1 send to host n, one switch
  *   leaf-spine   host h at leaf h / hosts; every leaf to every spine
  *   fat tree     k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores

@@ -145,9 +145,9 @@ static struct sim_event *collect(struct sim_world *w, struct sim_event *ev)
     return first;
 }
 
-/* With a thousand hosts a node's turn finds little of what it reads in a near cache: fetch it
- * during the turns before, a step in each, so that every step reads memory that the step before has
- * fetched. */
+/* With a thousand hosts a node's turn finds little of its data in a near cache: fetch it during the
+ * turns before, a step in each, so that every step reads memory that the step before has fetched.
+ */
 static void fetch(const struct sim_node *n, unsigned step, uint64_t last)
 {
     const struct sim_heap *h = &n->agenda.later;

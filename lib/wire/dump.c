@@ -15,7 +15,7 @@
 struct line {
     char *buf;
     size_t size;
-    size_t len; /* what the whole line has, printed or not */
+    size_t len; /* length of the whole line, printed or not */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct line *l, const char *fmt, ...)

@@ -2,12 +2,11 @@
  *
  * Parsing a frame of the same flow as the one before.
  *
- * Most frames differ from the one before in little of what comes before the BTH: lengths, source
- * port, IPv4's identification and checksum. When all else is the same, octet by octet, a parse
- * would give the same result. The checksum is right if the differing words have the same sum (RFC
- * 1624). For packets in the middle of a message, the lengths and the BTH are the same as well,
- * except for acknowledge request and PSN, and no headers follow. Then there is nothing left to
- * parse.
+ * Most frames differ from the one before in few fields before the BTH: lengths, source port, IPv4's
+ * identification and checksum. When all else is the same, octet by octet, a parse would give the
+ * same result. The checksum is right if the differing words have the same sum (RFC 1624). For
+ * packets in the middle of a message, the lengths and the BTH are the same as well, except for
+ * acknowledge request and PSN, and no headers follow. Then there is nothing left to parse.
  */
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * router may change is masked with ones (ICRC-01..06).
  *
  * lib/crc takes and returns the register with the final XOR applied, so a running value is at every
- * point also the finished CRC of what it has covered.
+ * point also the finished CRC of the octets so far.
  */
 #include "wire.h"
 

@@ -263,7 +263,7 @@ const char *wire_verdict_name(enum wire_verdict v);
 
 /* Strict parse of one frame, in the order of VAL-01 steps 1..5 plus the address-free parts of 6
  * (QPN 0, multicast QPN), ACK-02 and UD-09. A datagram that is surely for another UDP port is
- * WIRE_NOT_ROCE whatever else may be wrong with it. An IPv6 header with an IPv4-mapped address is
+ * WIRE_NOT_ROCE, even if it has other faults. An IPv6 header with an IPv4-mapped address is
  * WIRE_BAD_ADDR: it would pass for an IPv4 GID (GID-02). Reads only frame[0..len). `out` is filled
  * as far as the parse went, and the rest is 0; on WIRE_OK it is complete. Rules: WIRE, HDR, OPC,
  * ICRC sections, N01..N19. */
@@ -326,7 +326,7 @@ uint32_t wire_icrc(const uint8_t *frame, size_t len, uint16_t ip_off, uint16_t b
 
 /* Streaming form, for payload in several pieces (ICRC-12): start over the headers (`ip` = first
  * octet of the IP header or GRH, hdr_len = up to the payload, bth = up to the BTH), update over
- * payload and pad. The running value is the finished iCRC of what it has covered: store it
+ * payload and pad. The running value is the finished iCRC of the octets so far: store it
  * little-endian. */
 uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth);
 /* The running value after `len` more octets. */

@@ -5,8 +5,8 @@
  * Frames stay in order.
  *
  * Threads: one writes (reserve, commit, put), one reads (peek, release). The writer wakes a
- * sleeping reader: it commits first, then checks whether the reader sleeps. The reader first says
- * that it sleeps, then checks the ring (frame_ring_waits). Both have a seq_cst fence in between.
+ * sleeping reader: it commits first, then checks whether the reader sleeps. The reader first marks
+ * itself as asleep, then checks the ring (frame_ring_waits). Both have a seq_cst fence in between.
  */
 #ifndef NIC_FRAME_RING_H
 #define NIC_FRAME_RING_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Telling clients without a system call that the daemon is gone: a word in memory that they can
- * read is a robust futex. The kernel marks it when the thread that holds it ends, for whatever
- * reason.
+ * read is a robust futex. The kernel marks it when the thread that holds it ends, for any reason.
  */
 #ifndef NIC_LIFE_H
 #define NIC_LIFE_H

@@ -46,7 +46,7 @@ static void memory_on_sigbus(int sig, siginfo_t *info, void *context)
             atomic_load_explicit(&s->end, memory_order_acquire) != end)
             continue;
         atomic_store_explicit(&s->broken, true, memory_order_relaxed);
-        /* The raw call: async-signal-safe whatever wraps mmap. */
+        /* The raw call: async-signal-safe even if mmap is wrapped. */
         long rc = syscall(SYS_mmap, begin, end - begin, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
         if ((uintptr_t)rc == begin) {
@@ -109,7 +109,7 @@ unsigned memory_count(void)
     return n;
 }
 
-/* Map [off, off+len) of fd, whatever its page size. */
+/* Map [off, off+len) of fd, with pages of any size. */
 static int memory_map(int fd, uint64_t off, uint64_t len, size_t page, bool writable,
                       struct memory **out)
 {

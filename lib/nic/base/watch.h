@@ -22,7 +22,7 @@ struct watch {
      * before its descriptor was removed, closed, and opened again. */
     uint32_t *number;
     uint32_t room, last;
-    /* The ports that woke the worker last, and how often each did so in vain. */
+    /* The ports that woke the worker last, and the number of times that each did so in vain. */
     int woke[WATCH_EVENTS];
     unsigned nwoke;
     int vain_fd;

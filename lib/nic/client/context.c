@@ -68,7 +68,7 @@ static void context_deactivate(struct context *c, struct queue *q)
     q->active = false;
 }
 
-/* Take numbers out of the doorbell ring, whatever the client wrote there. */
+/* Take numbers out of the doorbell ring, which may be any numbers that the client wrote there. */
 static unsigned context_doorbells(struct context *c, unsigned max)
 {
     unsigned n = 0;

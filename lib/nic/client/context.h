@@ -38,7 +38,7 @@ struct queue {
     bool starved;     /* entries wait for room in the engine */
     bool dead;        /* the client lied about an index (SHM-02) */
     bool waits;       /* for a datagram's neighbour */
-    bool unreachable; /* ... which didn't answer: the datagram goes nowhere */
+    bool unreachable; /* ... which didn't answer: the datagram is dropped */
     uint32_t number;
     TAILQ_ENTRY(queue) next; /* in the list of active queues */
     struct context *ctx;
@@ -68,7 +68,7 @@ struct client_cq {
     uint32_t mod_count;
     uint64_t mod_period; /* ns, 0 = no moderation */
     uint32_t told;       /* view.index at the last event */
-    uint64_t due;        /* when the waiting event goes out, 0 = none waits */
+    uint64_t due;        /* time of the waiting event, 0 = none waits */
     LIST_ENTRY(client_cq) next_dirty;
     TAILQ_ENTRY(client_cq) next_owed;
     struct slab_place place;

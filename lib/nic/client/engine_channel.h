@@ -20,7 +20,7 @@ struct engine_channel_offer {
     int memory_fd, event_fd, facts_fd;
 };
 
-/* Make rings of so many slots each way (0 = the daemon's choice), and the device's switch if it has
+/* Make rings of `slots` slots each way (0 = the daemon's choice), and the device's switch if it has
  * none. 0; -EALREADY: it has a channel; -EINVAL: slots; -ENOTSUP: the device has several workers;
  * -EDQUOT: its user has its share; or -errno of a system call. */
 int engine_channel_open(struct client *c, uint32_t slots, struct engine_channel_offer *out);

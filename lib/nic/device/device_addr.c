@@ -155,7 +155,7 @@ static void addr_tell(const struct device *d, const struct wire_addr *ip, const 
     log_info("port", "%s: %s %s", d->name, wire_addr_str(ip, text, sizeof(text)), what);
 }
 
-/* An address has the same index on all members, whatever order they learn it in: member 0 decides.
+/* An address has the same index on all members, in whatever order they learn it: member 0 decides.
  * For a program's device the daemon's device decides. */
 static void addr_follow_table(struct device *d, const struct gid_table *gids)
 {

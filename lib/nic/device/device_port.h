@@ -12,7 +12,7 @@ struct device;
 struct io_port;
 struct mem_link;
 
-/* Octets of IP that fit in a frame of the port, whatever the configured MTU is. */
+/* Octets of IP that fit in a frame of the port, independent of the configured MTU. */
 uint32_t device_room(const struct device *d);
 /* The emulated link below a device; the caller ends with mem_link_put. NULL: no emulated link. */
 struct mem_link *device_link(const struct device *d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See ask.h. A request that waits belongs to the worker until its last answer is there, and then to
- * the control thread, which is told as with seals. It may be told before the handler has returned.
+ * the control thread, which learns of it as with seals, perhaps before the handler has returned.
  */
 #include "ask.h"
 

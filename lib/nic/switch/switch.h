@@ -7,7 +7,7 @@
  *         switch_rx gives those of programs to their channels; the daemon's engine gets the rest
  *     frames from channels
  *         switch_tx checks each and puts it into a slot that the port has lent, or into another
- *         channel. What is for the daemon's engine is in a slot too, with the device's own MAC
+ *         channel. Frames for the daemon's engine get a slot too, with the device's own MAC
  *
  * A frame to a program whose ring is full waits (switch_spill.h); above a limit it is lost and
  * counted (channel_drops). A frame from a program waits in its ring until the port has a slot.

@@ -20,7 +20,7 @@ struct urnic_pd;      /* a protection domain */
 struct urnic_cq;      /* a completion queue */
 struct urnic_qp;      /* a queue pair */
 struct urnic_srq;     /* a shared receive queue */
-struct urnic_ah;      /* an address handle: where a datagram goes */
+struct urnic_ah;      /* an address handle: the destination of a datagram */
 struct urnic_channel; /* where completion events arrive */
 
 /* ---- devices ---- */

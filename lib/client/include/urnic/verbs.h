@@ -21,8 +21,8 @@ extern "C" {
  * Without a daemon the list is empty; that is no error. -ENOMEM. -EPROTONOSUPPORT: a daemon of
  * another major version. -EPROTO: another program answers. -EACCES: this user may not open the
  * socket. -ENAMETOOLONG: the socket's path is too long. -EDQUOT: the daemon takes no more
- * connections of this user. It has 1,024, and 64 for root and its own user; a user gets half of
- * what other users leave, then an eighth. */
+ * connections of this user. It has 1,024, and 64 for root and its own user; a user gets half of the
+ * connections that other users leave, then an eighth. */
 URNIC_API int urnic_get_device_list(struct urnic_device **list, int *n);
 /* Free the array; NULL is fine. */
 URNIC_API void urnic_free_device_list(struct urnic_device *list);
@@ -58,7 +58,7 @@ URNIC_API int urnic_engine_place(const struct urnic_context *ctx);
  * this program is to call. Before the first device is opened. */
 URNIC_API void urnic_sigaction_next(int (*fn)(int sig, const struct sigaction *act,
                                               struct sigaction *old));
-/* What such a library's sigaction does first, for SIGSEGV and SIGBUS. With an engine in this
+/* The first step of such a library's sigaction, for SIGSEGV and SIGBUS. With an engine in this
  * program the engine's handler stays in front. The program's gets all faults but those of the
  * engine's requests, and the program sees its own actions, as if the engine's were not there. True:
  * this is done, and *result is the value for sigaction to return. False: no engine is loaded; call
@@ -80,14 +80,14 @@ URNIC_API bool urnic_sigaction(int sig, const struct sigaction *act, struct siga
  * ctx: the context; urnic_close ends it, after its objects. why, size: room for a sentence that
  * says why the call failed, always ended by 0; size 0 = not wanted.
  *
- * -EINVAL: the specification is wrong; `why` says what would be right. -ENOSYS: the engine library,
+ * -EINVAL: the specification is wrong; `why` has a right one. -ENOSYS: the engine library,
  * liburnic-engine.so, or a driver is not installed. -EPROTONOSUPPORT: it is of another release.
  * -ENOMEM. Other errors are the port's, such as -EACCES, -EADDRINUSE, -ENODEV.
  *
  * Memory: any memory of the process can be registered. Atomics are atomic against the program's own
  * instructions, too. Memory that was unmapped, protected or truncated meanwhile costs the request
- * that needs it. For that the library handles SIGSEGV and SIGBUS, and passes on what is not its
- * own; doc/architecture.md, 4.2, says what a program's own handlers have to know.
+ * that needs it. For that the library handles SIGSEGV and SIGBUS, and passes on all other
+ * faults; doc/architecture.md, 4.2, has the rules for a program's own handlers.
  *
  * Progress: with progress=auto, threads that post and poll do the engine's work in these calls. The
  * library has one thread for each port; it looks every 250 us whether they go on, and takes over
@@ -341,11 +341,11 @@ URNIC_API int urnic_post_recv(struct urnic_qp *qp, const struct urnic_recv_wr *w
 URNIC_API int urnic_attach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
 URNIC_API int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
 
-/* An address handle: where a datagram goes. Resolves the neighbour's MAC address, which may take up
- * to 3 s. -EHOSTUNREACH: no answer. -EINVAL: no local address at sgid_index, or one of another
- * family (IPv4, IPv6) than dgid; a dgid that no host can have (`::`, 0.0.0.0, 255.255.255.255); sl
- * or flow_label out of range. Queue pairs of all domains may use it; pd can be deallocated before
- * it. */
+/* An address handle: the destination of a datagram. Resolves the neighbour's MAC address, which may
+ * take up to 3 s. -EHOSTUNREACH: no answer. -EINVAL: no local address at sgid_index, or one of
+ * another family (IPv4, IPv6) than dgid; a dgid that no host can have (`::`, 0.0.0.0,
+ * 255.255.255.255); sl or flow_label out of range. Queue pairs of all domains may use it; pd can be
+ * deallocated before it. */
 URNIC_API int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *attr,
                               struct urnic_ah **ah);
 /* Only the MAC address that packets to this address carry. Errors as urnic_create_ah. */
