@@ -24,8 +24,7 @@ struct urnic_cm_id {
     bool following;                 /* a thread moves qp for an event; ctx->lock */
     bool srq;                       /* of a queue pair that the application moves */
     bool peer_srq;                  /* ctx->lock */
-    struct client_groups
-        *groups; /* groups that it has joined (client_cm_move.c); NULL = none ever */
+    struct client_groups *groups;   /* those it has joined (client_cm_move.c); NULL = none ever */
     struct ipc_sockaddr src;
     void *user;
 };

@@ -29,8 +29,7 @@ size_t ipc_map_huge(void *at, size_t len)
     size_t got = 0;
     uint8_t *p = (uint8_t *)at + (-(uintptr_t)at & (IPC_HUGE - 1));
     uint8_t *end = (uint8_t *)at + len;
-    madvise(at, len,
-            MADV_HUGEPAGE); /* for pages that are not there yet, if the kernel permits it */
+    madvise(at, len, MADV_HUGEPAGE); /* for missing pages, if the kernel permits it */
     for (; p < end && (size_t)(end - p) >= IPC_HUGE; p += IPC_HUGE) {
         (void)*(volatile const uint8_t *)p; /* only existing pages are collapsed */
         if (madvise(p, IPC_HUGE, MADV_COLLAPSE) < 0)

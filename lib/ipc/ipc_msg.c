@@ -165,8 +165,7 @@ ssize_t ipc_recv_all(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, 
     *nfds = take_fds(&mh, fds);
     if ((mh.msg_flags & MSG_TRUNC) || *nfds > IPC_FD_MAX)
         return -EMSGSIZE;
-    return mh.msg_flags & MSG_CTRUNC ? -EMFILE
-                                     : n; /* `control` had room, so the descriptor table is full */
+    return mh.msg_flags & MSG_CTRUNC ? -EMFILE : n; /* `control` had room */
 }
 
 ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags)

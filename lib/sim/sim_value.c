@@ -72,8 +72,7 @@ void sim_value_format(enum sim_unit unit, double v, char *text, size_t size)
     v /= best->factor;
     if (v == floor(v))
         snprintf(text, size, "%.0f", v);
-    for (int digits = 6; v != floor(v) && digits <= 17;
-         digits++) { /* the fewest digits that are exact */
+    for (int digits = 6; v != floor(v) && digits <= 17; digits++) { /* as few as are exact */
         snprintf(text, size, "%.*g", digits, v);
         if (strtod(text, NULL) == v)
             break;
