@@ -4,10 +4,9 @@
  * close may block for ever: on the server of a FUSE file, or on the peer of a TCP connection with
  * SO_LINGER. It also blocks if it only discards the message with the descriptor, or closes the
  * socket in which that message waits. So a descriptor that may not close at once is closed on a
- * thread for the user who passed it. One user's threads don't wait for another's.
+ * thread for the user that passed it. One user's threads don't wait for another's.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #ifndef URNIC_FOREIGN_H
 #define URNIC_FOREIGN_H
 
@@ -19,14 +18,14 @@
  * on the receiver's thread. */
 #define FOREIGN_FDS 253u
 
-/* Limit of a user's descriptors that wait to be closed. Above it, don't take the user's messages
- * with descriptors any more (foreign_comes), nor the user's connections. */
+/* Limit of a user's descriptors that wait to be closed. Above it, the caller takes neither the
+ * user's messages with descriptors (foreign_comes) nor the user's connections. */
 #define FOREIGN_WAITING 32u
 
 /* Close a descriptor that this user has passed. */
 void foreign_close(uid_t user, int fd);
 
-/* Close a unix socket whose other end this user has; that end notices at once. */
+/* Close a unix socket to this user, whose end notices at once. */
 void foreign_hang_up(uid_t user, int sock);
 
 /* Does the next message in this socket carry descriptors? It stays there. */
@@ -42,7 +41,7 @@ unsigned foreign_waiting(uid_t user);
 /* The user at the other end of a socket; (uid_t)-1 = unknown. */
 uid_t foreign_user(int sock);
 
-/* Wait until all are closed, at most so long: for tests. False: some are left. */
+/* For tests: wait until all are closed, at most this long. False: some are left. */
 bool foreign_settle(unsigned ms);
 
 #endif

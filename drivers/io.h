@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Packet I/O behind one small table of functions.
+ * Packet I/O through one small table of functions.
  *
  * A port moves whole Ethernet frames (without FCS) in bursts. Receiving lends frames to the caller
- * in place; sending reserves room first, so that whoever produces a frame never has to take it back
+ * in place; sending reserves room first, so that the producer of a frame never has to take it back
  * for want of room.
  *
  *     n = io->ops->rx_peek(io, frames, max, now);     frames stay valid and in place ...
@@ -14,9 +14,8 @@
  *     ... write slots[i].data, set slots[i].len ...
  *     io->ops->tx_commit(io, slots, n, now);          len 0 = this slot is given back unsent
  *
- * Threads: one thread at a time uses a port (its worker). Different ports are independent.
- * Time is an argument (ns, any monotonic origin); only mem, and pcap with paced=on, wait by it.
- */
+ * Threads: one thread at a time uses a port (its worker). Different ports are independent. Time is
+ * an argument (ns, any monotonic origin); only mem, and pcap with paced=on, wait by it. */
 #ifndef URNIC_DRIVERS_IO_H
 #define URNIC_DRIVERS_IO_H
 
@@ -24,9 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IO_BURST_MAX 64u   /* no rx_peek or tx_reserve is asked for more than this */
-#define IO_FRAME_MAX 9234u /* of any port: 9216 octets of IP, Ethernet header, VLAN tag */
-#define IO_SPEC_MAX  256u
+#define IO_BURST_MAX 64u /* most frames that one rx_peek or tx_reserve is asked for */
+#define IO_FRAME_MAX                                                                               \
+    9234u /* longest frame of any port: 9216 octets of IP, Ethernet header, VLAN                   \
+           * tag */
+#define IO_SPEC_MAX 256u
 
 /* The MAC address of all peers of a port that is the kernel's (io_caps.kernel_ip): not on any wire.
  */
@@ -46,7 +47,9 @@ struct io_frame {
 
 #define IO_RX_IP_CSUM_OK 0x1u /* the NIC has verified the IPv4 header checksum */
 #define IO_RX_ICRC_OK    0x2u /* the driver has verified the iCRC */
-#define IO_RX_KERNEL     0x4u /* kernel=: the kernel has a copy, and the owner has no use for it */
+#define IO_RX_KERNEL                                                                               \
+    0x4u /* kernel=: the kernel has a copy, and the owner doesn't need the                         \
+          * frame */
 
 /* Room for one frame to send. `data` has at least `cap` writable octets; the caller sets `len`. */
 struct io_slot {
@@ -56,10 +59,10 @@ struct io_slot {
     void *priv;   /* the driver's; the caller copies it unchanged */
 };
 
-/* What the port is and can do; constant after open, but that a dpdk port follows its interface:
- * rate_bps when a link comes up, frame_max when the MTU is changed, mac and ifindex when
- * they change or another interface takes its place, rx_fd when the interface goes (-1) and comes
- * back or its rings are made anew. */
+/* The properties of a port, constant after open. Exceptions are those of a dpdk port, which follows
+ * its interface: rate_bps changes when a link comes up, frame_max with the MTU, mac and ifindex
+ * when another interface takes its place or its address changes, rx_fd when the interface goes
+ * (-1), comes back, or gets new rings. */
 struct io_caps {
     uint8_t mac[6];     /* the port's own address; all zero = the owner chooses one */
     uint32_t frame_max; /* largest frame sent and received, Ethernet header and VLAN tag included */
@@ -69,17 +72,18 @@ struct io_caps {
                          * (ops->addrs), resolves neighbours, routes, and answers ARP, ND and echo;
                          * frames have made-up MAC addresses, and no VLAN tag */
     bool loopback;      /* it is on the loopback interface: its addresses are 127/8 and ::1 */
-    uint16_t udp_sport; /* the UDP source port of all that it sends; 0 = the sender's choice */
-    uint32_t room;      /* octets of packets that wait for the owner at most; more are lost. A peer
-                         * is taken to have as much. 0 = unknown, or no limit that matters */
-    uint32_t ifindex;   /* of the kernel's interface that it is on; 0 = none, or unknown */
+    uint16_t udp_sport; /* the UDP source port of all sent packets; 0 = the sender's choice */
+    uint32_t room;      /* most octets of packets that can wait for the owner; more are lost. Peers
+                         * are assumed to have the same limit. 0 = unknown, or no limit that
+                         * matters */
+    uint32_t ifindex;   /* index of the kernel's interface under the port; 0 = none, or unknown */
     int rx_fd; /* poll()able: readable when rx_peek may return something; -1 = must be polled */
 };
 
 struct io_link {
     bool up;
     uint64_t changes; /* counts transitions, so that a quick down/up is not missed */
-    const char *why;  /* why it isn't up, in a few words, as far as the driver knows; else NULL.
+    const char *why;  /* the reason for a link that is down, in a few words; NULL = none known.
                        * Valid until the port is used again */
 };
 
@@ -88,12 +92,13 @@ struct io_stats {
     uint64_t rx_frames, rx_bytes, tx_frames, tx_bytes;
     uint64_t rx_drop;     /* ring or memory exhausted, or refused by the driver */
     uint64_t rx_oversize; /* longer than frame_max */
-    uint64_t rx_nat;      /* udp: delivered, but made for another source address (NAT) */
+    uint64_t rx_nat;      /* udp: frames delivered, though their iCRC is for another source address
+                           * (NAT) */
     uint64_t tx_drop;     /* committed but lost in the driver (peer gone, NIC refused) */
     uint64_t tx_full;     /* tx_reserve calls that got less than they asked for */
-    /* kernel=: frames that the kernel got, and those lost because they came faster than it takes
-     * them, or because its interface was down; frames of the kernel that were sent, and those lost:
-     * without a link, or too long. They are in the counters above as well. */
+    /* kernel=: frames to the kernel: delivered; lost because they came faster than it takes them;
+     * lost because its interface was down. Frames of the kernel: sent; lost without a link, or too
+     * long. The counters above include all of them. */
     uint64_t kernel_rx, kernel_drop_full, kernel_down, kernel_tx, kernel_tx_drop;
 };
 
@@ -124,11 +129,11 @@ struct io_ops {
      * when caps.rx_fd is -1. */
     void (*rx_arm)(struct io_port *io, bool on);
 
-    /* A port without rx_fd on which its owner can sleep, armed and found empty since: until a frame
-     * comes, `nudge`, a signal, or for `ns`; also without a reason. NULL on other ports. */
+    /* On a port without rx_fd, armed and found empty since: sleep until a frame comes, `nudge`, a
+     * signal, or for `ns`. It may also return without a reason. NULL on other ports. */
     void (*wait)(struct io_port *io, uint64_t ns);
-    /* End such a sleep: any thread, also in a signal handler. What made it do so is visible before.
-     * NULL where `wait` is. */
+    /* End such a sleep. Any thread, also in a signal handler. The caller publishes its reason
+     * before the call. NULL if `wait` is NULL. */
     void (*nudge)(struct io_port *io);
 
     /* Lend up to `max` (<= IO_BURST_MAX) received frames, oldest first. Calling again without
@@ -147,15 +152,16 @@ struct io_ops {
      * slot with len > caps.frame_max is refused and counted in tx_drop. */
     void (*tx_commit)(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now);
 
-    /* Send what waits of others than the owner (kernel=: the kernel's frames), a bounded number of
-     * them; not between tx_reserve and tx_commit. Returns how many have gone. Called before
-     * rx_peek, also when rx_fd has woken the owner. NULL: there are no others. */
+    /* Send waiting frames of senders other than the owner (kernel=: the kernel's), a bounded number
+     * of them. Called before rx_peek, also when rx_fd has woken the owner, but not between
+     * tx_reserve and tx_commit. Returns the number of frames sent. NULL: there are no other
+     * senders. */
     unsigned (*carry)(struct io_port *io, uint64_t now);
 
     /* Earliest time at which rx_peek can return something that it can't now, or at which a
-     * tx_reserve that got less than it asked for can get more; UINT64_MAX = not known (external
-     * event: rx_fd tells, for room too). Only meaningful for ports with internal time (mem). May be
-     * NULL. */
+     * tx_reserve that got less than it asked for can get more; UINT64_MAX = not known (an external
+     * event: rx_fd reports it, for room too). Only meaningful for ports with internal time (mem).
+     * May be NULL. */
     uint64_t (*deadline)(struct io_port *io);
 
     /* Slow path, at most every few ms: reconnect, link state. Never blocks for long. May be NULL.
@@ -171,18 +177,19 @@ struct io_ops {
      * they change in `service` only. NULL on other ports, as are the next four. */
     unsigned (*addrs)(struct io_port *io, struct io_addr *out, unsigned max);
 
-    /* Which of its addresses the kernel sends from to `dst`. 0; -ENETUNREACH, or what else the
-     * kernel said. Slow: system calls. */
+    /* The address from which the kernel sends to `dst`. 0; -ENETUNREACH, or the kernel's error.
+     * Slow: system calls. */
     int (*source)(struct io_port *io, const struct io_addr *dst, struct io_addr *src);
 
-    /* What the network has said next; false = nothing. Cheap. */
+    /* The network's next error; false = none. Cheap. */
     bool (*icmp)(struct io_port *io, struct io_icmp *out);
 
     /* The largest IP packet that the kernel knows to fit the way to dst, octets; 0 = not known.
      * Slow: system calls. */
     uint32_t (*path_room)(struct io_port *io, const struct io_addr *dst);
 
-    /* Be a member of these groups and of no others. 0 or -errno of one that could not be. Slow. */
+    /* Be a member of these groups and of no others. 0, or -errno of a group that could not be
+     * joined. Slow. */
     int (*groups)(struct io_port *io, const struct io_addr *groups, unsigned n);
 
     /* A port of its own for member k (1 to n - 1) of the n workers that use this one from now on:
@@ -195,15 +202,15 @@ struct io_ops {
     /* On a kernel_ip port of one worker: make a socket of its own for a program, at the i-th of the
      * port's addresses. RoCEv2 to queue pairs of this block (lib/core/qpn.h) comes to it from now
      * on, as far as the kernel can tell. 0 and *out; -ENOENT: there is no i-th; -ENOSPC: too many
-     * programs have some; or what the kernel said. `unlend`: it gets nothing any more, whether the
-     * program has closed it or not. Slow. NULL on other ports. */
+     * programs have one; or the kernel's error. `unlend`: the socket receives nothing more, whether
+     * the program has closed it or not. Slow. NULL on other ports. */
     int (*lend)(struct io_port *io, unsigned block, unsigned i, struct io_lent *out);
     void (*unlend)(struct io_port *io, unsigned block);
 
     /* The next line for the log, about the port; false = none. May be NULL. */
     bool (*news)(struct io_port *io, char *text, size_t size);
 
-    /* The port that this one is around, its own until it is closed. NULL: it is around none. */
+    /* The port that this one wraps, and owns until this one is closed. NULL: none. */
     struct io_port *(*below)(struct io_port *io);
 
     void (*link)(struct io_port *io, struct io_link *out);
@@ -225,9 +232,9 @@ struct io_port {
 enum io_log_level { IO_LOG_ERROR, IO_LOG_WARN, IO_LOG_INFO };
 typedef void (*io_log_fn)(enum io_log_level level, const char *subsystem, const char *text);
 
-/* What a driver is opened with, beyond the specification string. */
+/* The parameters of an opening, besides the specification string. */
 struct io_open_params {
-    uint32_t frame_max; /* wanted largest frame; 0 = driver's default. caps has what is granted */
+    uint32_t frame_max; /* wanted largest frame; 0 = driver's default. caps has the granted one */
     uint8_t mac[6];     /* wanted MAC; zero = driver's choice */
     uint64_t seed;      /* for drivers that draw random numbers (mem) */
     uint16_t vlan;      /* the owner's frames have this VLAN's tag; 0 = none */
@@ -235,17 +242,18 @@ struct io_open_params {
     bool promiscuous;   /* frames for any address, where the driver filters by it */
     const struct io_addr *only; /* of a kernel_ip port: use no other addresses; copied */
     unsigned nonly;             /* 0 = no such limit */
-    io_log_fn log;              /* where a driver's lines go that has a log of its own (dpdk), for
-                                 * all its ports from now on; NULL = as before, at first stderr */
+    io_log_fn log;              /* destination of the lines of a driver with a log of its own
+                                 * (dpdk), for all its ports from now on; NULL = as before, at first
+                                 * stderr */
 };
 
 /* Open a port from its specification, for example
  *     dpdk:net_af_packet0,iface=v0    dpdk:0000:01:00.0    memif:/run/a.sock,role=server
  *     mem:LINK[,loss=0.01,...]        pcap:in.pcap,out.pcap           udp:eth0
- * Ports of frames (dpdk, memif, mem) also take kernel=INTERFACE (drivers/tap/tap.h).
- * `err` (may be NULL) receives a sentence that names the key and the value at fault and what to do.
- * Returns 0 and *out, or -errno: -EINVAL bad specification, -ENODEV no such driver or device,
- * -ENOSYS the driver is not part of this build, or what the system said. */
+ * Ports of frames (dpdk, memif, mem) also take kernel=INTERFACE (drivers/tap/tap.h). `err` (may be
+ * NULL) receives a sentence that names the key and the value at fault and what to do. Returns 0 and
+ * *out, or -errno: -EINVAL bad specification, -ENODEV no such driver or device, -ENOSYS the driver
+ * is not part of this build, or the system's error. */
 int io_open(const char *spec, const struct io_open_params *params, struct io_port **out, char *err,
             size_t err_size);
 
@@ -254,22 +262,22 @@ int io_open(const char *spec, const struct io_open_params *params, struct io_por
  * Not a promise that the port can be opened. */
 int io_check(const char *spec, char *err, size_t err_size);
 
-/* Make a path in `spec` that the driver goes on using once the port is open (memif's socket)
- * independent of the working directory, `dir` being the one it is relative to. Returns 0, or
- * -ENAMETOOLONG and leaves `spec` as it is. */
+/* Make a path in `spec` that the driver uses after the port is open (memif's socket) independent of
+ * the working directory. `dir` is the folder it is relative to. Returns 0, or -ENAMETOOLONG and
+ * leaves `spec` as it is. */
 int io_absolute(char spec[IO_SPEC_MAX], const char *dir);
 
 /* The file of the DPDK driver, a plugin, as the first dpdk: port would load it. Returns 0, or
- * -ENOENT: there is none where it is looked for. */
+ * -ENOENT: not found. */
 int io_dpdk_plugin(char *path, size_t size);
 
 /* One driver's opener; io.c holds the list. */
 typedef int (*io_open_fn)(const char *args, const struct io_open_params *params,
                           struct io_port **out, char *err, size_t err_size);
 
-/* A driver that is loaded has two symbols: its opener, and a string. It is IO_ABI, which the build
- * makes of this file, as the plugin's build had it. A program refuses a plugin that was built with
- * another io.h before it calls anything in it. */
+/* A loaded driver has two symbols: its opener, and a string with the IO_ABI of the plugin's build.
+ * The build makes IO_ABI of this file. A program refuses a plugin that was built with another io.h
+ * before it calls anything in it. */
 #define IO_PLUGIN_OPEN "io_dpdk_open"
 #define IO_PLUGIN_ABI  "io_dpdk_abi"
 

@@ -55,7 +55,7 @@ struct channel_desc {
     uint32_t meta;
 };
 
-/* Octets from slot to slot: an odd number of cache lines, so that the first lines of the slots
+/* Octets from slot to slot: not a multiple of two cache lines, so that the first lines of the slots
  * spread over all sets of a cache. */
 static inline uint32_t channel_stride(uint32_t frame_max)
 {

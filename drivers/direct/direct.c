@@ -56,7 +56,7 @@ static void lend(struct direct *d, struct io_port *from, unsigned taken, unsigne
         d->turn[d->end++ % TURNS] = (struct turn){.from = from, .taken = taken, .left = lent};
 }
 
-/* Give back the turns of which the caller has no frame. */
+/* Give back the turns of which the caller holds no frame. */
 static void settle(struct direct *d)
 {
     while (d->first != d->end && d->turn[d->first % TURNS].left == 0) {

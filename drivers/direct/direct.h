@@ -17,18 +17,18 @@
 
 /* Open it.
  *
- * channel  the program's end of its channel (drivers/channel); the port's from then on
- * udp      from io_udp_open_lent; the port's from then on
- * bell     readable when the daemon has put something into the channel and the program is armed;
+ * channel  the program's end of its channel (drivers/channel); the port's from then on udp
+ * from io_udp_open_lent; the port's from then on bell     readable when the daemon has put
+ * something into the channel and the program is armed;
  *          the port's from then on
  * block    of the program's queue pair numbers (lib/core/qpn.h)
  *
- * 0; -ENOMEM, or what the system said: then all of them stay the caller's. */
+ * 0; -ENOMEM, or the system's error: then all of them stay the caller's. */
 int direct_open(struct io_port *channel, struct io_port *udp, int bell, unsigned block,
                 struct io_port **out);
 /* As channel_tx_meta, for slots that leave over the channel. */
 void direct_tx_meta(struct io_port *io, unsigned i, uint32_t meta);
-/* The device has these addresses now: sockets of other addresses are closed. */
+/* Set the device's addresses: closes the sockets of all others. */
 void direct_addrs(struct io_port *io, const struct io_addr *addrs, unsigned n);
 
 #endif

@@ -15,9 +15,9 @@
 
 /* Claim UDP port 4791 of the `n` addresses (at most CLAIM_ADDRS_MAX, the rest is left out) on the
  * interface. Frames with a VLAN tag, with IPv4 options and fragments stay the kernel's. Returns a
- * descriptor, which is the claim: it ends when that is closed, and with the interface. Or -errno:
- * -EPERM without CAP_BPF and CAP_NET_ADMIN, -EINVAL where the kernel is too old. Two claims on one
- * interface add up. */
+ * descriptor. The claim ends when it is closed, and with the interface. Or -errno: -EPERM without
+ * CAP_BPF and CAP_NET_ADMIN, -EINVAL where the kernel is too old. Two claims on one interface add
+ * up. */
 int claim_make(int ifindex, const struct io_addr *addrs, unsigned n);
 
 #endif

@@ -4,7 +4,7 @@
  * for its driver, and finds out what DPDK's drivers don't say (a descriptor to sleep on, the
  * true frame size, the link of a kernel interface).
  */
-/* For events and the unplugging of devices: so since DPDK 18.05. */
+/* For events and the unplugging of devices, which are experimental since DPDK 18.05. */
 #define ALLOW_EXPERIMENTAL_API
 
 #include "dpdk_device.h"
@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 /* DPDK's af_xdp puts the kernel's frames into its mbufs, and the kernel limits them to a page. DPDK
- * makes a buffer an odd number of cache lines: 63 of 64. Before the frame come the pool's header
- * (64), the mbuf (128), its head room (128) and XDP's own (256). */
+ * makes a buffer of 63 cache lines, not of 64. Before the frame come the pool's header (64), the
+ * mbuf (128), its head room (128) and XDP's own (256). */
 #define AF_XDP_ROOM      (63u * 64u - 64u - 128u) /* data room, head room included */
 #define AF_XDP_FRAME_MAX (AF_XDP_ROOM - RTE_PKTMBUF_HEADROOM - 256u)
 
@@ -169,7 +169,7 @@ static bool filters_vlan(const struct dpdk_port *port, const struct rte_eth_dev_
            (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER);
 }
 
-/* What a NIC can spread RoCEv2 by. */
+/* The fields by which a NIC can spread RoCEv2. */
 #define RSS_UDP (RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP)
 #define RSS_IP  (RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER | RTE_ETH_RSS_IPV6)
 
@@ -296,7 +296,8 @@ static int interrupt_fd(struct dpdk_queue *q)
     return fd;
 }
 
-/* What a worker of this queue can sleep on. Drivers open the descriptors of queues in order. */
+/* The descriptor on which a worker of this queue can sleep. Drivers open those of queues in
+ * order. */
 static void find_rx_fd(struct dpdk_queue *q, const struct netdev_fdset *before, bool interrupt)
 {
     struct dpdk_port *port = q->port;
@@ -407,8 +408,8 @@ static int find_port(struct dpdk_port *port, struct rte_eth_dev_info *info)
     return found ? 0 : rc;
 }
 
-/* The device must be released: vfio requests it (for the hypervisor or the kernel), or its driver
- * does. In DPDK's interrupt thread. */
+/* vfio (for the hypervisor or the kernel) or the device's driver requests its release. Called in
+ * DPDK's interrupt thread. */
 static void on_leaving(const char *name, enum rte_dev_event_type event, void *arg)
 {
     struct dpdk_port *port = arg;

@@ -35,7 +35,7 @@
 struct eal_args {
     int argc;
     char *argv[ARGS + 1];
-    char text[ARGS][1400]; /* what argv points to; the CPU list may be long */
+    char text[ARGS][1400]; /* the text of argv; the CPU list may be long */
 };
 
 static pthread_key_t thread_key;

@@ -96,7 +96,7 @@ bool dpdk_hint_fanout_taken(int ifindex, int pid)
            !joins_fanout(ifindex, id, flags);
 }
 
-/* The PCI address of the device behind a class's folder, such as /sys/class/net/eth0; "" = none. */
+/* The PCI address of the device of a class's folder, such as /sys/class/net/eth0; "" = none. */
 static void pci_of(const struct dpdk_machine *m, const char *class, const char *name,
                    char address[64])
 {
@@ -107,7 +107,7 @@ static void pci_of(const struct dpdk_machine *m, const char *class, const char *
     snprintf(address, 64, "%.63s", n > 0 && strchr(basename(link), ':') ? basename(link) : "");
 }
 
-/* A name that DPDK doesn't know: is it that of a kernel interface, or of an RDMA device? */
+/* Is the name, which DPDK doesn't know, that of a kernel interface or of an RDMA device? */
 static int check_name(const struct dpdk_spec *spec, const struct dpdk_machine *m, char *err,
                       size_t err_size)
 {

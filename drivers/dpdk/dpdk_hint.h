@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The capabilities that opening a port of a kind takes. */
+/* The capabilities needed to open a port of a kind. */
 struct dpdk_need {
     uint64_t caps;     /* bit n = capability n of linux/capability.h; 0 = none */
     const char *names; /* for people: "CAP_NET_RAW and CAP_NET_ADMIN"; "" = none */
@@ -27,7 +27,7 @@ struct dpdk_machine {
     unsigned uid;       /* effective user */
     bool running;       /* DPDK runs already, and has memory */
 };
-/* The machine that we run on. Raises the process's limit of locked memory as far as it may. */
+/* Describe this machine. Raises the process's limit of locked memory as far as it may. */
 void dpdk_hint_machine(struct dpdk_machine *m);
 
 /* Find obstacles before DPDK is asked, for frames of `frame_max` octets. Returns 0, or -errno with

@@ -17,10 +17,10 @@ struct dpdk_filters {
     bool wanted;    /* the user has asked for all frames */
     bool hardware;  /* a PCI device */
     bool interface; /* a kernel interface lies beneath */
-    uint16_t vid;   /* of the device's VLAN */
+    uint16_t vid;   /* id of the device's VLAN */
 };
 
-/* Are all of the device's frames received without promiscuous mode? */
+/* Does the NIC receive all of the device's frames without promiscuous mode? */
 bool dpdk_filters_suffice(const struct dpdk_filters *f);
 
 /* Log which frames don't arrive, or that all do because a filter is missing. Quiet where nothing

@@ -3,12 +3,11 @@
  * What is written to the log about DPDK's ports, and what becomes of DPDK's own log.
  *
  * DPDK says a lot while a device comes and goes, much of it on healthy machines. That is collected,
- * and one line of it is told if the device can't be had. What it says at other times is written,
- * but not more often than a reader can take. With urnic_debug=1 all of it is written as it comes,
- * at the level "info" at least, whatever DPDK calls it.
+ * and one line of it goes into the error if the device can't be opened. What it says at other times
+ * is written, but not more often than a reader can take. With urnic_debug=1 all of it is written as
+ * it comes, at the level "info" at least, whatever DPDK calls it.
  *
- * Any thread may call these; one thread at a time collects.
- */
+ * Any thread may call these; one thread at a time collects. */
 #ifndef URNIC_DPDK_LOG_H
 #define URNIC_DPDK_LOG_H
 
@@ -20,10 +19,10 @@
 /* Lines go there from now on. Before, they go to stderr: "level dpdk: text". */
 void dpdk_log_to(io_log_fn log);
 
-/* A line of the driver's own. */
+/* Log a line of the driver's own. */
 __attribute__((format(printf, 2, 3))) void dpdk_log(enum io_log_level level, const char *fmt, ...);
 
-/* A message of DPDK's: `level` is 1 (emergency) to 8 (debug), as DPDK counts. */
+/* Take a message of DPDK: `level` is 1 (emergency) to 8 (debug), as DPDK counts. */
 void dpdk_log_message(unsigned level, const char *text, size_t len);
 
 /* Let all of DPDK's messages through from now on. */

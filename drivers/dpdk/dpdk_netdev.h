@@ -12,24 +12,24 @@
 #include <stdint.h>
 
 struct netdev {
-    char name[16];       /* as it is called now */
-    char first_name[16]; /* ... and was when the watch began */
+    char name[16];       /* its present name */
+    char first_name[16]; /* its name at the start of the watch */
     int ifindex;         /* 0 = the interface is gone */
     int gone_index;      /* its ifindex then */
     int ctl_fd;          /* for ioctl */
     int event_fd;        /* routing netlink, link events; -1 = none, ask every time */
-    int ask_fd;          /* routing netlink, questions and their answers */
-    uint32_t asked;      /* number of the last question */
+    int ask_fd;          /* routing netlink, requests and their answers */
+    uint32_t asked;      /* number of the last request */
     int member_fd;       /* holds the all-multicast membership; -1 = none */
     bool up;             /* administratively up and with carrier */
-    uint64_t changes;    /* of `up`, a down/up between two looks included */
-    uint32_t downs;      /* how often the carrier was lost, as of the last event */
+    uint64_t changes;    /* changes of `up`, also those between two looks */
+    uint32_t downs;      /* losses of the carrier, as of the last event */
     bool downs_known;
     uint32_t mtu;   /* octets of IP */
-    uint8_t mac[6]; /* as it is now */
-    bool replaced;  /* since the last look another interface of this name took its place */
-    bool moved; /* with ifindex 0: it moved to another network namespace, which the kernel reports a
-                   few ms after it has removed the interface */
+    uint8_t mac[6]; /* its present MAC address */
+    bool replaced;  /* another interface of this name took its place since the last look */
+    bool moved;     /* with ifindex 0: the interface moved to another network namespace. The kernel
+                     * reports this a few ms after the removal */
 };
 
 /* Begin to watch `name`. Returns 0, -ENODEV when there is no such interface, or -errno. */
@@ -45,12 +45,12 @@ int netdev_is_ethernet(const char *name);
 void netdev_poll(struct netdev *nd);
 
 /* Raise the MTU to at least `mtu`, and bring the interface up. Returns 0 or -errno (-EPERM without
- * CAP_NET_ADMIN); nd->mtu and nd->up say what holds after. */
+ * CAP_NET_ADMIN); nd->mtu and nd->up have the resulting state. */
 int netdev_raise_mtu(struct netdev *nd, uint32_t mtu);
 int netdev_set_up(struct netdev *nd);
 
-/* Make the interface receive all multicast frames for as long as the watch lives (IPv6 neighbour
- * discovery needs it). Needs CAP_NET_RAW. Returns 0 or -errno. */
+/* Make the interface receive all multicast frames until the watch ends (IPv6 neighbour discovery
+ * needs it). Needs CAP_NET_RAW. Returns 0 or -errno. */
 int netdev_allmulti(struct netdev *nd);
 
 /* Make the AF_PACKET socket `fd` skip frames sent by this machine. Returns 0 or -errno. */
@@ -68,9 +68,9 @@ void netdev_fds(struct netdev_fdset *set);
  * or (domain AF_XDP) an XDP socket, counted from 0; -1 = none. */
 int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifindex, unsigned k);
 
-/* Which descriptors opened since `before` are XDP sockets, BPF maps or programs; and close those of
- * them that are still that. (DPDK's af_xdp driver forgets some when its device is closed, and then
- * the interface's queue stays taken.) */
+/* Which descriptors opened since `before` are XDP sockets, BPF maps or programs; and close those
+ * that still are. (DPDK's af_xdp driver forgets some when its device is closed, and then the
+ * interface's queue stays taken.) */
 void netdev_find_xdp(const struct netdev_fdset *before, struct netdev_fdset *mine);
 void netdev_close_xdp(const struct netdev_fdset *mine);
 

@@ -92,7 +92,7 @@ uint32_t dpdk_port_iface_frame(const struct dpdk_port *port)
     if (port->wanted && port->wanted < limit)
         limit = port->wanted;
     if (port->spec.kind == DPDK_AF_PACKET && strstr(port->args, ",framesz="))
-        limit = RTE_MIN(limit, port->frame_max); /* the rings are as the user wants them */
+        limit = RTE_MIN(limit, port->frame_max); /* the user has set the size of the rings */
     return frame < limit ? frame : limit;
 }
 
@@ -118,7 +118,8 @@ static int add_device(struct dpdk_port *port, uint32_t frame_max, char *err, siz
 /* The port's thread. */
 static void begin_use(struct dpdk_port *port)
 {
-    port->next.rate_bps = port->io.caps.rate_bps; /* until the link reports another rate */
+    port->next.rate_bps = port->io.caps.rate_bps; /* a first value, until the link reports another
+                                                   * rate */
     port->next.ifindex = (uint32_t)port->nd.ifindex;
     port->io.caps = port->next;
     dpdk_port_set_attached(port, true);

@@ -41,14 +41,14 @@ __attribute__((format(printf, 4, 5))) static int refuse(char *err, size_t size, 
     return rc;
 }
 
-/* PATH of something in the device's folder of sysfs. */
+/* The path of an entry in the device's folder of sysfs. */
 static void in_device(const struct dpdk_machine *m, const char *device, const char *name,
                       char *path)
 {
     snprintf(path, PATH_ROOM, "%s/sys/bus/pci/devices/%s/%s", m->root, device, name);
 }
 
-/* Where a link of the device's folder leads, by its last name: "driver" to "vfio-pci". */
+/* The last name in the target of a link of the device's folder: "vfio-pci" for "driver". */
 static const char *link_of(const struct dpdk_machine *m, const char *device, const char *name,
                            char link[PATH_ROOM])
 {
@@ -199,7 +199,7 @@ void dpdk_pci_advise(const struct dpdk_spec *spec, const struct dpdk_machine *m,
 
 /* ---- other processes ---- */
 
-/* The process that has `file` open; 0 = none that can be seen. */
+/* The process that has `file` open; 0 = none visible. */
 static long holder(const struct dpdk_machine *m, const char *file, char *name, size_t size)
 {
     char path[PATH_ROOM];
@@ -256,8 +256,8 @@ static bool uio_file(const struct dpdk_spec *spec, const struct dpdk_machine *m,
     return found;
 }
 
-/* DPDK programs of others take no lock, but have the file open. We must not open it to look: the
- * last close of any descriptor stops the device's DMA. */
+/* Other DPDK programs take no lock, but hold the file open. We must not open it to look: the last
+ * close of any descriptor stops the device's DMA. */
 static int check_uio_holder(const struct dpdk_spec *spec, const struct dpdk_machine *m, char *err,
                             size_t size)
 {
@@ -272,7 +272,7 @@ int dpdk_pci_lock(const struct dpdk_spec *spec, const struct dpdk_machine *m, in
     char path[PATH_ROOM];
     *fd = -1;
     if (spec->kind != DPDK_PCI || !is_uio(spec, m))
-        return 0; /* vfio lets one process in, and the others' drivers share */
+        return 0; /* vfio admits one process; drivers of the kernel share the device */
     in_device(m, spec->name, "", path);
     int lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
@@ -306,7 +306,7 @@ static int check_file(const struct dpdk_spec *spec, const struct dpdk_machine *m
         close(fd);
         return 0;
     }
-    if (why == EBUSY) { /* a group of vfio's is for one process, with all NICs that are in it */
+    if (why == EBUSY) { /* a vfio group, with all NICs in it, is for one process */
         long pid = holder(m, file, name, sizeof(name));
         return pid == (long)getpid() ? 0 : say_held(spec, pid, name, err, size);
     }
@@ -317,7 +317,7 @@ static int check_file(const struct dpdk_spec *spec, const struct dpdk_machine *m
                   strerror(why), user_name(m), file);
 }
 
-/* All of a group reach the same memory: vfio gives none of it away while the kernel has a part. */
+/* All devices of a group reach the same memory: vfio hands out none while the kernel has one. */
 static int check_group(const struct dpdk_spec *spec, const struct dpdk_machine *m, char *err,
                        size_t size)
 {
@@ -361,7 +361,7 @@ static int check_vfio(const struct dpdk_spec *spec, const struct dpdk_machine *m
 #define CAP_VENDOR        0x09
 #define VIRTIO_CAP_CONF   1         /* where the registers with the features are */
 #define VIRTIO_CAP_WINDOW 5         /* registers read through configuration space */
-#define VERSION_1         (1u << 0) /* each modern NIC has it: what was read is true */
+#define VERSION_1         (1u << 0) /* every modern NIC has it: the read was valid */
 #define ACCESS_PLATFORM   (1u << 1) /* of the upper 32 features */
 
 struct virtio_caps {
@@ -410,9 +410,8 @@ static bool window(int fd, const struct virtio_caps *v, uint32_t offset, const u
                  : pread(fd, read, 4, v->window + 16) == 4;
 }
 
-/* Without VIRTIO_F_ACCESS_PLATFORM the NIC takes addresses for physical ones, though there is an
- * IOMMU: DPDK would give it others, wait for an answer for ever, and memory would be overwritten.
- */
+/* Without VIRTIO_F_ACCESS_PLATFORM the NIC takes addresses for physical ones, even with an IOMMU.
+ * DPDK would give it virtual ones: memory would be overwritten, and DPDK would wait for ever. */
 static int check_virtio(const struct dpdk_spec *spec, const struct dpdk_machine *m, char *err,
                         size_t size)
 {
@@ -439,8 +438,8 @@ static int check_virtio(const struct dpdk_spec *spec, const struct dpdk_machine 
 
 /* ---- memory ---- */
 
-/* What is free in hugepages; the texts are "24 of 2 MiB, 1 of 1024 MiB". *least: the smallest page
- * of which some are free. */
+/* The free hugepages, as text: "24 of 2 MiB, 1 of 1024 MiB". *least: the smallest size with free
+ * pages. */
 static uint64_t free_pages(const struct dpdk_machine *m, uint64_t *least, char *text, size_t size)
 {
     char path[PATH_ROOM], line[32];

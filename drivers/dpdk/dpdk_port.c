@@ -40,7 +40,7 @@ bool dpdk_port_may_let_go(struct dpdk_port *port)
     return idle;
 }
 
-/* What the workers of other queues are to know at their next look; with the lock of each. */
+/* Pass news to the workers of other queues, for their next look; takes the lock of each. */
 static void share_facts(struct dpdk_port *port)
 {
     for (unsigned k = 1; k < port->queues; k++) {

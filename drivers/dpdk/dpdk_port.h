@@ -19,19 +19,21 @@
  * MTU has to be at least frame_max less this. */
 #define ETH_HDR 14u
 
-#define DPDK_QUEUES 8u /* of a port at most: as many as a device has workers */
+#define DPDK_QUEUES 8u /* most queues of a port: as many as a device has workers */
 
-/* One worker has the port, and queue 0 with it; its functions change what is in here, but where it
- * says otherwise. The workers of other queues read it, under the locks of their queues. */
+/* One worker has the port and queue 0. Only its functions change the members, unless a comment says
+ * otherwise. The workers of other queues read them, under the locks of their queues. */
 struct dpdk_port {
     union {
         struct io_port io;       /* first: the vtable's functions cast */
-        struct dpdk_queue first; /* queue 0, whose port it is */
+        struct dpdk_queue first; /* queue 0 */
     };
     struct dpdk_queue *queue[DPDK_QUEUES]; /* [0] is `first` */
-    unsigned queues;                       /* how many there are */
-    bool sized;                            /* that is so, each time that the device is attached */
-    unsigned workers;                      /* of the owner's device: that many can be used */
+    unsigned queues;                       /* number of queues */
+    bool sized;                            /* `queues` is final: the same each time that the device
+                                            * is attached */
+    unsigned workers;                      /* workers of the owner's device: the most queues that
+                                            * can be used */
 
     uint16_t id;         /* DPDK's port number */
     bool attached;       /* the device exists and is started */
@@ -42,64 +44,67 @@ struct dpdk_port {
     /* slow path */
     struct dpdk_spec spec;
     struct rte_device *device;
-    struct io_caps next; /* what the device is like: io.caps of the port, once it has the device */
+    struct io_caps next; /* properties of the device: io.caps of the port, once it has the device */
     struct io_link link;
-    uint16_t vlan;         /* of the owner's frames; 0 = none */
-    uint8_t wanted_mac[6]; /* zero = the device keeps its own */
-    atomic_bool leaving;   /* DPDK says that the device is to be let go of */
-    atomic_bool busy;      /* a thread takes the device that is gone from DPDK, or has it back; till
-                            * it ends, what the slow path has of the device is that thread's */
-    bool returning;        /* it has been told to have it back */
-    int returned;          /* ... and how that went: 0, or -errno and a sentence in `why` */
+    uint16_t vlan;         /* VLAN of the owner's frames; 0 = none */
+    uint8_t wanted_mac[6]; /* requested MAC address; zero = the device keeps its own */
+    atomic_bool leaving;   /* DPDK requests the device's release */
+    atomic_bool busy;      /* a thread removes a missing device from DPDK, or attaches it again;
+                            * until it ends, the slow path's state of the device belongs to that
+                            * thread */
+    bool returning;        /* that thread attaches the device again */
+    int returned;          /* ... with this result: 0, or -errno and a sentence in `why` */
     char why[512];
-    uint64_t late;      /* when to say that it takes long; 0 = said */
-    bool gone;          /* the NIC was taken away; its return is waited for */
-    uint64_t next_look; /* whether it is there */
+    uint64_t late;      /* time to log that it takes long; 0 = logged */
+    bool gone;          /* the NIC was taken away; the port waits for its return */
+    uint64_t next_look; /* next look for the NIC */
     bool watched;       /* `nd` is open */
     struct netdev nd;
-    uint64_t nd_changes;  /* of nd.changes, those already in link.changes */
-    uint32_t frame_max;   /* what there are buffers for; caps.frame_max follows the MTU below it */
-    uint32_t wanted;      /* largest frame, as the opener wants it; 0 = what the interface has */
-    char args[256];       /* what it was opened with */
-    char told_name[16];   /* the interface's, as it was last told */
+    uint64_t nd_changes;  /* the part of nd.changes that link.changes includes */
+    uint32_t frame_max;   /* longest frame that the buffers hold; caps.frame_max follows the MTU
+                           * below it */
+    uint32_t wanted;      /* largest frame that the opener wants; 0 = the interface's */
+    char args[256];       /* the specification it was opened with */
+    char told_name[16];   /* the interface's name as last logged */
     uint8_t seen_mac[6];  /* the interface's */
-    uint64_t next_attach; /* not before; 0 = at once */
-    uint64_t tell_gone;   /* when to say that the interface is gone; 0 = nothing is to be said */
-    bool growing;         /* detached only to be attached with larger buffers */
-    int lock_fd; /* of a device that uio would give to any number of processes; -1 = none */
+    uint64_t next_attach; /* earliest time of the next attempt; 0 = at once */
+    uint64_t tell_gone;   /* time to log that the interface is gone; 0 = no such message is due */
+    bool growing;         /* detached, to be attached again with larger buffers */
+    int lock_fd; /* lock of a device that uio would give to any number of processes; -1 = none */
     int ns_fd;   /* network namespace of the opener, to attach again in */
     struct io_addr claimed[CLAIM_ADDRS_MAX];
     unsigned n_claimed;
     int claim_fd;       /* -1 = none */
-    bool claim_refused; /* and told so */
+    bool claim_refused; /* the refusal is logged */
     int rx_signal;      /* a signal the driver needs in the thread that receives; 0 = none */
-    struct netdev_fdset xdp_fds; /* what af_xdp's driver opened, and may forget to close */
+    struct netdev_fdset xdp_fds; /* descriptors that af_xdp's driver opened, and may forget to
+                                  * close */
     uint64_t lost_rx;            /* drops of earlier incarnations of the device, and the kernel's */
     uint64_t lost_tx;
 };
 
 extern const struct io_ops dpdk_port_ops;
 
-/* The frames that the interface under an af_packet or af_xdp port has room for now, as far as the
- * port is wanted to have them. In dpdk_open.c. */
+/* The largest frame for which the interface under an af_packet or af_xdp port has room now, up to
+ * the wanted size. In dpdk_open.c. */
 uint32_t dpdk_port_iface_frame(const struct dpdk_port *port);
-/* Do the workers hold no buffer of the device's? Then it may go, with its buffers (af_xdp keeps
+/* Do the workers hold no buffer of the device? Then it and its buffers may be freed (af_xdp keeps
  * some for good). */
 bool dpdk_port_may_let_go(struct dpdk_port *port);
-/* Let the workers use the device, or end that: when it returns, none is in a call of the driver. */
+/* Let the workers use the device, or end that. On return no worker is in a call of the driver. */
 void dpdk_port_set_attached(struct dpdk_port *port, bool attached);
 
-/* Make the specification anew: for frames of this size, on the interface as it is called now. 0, or
+/* Make the specification anew: for frames of this size, with the interface's present name. 0, or
  * -errno with a sentence in err. In dpdk_open.c. */
 int dpdk_port_respec(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size);
 
-/* Attach the device to the port, again after its kernel interface was replaced, or let go of it
+/* Attach the device to the port, also again after its kernel interface was replaced; or detach it
  * when the interface is gone. 0, or -errno with a sentence in err. In dpdk_open.c. */
 int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size);
 void dpdk_port_detach(struct dpdk_port *port); /* port->device stays if DPDK is busy for long */
 
-/* The NIC under a port on a PCI device: is it there, is it leaving, has it come back? Every few ms.
- * In dpdk_open.c. */
+/* Check the NIC under a port on a PCI device: present, leaving, or back? Every few ms. In
+ * dpdk_open.c. */
 void dpdk_port_follow_nic(struct dpdk_port *port, uint64_t now);
 
 /* io_ops.claim. In dpdk_open.c. */

@@ -131,7 +131,8 @@ static uint32_t rx_flags(const struct rte_mbuf *m)
     return good ? IO_RX_IP_CSUM_OK : 0;
 }
 
-/* Judge one received frame; returns the mbuf to lend, or NULL when it was dropped and counted. */
+/* Check one received frame. Returns the mbuf to lend, or NULL when the frame was dropped and
+ * counted. */
 static struct rte_mbuf *rx_accept(struct dpdk_queue *q, struct rte_mbuf *m)
 {
     if (unlikely(m->pkt_len > q->io.caps.frame_max)) {
@@ -251,7 +252,7 @@ static void arm(struct dpdk_queue *q, bool on)
         return;
     }
     if (!q->rx_interrupt)
-        return; /* a socket is readable as long as something is in it */
+        return; /* a socket stays readable until it is empty */
     if (on) {
         rte_eth_dev_rx_intr_enable(q->port->id, q->index);
     } else {
@@ -400,7 +401,7 @@ static void queue_link(struct io_port *io, struct io_link *out)
         .up = atomic_load_explicit(&queue_of(io)->port->link_up, memory_order_relaxed)};
 }
 
-/* What the device counts itself is in the port's. */
+/* The port's statistics have the device's own counters. */
 static void queue_stats(struct io_port *io, struct io_stats *out)
 {
     struct dpdk_queue *q = queue_of(io);

@@ -30,25 +30,26 @@ struct dpdk_queue {
     uint32_t lent_first, lent_last;
     uint32_t n_reserved, n_spare, n_queued;
     uint64_t last_now;
-    struct io_stats st; /* without what the device counts itself */
+    struct io_stats st; /* without the device's own counters */
 
     struct rte_mbuf *lent[PORT_LENT_MAX];
     struct rte_mbuf *reserved[IO_BURST_MAX]; /* slots handed out by the last tx_reserve */
-    struct rte_mbuf *spare[IO_BURST_MAX];    /* came back unsent: the next slots */
+    struct rte_mbuf *spare[IO_BURST_MAX];    /* returned unsent: the next slots */
     struct rte_mbuf *queued[PORT_QUEUE_MAX]; /* committed, in order */
 
-    /* what the device is like, for the worker's next look */
+    /* news about the device, for the worker's next look */
     struct io_caps caps; /* the port's, but for rx_fd */
     int rx_fd;           /* -1 = none */
     int packet_fd;       /* af_packet's socket, in rx_fd (an epoll) only while armed; -1 = none */
-    size_t rx_piece;     /* octets of each read of rx_fd then; 0 = not known yet */
+    size_t rx_piece;     /* octets of each read of that interrupt; 0 = not known yet */
     bool rx_interrupt;   /* rx_fd is an interrupt that has to be armed */
 };
 
-/* Begin queue `index` of the port, which has no device yet. */
+/* Initialize queue `index` of the port, which has no device yet. */
 void dpdk_queue_init(struct dpdk_queue *q, struct dpdk_port *port, uint16_t index);
 
-/* For queue 0's worker, around what no other worker may see half done; nothing for queue 0. */
+/* Lock and unlock a queue, around changes that its worker may not see half done. For queue 0's
+ * worker; no effect on queue 0. */
 void dpdk_queue_lock(struct dpdk_queue *q);
 void dpdk_queue_unlock(struct dpdk_queue *q);
 

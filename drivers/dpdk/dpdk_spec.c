@@ -21,7 +21,7 @@ static const struct known_driver {
     const char *prefix;
     enum dpdk_kind kind;
     bool needs_iface;
-    const char *options; /* the driver's, as far as we know them: a newer DPDK may have more */
+    const char *options; /* the driver's known options: a newer DPDK may have more */
 } kinds[] = {
     {"net_af_packet", DPDK_AF_PACKET, true,
      "iface qpairs framesz framecnt blocksz qdisc_bypass fanout_mode"},
@@ -128,7 +128,7 @@ static const char *word_end(const char *p)
     return p;
 }
 
-/* The word behind the one at `p`, or NULL. */
+/* The word after the one at `p`, or NULL. */
 static const char *next_word(const char *p)
 {
     p = word_end(p);
@@ -166,7 +166,7 @@ static int append(struct dpdk_spec *spec, const char *text, char *err, size_t er
     return 0;
 }
 
-/* The option's word in "NAME,KEY=VALUE,..."; NULL = it isn't there. */
+/* The option's word in "NAME,KEY=VALUE,..."; NULL = absent. */
 static const char *find_key(const char *args, const char *key)
 {
     for (const char *p = next_word(args); p; p = next_word(p))
@@ -220,7 +220,7 @@ static int check_option(const struct known_driver *driver, const char *word, cha
     return -EINVAL;
 }
 
-/* Sets *driver if it is one that we know more of. */
+/* Sets *driver if the table above has it. */
 static int device_name(struct dpdk_spec *spec, const char *name, const struct known_driver **driver,
                        char *err, size_t err_size)
 {
@@ -258,7 +258,7 @@ static int interface_name(struct dpdk_spec *spec, const char *args, const char *
     return only_once(args, "iface", err, err_size);
 }
 
-/* Over how many queues the kernel or AF_XDP is to spread received frames. */
+/* The number of queues over which the kernel or AF_XDP is to spread received frames. */
 static int queue_option(struct dpdk_spec *spec, const char *word, char *err, size_t err_size)
 {
     static const char *const keys[] = {"qpairs=", "queue_count="};
@@ -292,7 +292,7 @@ static int driver_option(struct dpdk_spec *spec, const struct known_driver *driv
         rc = queue_option(spec, word, err, err_size);
     if (!rc)
         rc = append(spec, word, err, err_size);
-    /* What other drivers call so need not be an interface: net_vhost means a socket by it. */
+    /* For other drivers the same word need not be an interface: for net_vhost it is a socket. */
     if (!rc && driver && !strncmp(word, "iface=", 6))
         rc = interface_name(spec, args, word + 6, err, err_size);
     return rc;

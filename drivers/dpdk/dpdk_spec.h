@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What needs to be known about a DPDK driver before it is asked. */
+/* The kind of a DPDK driver, which the code must know before it starts the driver. */
 enum dpdk_kind {
     DPDK_PCI,
     DPDK_AF_PACKET,
@@ -66,9 +66,9 @@ unsigned dpdk_spec_workers(unsigned queues);
 int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lockable, char *err,
                        size_t err_size);
 
-/* The same specification for other circumstances: the words behind "dpdk:" once more, for frames of
- * `frame_max` octets, on an interface that may be called otherwise by now. Returns 0, or -EINVAL
- * with a sentence in err, and *spec stays as it is. */
+/* Parse the words after "dpdk:" again, for frames of `frame_max` octets, on an interface that may
+ * have another name by now. Returns 0, or -EINVAL with a sentence in err, and *spec stays as it
+ * is. */
 int dpdk_spec_renew(struct dpdk_spec *spec, const char *args, const char *iface, uint32_t frame_max,
                     uint64_t lockable, char *err, size_t err_size);
 
@@ -81,7 +81,7 @@ uint32_t dpdk_spec_framesz(uint32_t frame_max);
 #define PORT_QUEUE_MAX  256u /* frames to send that the device hasn't taken yet */
 #define PORT_POOL_CACHE 256u /* of each thread that uses the pool */
 
-/* Buffers of a port whose queues have so many descriptors. */
+/* The number of buffers of a port whose queues have so many descriptors. */
 uint32_t dpdk_spec_buffers(uint32_t rxd, uint32_t txd);
 /* Octets of hugepages that a PCI port for frames of `frame_max` octets takes, DPDK's own included;
  * on the safe side. */

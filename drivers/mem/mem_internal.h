@@ -18,7 +18,7 @@
 #include "mem_link.h"
 
 #define MEM_WIRE_OVERHEAD 24u         /* preamble 8, FCS 4, gap 12 */
-#define MEM_NIC_BACKLOG   (64u << 10) /* octets that wait in a port without a queue limit */
+#define MEM_NIC_BACKLOG   (64u << 10) /* most octets that wait in a port without a queue limit */
 #define MEM_HELD_MAX      16u         /* reordered frames under way to one port */
 #define MEM_RULES_PATH    256u
 #define MEM_TX_CACHE      (2u * IO_BURST_MAX)
@@ -31,7 +31,7 @@ struct mem_link_config {
 };
 
 struct mem_buf {
-    _Alignas(64) uint32_t owner; /* index of the port whose pool it is */
+    _Alignas(64) uint32_t owner; /* index of the port whose pool has it */
     uint32_t len;
     uint32_t gap;  /* > 0: held until so many frames have overtaken it, */
     uint64_t flow; /* ... of this flow; 0 = of any */
@@ -43,7 +43,7 @@ struct mem_entry {
     struct mem_buf *buf;
 };
 
-/* A place where a port can be plugged in; outlives the port, because frames under way do. */
+/* A place for a port on a link. Outlives the port, because frames in flight do. */
 struct mem_socket {
     bool open;
     bool plugged;   /* mem_link_up */
@@ -57,20 +57,20 @@ struct mem_socket {
     struct mem_buf **pool; /* free ones, the warmest on top */
     uint32_t pool_n;
     bool wants_room;  /* tx_reserve gave less than it was asked for */
-    uint64_t room_at; /* when that may change; UINT64_MAX = when a receiver releases */
+    uint64_t room_at; /* earliest time of more room; UINT64_MAX = when a receiver releases */
     bool paused;
     uint64_t rng;
     struct mem_link_faults faults;
     struct mem_link_stats stats;
 
-    /* the queue towards this port: ring[head..tail), sorted by arrival; the first `lent` are with
-     * the receiver, the first `arrived` have been counted in arrived_bytes */
+    /* the queue towards this port: ring[head..tail), sorted by arrival. The receiver holds the
+     * first `lent`; arrived_bytes counts the first `arrived` */
     struct mem_entry *ring;
     uint64_t head, tail, mask;
     uint64_t lent, arrived, arrived_bytes;
     atomic_uint_fast64_t waiting; /* tail - head - lent, read without the lock */
-    uint64_t busy_until;          /* the last frame's last bit leaves the queue */
-    uint64_t busy_rem;            /* fraction of a ns: bits * 1e9 modulo rate */
+    uint64_t busy_until;          /* time when the last frame's last bit leaves the queue */
+    uint64_t busy_rem;            /* its fraction of a ns: bits * 1e9 modulo rate */
     struct mem_buf *held[MEM_HELD_MAX];
     unsigned held_n;
     bool over_xoff;
@@ -87,7 +87,7 @@ struct mem_link {
     struct mem_link *next; /* registry */
     unsigned refs;         /* registry's lock */
     struct mem_link_config cfg;
-    struct mem_link_faults later; /* of ports opened later */
+    struct mem_link_faults later; /* faults of ports opened later */
     size_t stride;
     unsigned opened; /* ports now */
     bool deserted;   /* one port is left of several */
@@ -116,7 +116,7 @@ struct mem_port {
     unsigned cache_n;
     struct mem_buf *reserved[IO_BURST_MAX];
     unsigned reserved_n;
-    bool may_be_full;      /* a rate or PFC: the link has a say in each reservation */
+    bool may_be_full;      /* a rate or PFC limits each reservation */
     struct io_stats stats; /* the port's thread only */
 };
 
@@ -150,10 +150,10 @@ static inline struct mem_entry *mem_queue_at(const struct mem_socket *s, uint64_
 /* Insert by arrival time, after equals, and never before what has arrived or is lent. False: no
  * memory. */
 bool mem_queue_put(struct mem_socket *s, struct mem_buf *buf, uint64_t at, uint64_t now);
-/* Take entry number `pos` out; the buffer is the caller's. */
+/* Remove entry number `pos`; the buffer becomes the caller's. */
 void mem_queue_remove(struct mem_socket *s, uint64_t pos);
-/* A frame of `flow` was sent for arrival at `at`: release the held frames that it was the last one
- * to overtake. */
+/* A frame of `flow` was sent, to arrive at `at`. Release the held frames that enough frames have
+ * overtaken now. */
 void mem_queue_passed(struct mem_socket *s, uint64_t flow, uint64_t at, uint64_t now);
 /* A frame is no longer held. */
 void mem_queue_unhold(struct mem_socket *s, struct mem_buf *buf);
@@ -166,7 +166,7 @@ void mem_queue_tell(struct mem_socket *s);
 /* Octets that wait to be serialized towards a port: at the line rate, the time until its queue is
  * empty. */
 uint64_t mem_socket_backlog(const struct mem_socket *dst, uint64_t rate, uint64_t now);
-/* Send a frame, whose buffer belongs to the link from now on. */
+/* Send a frame. Its buffer belongs to the link from now on. */
 void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, uint64_t now);
 /* Lose the frames in flight from port `index` that have not arrived by `now`, and those in flight
  * to it: with `all`, every frame that isn't borrowed. */
@@ -188,7 +188,7 @@ struct mem_buf *mem_buf_take(struct mem_link *link, unsigned from);
 /* mem_mac.c, under the link's lock. */
 /* A frame from this address arrived at `port`. Multicast addresses belong to no port. */
 void mem_mac_learn(struct mem_link *link, const uint8_t mac[6], unsigned port);
-/* The open port behind a MAC address, or MEM_LINK_ALL. */
+/* The open port with a MAC address, or MEM_LINK_ALL. */
 unsigned mem_mac_find(const struct mem_link *link, const uint8_t mac[6]);
 
 /* mem_rules.c, under the link's lock: apply the rules to a frame, which they may change. */
@@ -199,7 +199,7 @@ void mem_rules_apply(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
 int mem_rules_open(const struct mem_link_config *cfg, struct fault **out, char *err,
                    size_t err_size);
 
-/* mem_registry.c: attach a port to the link that args name, making the link if it isn't there.
+/* mem_registry.c: attach a port to the link that args name, and make the link if it does not exist.
  * Returns 0 and a reference to the link and the port's place, or -errno. */
 int mem_registry_attach(const char *args, const struct io_open_params *params,
                         struct mem_link **link, unsigned *index, char *err, size_t err_size);

@@ -338,7 +338,7 @@ static bool over_xoff(struct mem_socket *dst, const struct mem_link_faults *f, u
     return dst->over_xoff;
 }
 
-/* The time at which the queue to dst has drained to `target` octets. */
+/* The time when the queue to dst has drained to `target` octets. */
 static uint64_t room_time(const struct mem_socket *dst, const struct mem_link_faults *f,
                           uint64_t target, uint64_t now)
 {
@@ -378,8 +378,8 @@ bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now)
 
 /* ---- link state ---- */
 
-/* A port that is alone from the start has link, so that its owner can send to itself. The last
- * remaining one of several ports has lost its link. */
+/* A port that is alone from the start has link, so that its owner can send to itself. The last of
+ * several ports has none. */
 void mem_links_update(struct mem_link *link)
 {
     for (unsigned i = 0; i < link->top; i++) {

@@ -53,9 +53,9 @@ struct mem_link;
 /* See io_check(). */
 int io_mem_check(const char *args, char *err, size_t err_size);
 
-/* What io_mem_check() can't see: do the keys of the link's first port make sense together, and do
- * those of another one (or the same) agree with them? Both as behind "mem:"; seed as in struct
- * io_open_params. 0, or -EINVAL with a sentence in err. */
+/* For the checks that io_mem_check() can't make: do the keys of the link's first port make sense
+ * together, and do those of another one (or the same) agree with them? Both texts without "mem:";
+ * seed as in struct io_open_params. 0, or -EINVAL with a sentence in err. */
 int mem_link_check(const char *first, uint64_t seed, const char *args, char *err, size_t err_size);
 
 /* The opener for "mem:" (drivers/io.c). */
@@ -73,7 +73,7 @@ unsigned mem_link_index(const struct io_port *io);
 
 /* ---- faults ---- */
 
-/* What a direction suffers; the values of the specification string. */
+/* The faults of a direction; the values of the specification string. */
 struct mem_link_faults {
     double loss, dup, reorder, corrupt;
     uint32_t reorder_gap;  /* frames */
@@ -99,36 +99,36 @@ void mem_link_faults_set(struct mem_link *link, unsigned dir, const struct mem_l
 #define MEM_LINK_MARK_CE 0x08u
 #define MEM_LINK_REORDER 0x10u /* held until reorder_gap others passed */
 
-/* What a rule wants to happen to a frame; zero = nothing special. */
+/* A rule's decision on a frame; zero = nothing special. */
 struct mem_link_verdict {
     uint32_t flags;
     uint32_t corrupt_off;
     uint8_t corrupt_xor;
     uint32_t reorder_gap;  /* 0 = 1 */
-    uint64_t delay;        /* ns, beyond the link's own */
+    uint64_t delay;        /* ns, added to the link's own */
     uint64_t reorder_hold; /* ns, 0 = the link's reorder_hold */
     uint32_t copies;       /* more copies */
     uint64_t flow;         /* only frames of the same flow count for reorder_gap; 0 = all do */
 };
 
-/* Called for each frame when it is sent, before the dice, under the link's lock: it may look and
- * decide, but call nothing of this file. */
+/* Called for each sent frame, before the dice, under the link's lock. It may look and decide, but
+ * call no function of this file. */
 typedef void (*mem_link_rule)(void *ctx, const uint8_t *frame, uint32_t len, unsigned dir,
                               uint64_t now, struct mem_link_verdict *v);
 /* Install (or with NULL remove) the rule of the whole link. */
 void mem_link_rule_set(struct mem_link *link, mem_link_rule rule, void *ctx);
 
-/* Fault rules (lib/fault/fault.h), instead of those that were there; len 0 = none. The frames of
- * port 0 go a->b, all others b->a. Returns 0, or -EINVAL and *err. */
+/* Replace the fault rules (lib/fault/fault.h); len 0 = none. The frames of port 0 go a->b, all
+ * others b->a. Returns 0, or -EINVAL and *err. */
 int mem_link_rules_set(struct mem_link *link, const char *text, size_t len,
                        struct fault_error *err);
-/* What rule number `rule` has done; `text` (may be NULL) becomes the rule, cut to size. Returns
+/* The counters of rule number `rule`; `text` (may be NULL) becomes the rule, cut to size. Returns
  * false if there is no such rule. */
 bool mem_link_rules_get(struct mem_link *link, unsigned rule, struct fault_rule_stats *out,
                         char *text, size_t size);
 
-/* Plug or unplug port `index` (MEM_LINK_ALL: all). What is under way to or from an unplugged port
- * and has not arrived by `now` is lost and logged. */
+/* Plug or unplug port `index` (MEM_LINK_ALL: all). Frames in flight to or from an unplugged port
+ * that have not arrived by `now` are lost and logged. */
 void mem_link_up(struct mem_link *link, unsigned index, bool up, uint64_t now);
 
 /* ---- what was lost ---- */
@@ -159,15 +159,15 @@ struct mem_link_drop {
 size_t mem_link_drops(struct mem_link *link, uint64_t *next, struct mem_link_drop *out, size_t max,
                       uint64_t *missed);
 
-/* Counters of a direction: what port `dir` sent, and what happened to it. */
+/* Counters of a direction: the frames that port `dir` sent, and their fate. */
 struct mem_link_stats {
     uint64_t frames, bytes;          /* handed to the link */
     uint64_t lost[MEM_LINK_REASONS]; /* frames, by reason */
-    uint64_t delivered;              /* copies put under way to receivers */
+    uint64_t delivered;              /* copies sent to receivers */
     uint64_t duplicated, reordered, delayed, marked, flooded;
-    uint64_t injected; /* frames that rules made, in answer to what port `dir` sent */
+    uint64_t injected; /* frames that rules made, in answer to frames of port `dir` */
     uint64_t pauses;   /* times that PFC stopped this sender */
-    uint64_t queue;    /* octets waiting towards port `dir` (switch) or from it */
+    uint64_t queue;    /* octets queued towards port `dir` (switch) or from it (wire) */
     uint64_t queue_max;
 };
 /* MEM_LINK_ALL: the sum (queue: the largest). */

@@ -51,7 +51,7 @@ enum memif_reason {
     MEMIF_CHAIN,    /* a chain of descriptors without end */
     MEMIF_SMALL,    /* all buffers of a ring together can't hold one frame */
     MEMIF_SYSTEM,   /* this side is out of memory or descriptors */
-    MEMIF_HOLDER,   /* a descriptor came in which others can live */
+    MEMIF_HOLDER,   /* the peer passed a descriptor that can hold others */
     MEMIF_REASONS
 };
 
@@ -61,8 +61,8 @@ struct memif_counters {
     uint64_t chained_rx, chained_tx; /* frames in more than one descriptor */
     uint64_t copied_rx, copied_tx;   /* frames the driver had to copy */
     uint64_t kicks;                  /* eventfd writes */
-    uint64_t reason[MEMIF_REASONS];  /* ends of connections and refused handshakes by reason */
-    char text[96];                   /* what the peer said with its last DISCONNECT, printable */
+    uint64_t reason[MEMIF_REASONS];  /* ended connections and refused handshakes, by reason */
+    char text[96];                   /* text of the peer's last DISCONNECT, printable */
 };
 
 /* Name of a reason, for counters and logs; never NULL. */

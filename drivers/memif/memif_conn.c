@@ -56,15 +56,14 @@ static int conn_send(const struct memif_conn *c, enum memif_msg_type type, struc
     return memif_sock_send(c->sock, msg, fd);
 }
 
-/* Our own messages fit in the socket's buffer, so a message that can't be sent means that the peer
- * is gone. */
+/* Our own messages fit in the socket's buffer, so a failure to send means that the peer is gone. */
 static enum memif_reason conn_say(const struct memif_conn *c, enum memif_msg_type type,
                                   struct memif_msg *msg, int fd)
 {
     return conn_send(c, type, msg, fd) ? MEMIF_HANGUP : MEMIF_OK;
 }
 
-/* Our name, with the number of workers that have a queue of the port. */
+/* Write our name, with the number of workers that have a queue of the port. */
 static void conn_name(const struct memif_config *cfg, char *name)
 {
     if (cfg->workers > 1)
@@ -256,7 +255,7 @@ static enum memif_reason client_connected(struct memif_conn *c)
         queue_start(rx, false, false);
         atomic_store_explicit(rx->own, rx->size, memory_order_release);
     }
-    /* From here on only the mapping is needed; the peer has its own descriptor. */
+    /* From now on only the mapping is needed; the peer has its own descriptor. */
     close(c->region[0].fd);
     c->region[0].fd = -1;
     c->state = MEMIF_UP;
@@ -303,7 +302,7 @@ static enum memif_reason server_add_region(struct memif_conn *c, const struct me
     return reason;
 }
 
-/* A peer could pass any file, and a write to it could then block: only eventfds are taken. */
+/* A peer could pass any file, and a write to it could block: take eventfds only. */
 static bool is_eventfd(int fd)
 {
     char link[32], target[32] = "";
@@ -387,7 +386,7 @@ static enum memif_reason server_message(struct memif_conn *c, const struct memif
     return reason == MEMIF_OK ? conn_say(c, MEMIF_MSG_ACK, &ack, -1) : reason;
 }
 
-/* A text of the peer, which needn't end in NUL, for logs: only its printable characters. */
+/* Copy the printable characters of the peer's text, which needn't end in NUL, for logs. */
 static void take_text(char *to, size_t size, const char *from, size_t len)
 {
     size_t n = 0;

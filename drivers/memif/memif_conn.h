@@ -10,11 +10,11 @@
 
 #define MEMIF_REGIONS_MAX 16u
 #define MEMIF_WORKERS     8u  /* of one end */
-#define MEMIF_PAIRS       64u /* of rings, of a connection: each worker with each */
+#define MEMIF_PAIRS       64u /* most pairs of rings of a connection: each worker with each */
 
 _Static_assert(MEMIF_PAIRS == MEMIF_WORKERS * MEMIF_WORKERS, "a pair for each two workers");
 
-/* What a port was opened with. */
+/* The settings of a port. */
 struct memif_config {
     char path[108];
     char secret[MEMIF_SECRET_MAX + 1];
@@ -24,22 +24,23 @@ struct memif_config {
     unsigned log2_ring;
     uint32_t buffer; /* 0 = chosen when the peer is known */
     uint32_t frame_max;
-    unsigned workers; /* that have a queue of the port; 1 = the connection has one pair of rings */
-    unsigned rings;   /* pairs of rings at most */
+    unsigned workers; /* workers that have a queue of the port; 1 = the connection has one pair of
+                       * rings */
+    unsigned rings;   /* most pairs of rings */
 };
 
-/* One direction. `reader` and `writer` of frames; the own index is ours to advance, the other one
- * is the peer's. In the ring that carries empty buffers back to the sender (server to client) both
- * indices are read with `bias` so that the arithmetic is the same in both directions. */
+/* One direction, from the writer of frames to their reader. We advance our own index, the peer the
+ * other one. `bias` is the ring's size for the end that owns its head (the client), else 0: so the
+ * arithmetic is the same in both directions. */
 struct memif_queue {
-    struct memif_ring *ring; /* NULL = not there yet */
+    struct memif_ring *ring; /* NULL = no ring yet */
     _Atomic uint16_t *own;
     _Atomic uint16_t *peer;
     uint16_t size, mask;
     uint16_t bias;
-    uint16_t cur;   /* next slot we look at */
-    uint16_t limit; /* the slots from cur up to here are ours, as far as we have looked */
-    uint16_t done;  /* receiving: the slots before this one have been given back */
+    uint16_t cur;   /* next slot to look at */
+    uint16_t limit; /* slots from cur up to here are ours, as of the last look */
+    uint16_t done;  /* receiving: slots before this one are given back */
     int event;      /* eventfd that wakes the reader; -1 = none */
 };
 
@@ -48,7 +49,7 @@ struct memif_pair {
 };
 
 enum memif_state {
-    MEMIF_IDLE,  /* nobody there */
+    MEMIF_IDLE,  /* no peer */
     MEMIF_HELLO, /* client: waits for HELLO; server: for INIT */
     MEMIF_SETUP, /* regions and rings are being passed */
     MEMIF_UP,
@@ -57,19 +58,20 @@ enum memif_state {
 
 struct memif_conn {
     enum memif_state state;
-    enum memif_reason reason; /* why it is DEAD */
+    enum memif_reason reason; /* reason for DEAD */
     int sock;
-    unsigned step;                     /* client: messages that have been acknowledged */
+    unsigned step;                     /* client: number of acknowledged messages */
     uint64_t deadline;                 /* of the handshake */
     uint32_t buffer;                   /* client: octets per buffer */
     uint32_t buffers_c2s, buffers_s2c; /* client: offset of the first buffer of each ring */
     unsigned regions;
     struct memif_region region[MEMIF_REGIONS_MAX];
     struct memif_queue rx, tx; /* the first pair */
-    struct memif_pair *more;   /* MEMIF_PAIRS - 1 others; NULL = the port has one worker */
+    struct memif_pair *more;   /* the other MEMIF_PAIRS - 1 pairs; NULL = the port has one worker */
     unsigned pairs;            /* that there are */
-    unsigned peer_workers;     /* as an urnic says it; 1 = another program, or an urnic with one */
-    char text[96];             /* what the peer said with DISCONNECT */
+    unsigned peer_workers;     /* the peer's workers, from its name; 1 = another program, or an
+                                * urnic with one */
+    char text[96];             /* text of the peer's DISCONNECT */
 };
 
 /* Make `c` an idle connection. */
@@ -78,7 +80,7 @@ void memif_conn_init(struct memif_conn *c);
 /* Take over the connected socket `sock` and begin the handshake; `now` in ns starts its clock. */
 void memif_conn_start(struct memif_conn *c, const struct memif_config *cfg, int sock, uint64_t now);
 
-/* Handle the messages that wait. Returns true when the state is another one than before. */
+/* Handle the waiting messages. Returns whether the state has changed. */
 bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, uint64_t now);
 
 /* End the connection: tells the peer why unless it is gone, closes the socket. The state is DEAD;
@@ -88,11 +90,11 @@ void memif_conn_end(struct memif_conn *c, enum memif_reason reason);
 /* Unmap and close everything. The state is IDLE. */
 void memif_conn_free(struct memif_conn *c);
 
-/* Pair `i` of a connection that is UP as a connection without a socket, with mappings of its own.
- * Its eventfds go over to it. 0, or -ENOMEM. */
+/* Make pair `i` of a connection that is UP a connection without a socket, with mappings of its own.
+ * The pair's eventfds become the new connection's. 0, or -ENOMEM. */
 int memif_conn_strand(struct memif_conn *c, unsigned i, struct memif_conn *out);
 
-/* Slot `index` of the client's rings as an empty buffer. */
+/* Make slot `index` of the client's rings an empty buffer. */
 static inline struct memif_desc memif_conn_empty(const struct memif_conn *c, uint32_t first,
                                                  uint16_t slot)
 {

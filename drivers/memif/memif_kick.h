@@ -9,18 +9,18 @@
 #include <stdbool.h>
 
 struct memif_kick {
-    aio_context_t aio; /* 0 = not made yet */
-    int null;          /* /dev/null, to read nothing from */
-    bool plain;        /* no AIO here: poll and write */
+    aio_context_t aio; /* AIO context; 0 = not made yet */
+    int null;          /* /dev/null, for reads of no octets */
+    bool plain;        /* no AIO: poll and write */
 };
 
 /* A kick costs nothing until the first is made. */
 #define MEMIF_KICK_INIT ((struct memif_kick){.null = -1})
 
-/* Make `event` readable. Returns whether that was done. */
+/* Make `event` readable. Returns whether it is. */
 bool memif_kick(struct memif_kick *k, int event);
 
-/* Give back what kicks took; it may be used again. */
+/* Free the resources of kicks; `k` may be used again. */
 void memif_kick_close(struct memif_kick *k);
 
 #endif

@@ -154,7 +154,7 @@ void memif_port_control(struct memif_port *p, uint64_t now)
         memif_conn_end(c, fault);
         port_down(p);
     }
-    /* When a peer has gone, the next one may already be waiting. */
+    /* After a peer has gone, the next one may already be waiting. */
     for (unsigned i = 0; i < PEERS_MAX; i++) {
         if (memif_conn_service(c, &p->cfg, now)) {
             if (c->state == MEMIF_UP && p->worker && memif_worker_up(p))
@@ -163,7 +163,7 @@ void memif_port_control(struct memif_port *p, uint64_t now)
                 port_up(p);
             else if (c->state == MEMIF_DEAD) {
                 if (!p->link.up && !p->cfg.server)
-                    p->meet_from = now + MEET_PAUSE_NS; /* it would refuse again */
+                    p->meet_from = now + MEET_PAUSE_NS; /* an early retry would be refused again */
                 port_down(p);
             }
         }

@@ -38,8 +38,8 @@ struct memif_port {
     struct memif_lent *lent; /* ring of 2^MEMIF_LOG2_MAX; indexed by a sequence number and mask */
     uint16_t lent_head, lent_tail;
     uint16_t side_head, side_tail;
-    uintptr_t rx_last;   /* where the last frame was, and how far from the one before it: */
-    uintptr_t rx_stride; /* tells where the next one is likely to be, nothing else */
+    uintptr_t rx_last;   /* place of the last frame, and its distance from the one before: */
+    uintptr_t rx_stride; /* a guess of the next one's place, nothing else */
     uint8_t *rx_side;    /* IO_BURST_MAX buffers, made when first needed */
 
     struct memif_reserved reserved[IO_BURST_MAX];
@@ -53,19 +53,20 @@ struct memif_port {
     struct memif_counters counters;
 
     struct memif_config cfg;
-    uint64_t meet_from; /* no next peer before then */
-    unsigned rings;     /* cfg.rings as it was asked for */
+    uint64_t meet_from; /* earliest time of the next peer */
+    unsigned rings;     /* requested cfg.rings */
     int listener;
     int epoll;
     struct io_link link;
-    struct memif_worker *worker; /* of a port of several workers: the frames go by its strands */
+    struct memif_worker *worker; /* on a port of several workers: its strands, which carry the
+                                  * frames */
 };
 
-/* Take the link down because of something the peer did; the rest is for service(). */
+/* Take the link down because of a fault of the peer; service() does the rest. */
 void memif_port_fault(struct memif_port *p, enum memif_reason reason);
 
-/* Have rx_fd be readable when `fd` is, or no more. Nothing is done for -1. The latter is needed
- * although close() removes a descriptor: the peer holds the same open file. */
+/* Add `fd` to the set of rx_fd, or remove it; -1 has no effect. close() alone would not remove it,
+ * because the peer holds the same open file. */
 void memif_port_watch(const struct memif_port *p, int fd);
 void memif_port_unwatch(const struct memif_port *p, int fd);
 
@@ -82,13 +83,13 @@ uint8_t *memif_port_side(struct memif_port *p, uint8_t **pool, unsigned i);
  * Returns false when that isn't possible now. memif_grave.c. */
 bool memif_grave_dig(struct memif_port *p);
 
-/* `n` frames come back. Returns how many of them belong to the living connection. */
+/* Take `n` released frames. Returns the number of those that belong to the living connection. */
 unsigned memif_grave_release(struct memif_port *p, unsigned n);
 
 /* The last reservation is over. Returns whether it was in the memory of a dead connection. */
 bool memif_grave_unreserve(struct memif_port *p);
 
-/* Dead connections are given up, whatever is still in use of them. */
+/* Free dead connections, with everything still in use of them. */
 void memif_grave_free_all(struct memif_port *p);
 
 /* io_ops, receiving: memif_rx.c. */
@@ -96,23 +97,23 @@ unsigned memif_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max
 void memif_rx_release(struct io_port *io, unsigned n);
 void memif_rx_arm(struct io_port *io, bool on);
 
-/* Lend frames of the ring, without a look at anything else. The link is up. */
+/* Lend frames of the ring, and check nothing else. The link must be up. */
 unsigned memif_rx_ring(struct memif_port *p, struct io_frame *frames, unsigned max);
 
 /* Read the eventfd of a ring empty, if there is one. */
 void memif_rx_drain(int event);
 
-/* Counts what the peer had sent and we never looked at as rx_drop. */
+/* Count frames that the peer had sent and we never looked at as rx_drop. */
 void memif_rx_abandon(struct memif_port *p);
 
 /* io_ops, sending: memif_tx.c. */
 unsigned memif_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now);
 void memif_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now);
 
-/* Is there room for `want` frames in the ring? Returns how many there is room for, if fewer. */
+/* The number of frames for which the ring has room, at most `want`. */
 unsigned memif_tx_room(struct memif_port *p, unsigned want);
 
-/* Frames have come, and answers to them will go: have the descriptor for one here by then. */
+/* Frames have come, and answers will follow: prefetch the descriptor of the next frame to send. */
 static inline void memif_tx_warm(const struct memif_port *p)
 {
     const struct memif_queue *q = &p->conn.tx;

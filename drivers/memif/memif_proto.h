@@ -126,7 +126,7 @@ struct memif_desc {
     uint16_t flags;
     uint16_t region;
     uint32_t length; /* full: octets in the buffer; empty: room in it */
-    uint32_t offset; /* of the buffer, from the start of its region */
+    uint32_t offset; /* offset of the buffer, from the start of its region */
     uint32_t metadata;
 };
 

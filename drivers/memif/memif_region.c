@@ -42,7 +42,7 @@ static enum memif_reason region_check(int fd, uint64_t size, bool trust)
     struct stat st;
     struct statfs fs;
     int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 && !trust) /* ask no more of a file of FUSE: see memory_foreign */
+    if (seals < 0 && !trust) /* no further system call on a file of FUSE: see memory_foreign */
         return MEMIF_UNSEALED;
     if (size == 0 || size > MEMIF_REGION_MAX || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
         (uint64_t)st.st_size < size)

@@ -19,8 +19,7 @@ struct memif_region {
     int fd; /* kept by the side that made it, until it has been sent; otherwise -1 */
 };
 
-/* Make a zeroed region of `size` octets that nobody can shrink or grow, and map it.
- * Returns 0 or -errno. */
+/* Make a zeroed region of `size` octets with sealed size, and map it. Returns 0 or -errno. */
 int memif_region_create(struct memif_region *r, uint64_t size);
 
 /* Map a region that the peer made; `fd` stays the caller's. The object must hold `size` octets

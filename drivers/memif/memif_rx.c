@@ -18,8 +18,8 @@ static void rx_give_back(struct memif_port *p, uint16_t end)
 {
     struct memif_queue *q = &p->conn.rx;
     if (q->bias) {
-        /* Lay the slots out again: the peer has written lengths, and could have written anything
-         * else. */
+        /* Write the slots' descriptors again: the peer has written lengths, and could have written
+         * anything. */
         for (uint16_t i = q->done; i != end; i++)
             memif_desc_store(&q->ring->desc[i & q->mask],
                              memif_conn_empty(&p->conn, p->conn.buffers_s2c, i & q->mask));
@@ -80,7 +80,7 @@ static bool rx_refresh(struct memif_port *p)
 enum rx_step {
     RX_LENT, /* a frame was lent */
     RX_NEXT, /* skipped */
-    RX_STOP, /* nothing more for now */
+    RX_STOP, /* no more frames for now */
 };
 
 /* A frame in several slots, from q->cur on. */
@@ -221,8 +221,8 @@ unsigned memif_rx_ring(struct memif_port *p, struct io_frame *frames, unsigned m
             if (step == RX_STOP)
                 break;
             if (step == RX_NEXT) {
-                /* Empty slots go back at once, and the peer may fill them again as fast. So at most
-                 * a ring of them is taken in one call: others wait for their turn (SHM-08). */
+                /* Empty slots go back at once, and the peer may refill them as fast. So one call
+                 * takes at most a ring of them: other work waits for its turn (SHM-08). */
                 if ((uint16_t)(q->cur - first) >= q->size)
                     break;
                 continue;

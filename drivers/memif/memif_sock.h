@@ -10,14 +10,14 @@
 
 #include "memif_proto.h"
 
-/* Listen on `path` ('@' first = abstract name). A stale socket file that nobody listens on is
- * replaced. Returns the descriptor, or -errno; -EADDRINUSE when somebody listens. */
+/* Listen on `path` ('@' first = abstract name). A stale socket file without a listener is replaced.
+ * Returns the descriptor, or -errno; -EADDRINUSE: it has a listener. */
 int memif_sock_listen(const char *path);
 
 /* Connect to `path`. Returns the descriptor, or -errno (-ECONNREFUSED, -ENOENT, -EAGAIN: later). */
 int memif_sock_connect(const char *path);
 
-/* Accept one connection. Returns the descriptor, or -errno; -EAGAIN when nobody waits. */
+/* Accept one connection. Returns the descriptor, or -errno; -EAGAIN: none waits. */
 int memif_sock_accept(int listener);
 
 /* Send one message, with descriptor `fd` unless it is negative (it stays the caller's).
@@ -29,12 +29,12 @@ int memif_sock_send(int sock, const struct memif_msg *msg, int fd);
  * more than one came, and one of them holds others. */
 int memif_sock_recv(int sock, struct memif_msg *msg, int *fd);
 
-/* Can other descriptors live in this one: is it a unix socket, an io_uring, or of another kind that
- * no memif peer needs? As long as the peer's own socket lives in what we haven't closed yet, the
- * kernel doesn't tell us when the peer dies. */
+/* Can this descriptor hold others: is it a unix socket, an io_uring, or of another kind that no
+ * memif peer needs? While a descriptor that we have yet to close holds the peer's own socket, the
+ * kernel doesn't report the peer's death. */
 bool memif_sock_holds(int fd);
 
-/* Close a descriptor that came from there; end the connection. Neither waits (foreign.h). */
+/* Close a descriptor that came from the peer; end the connection. Neither waits (foreign.h). */
 void memif_sock_drop(int sock, int fd);
 void memif_sock_hang_up(int sock);
 

@@ -55,7 +55,7 @@ unsigned memif_tx_room(struct memif_port *p, unsigned want)
     return room < want ? room : want;
 }
 
-/* No room for a frame before the limit. If all slots of the ring are free, there never will be. */
+/* A frame has no room before the limit. If all slots of the ring are free, it never will. */
 static void tx_stuck(struct memif_port *p)
 {
     const struct memif_queue *q = &p->conn.tx;

@@ -45,7 +45,7 @@ struct share {
 };
 
 struct memif_worker {
-    struct memif_port *port; /* the owner's port: queue 0's, or one that has only this queue */
+    struct memif_port *port; /* the owner's port: queue 0's, or one with only this queue */
     struct share *all;
     unsigned k;
     uint32_t version; /* version of the connection of these strands */
@@ -54,7 +54,7 @@ struct memif_worker {
     struct strand *ended; /* ended strands with frames or slots still lent or reserved */
     struct loan loan[LOANS];
     unsigned first, last; /* loans: a ring */
-    unsigned turn;        /* strand whose frames come first */
+    unsigned turn;        /* first strand to receive from */
     struct strand *reserved;
     unsigned hot; /* strand of the last frames, which the next ones likely use, too */
     int news;     /* eventfd: the connection has changed; -1 on queue 0 */
@@ -179,7 +179,7 @@ static void worker_link(struct memif_worker *w)
     link->why = link->up ? NULL : "the peer has no ring for this worker";
 }
 
-/* If the connection has changed, take over its strands. */
+/* Take over the strands of a changed connection. */
 static void worker_follow(struct memif_worker *w)
 {
     struct share *all = w->all;
@@ -230,7 +230,7 @@ static void all_follow(struct share *all)
     }
 }
 
-/* Which worker has this pair? A worker's pairs are in the order of the peer's workers. */
+/* The worker of a pair. A worker's pairs are in the order of the peer's workers. */
 static unsigned pair_owner(const struct share *all, const struct memif_port *p, unsigned pair)
 {
     const bool divided = !p->cfg.server && p->conn.peer_workers > 1;
@@ -389,7 +389,7 @@ static unsigned worker_tx_reserve(struct io_port *io, struct io_slot *slots, uns
     if (w->ended)
         worker_tidy(w);
     if (w->n > 0 && w->strand[w->hot]->port.up) {
-        /* Each frame may be for any of the peer's workers. */
+        /* The frames may be for any of the peer's workers. */
         for (unsigned i = 0; w->bits > 0 && i < w->n && max > 0; i++) {
             if (i != w->hot && w->strand[i]->port.up)
                 max = memif_tx_room(&w->strand[i]->port, max);
@@ -508,7 +508,7 @@ void memif_worker_close(struct memif_port *p)
     p->worker = NULL;
 }
 
-/* Queue 0 is the whole port; every other queue has only this. */
+/* Free a queue. Queue 0 is the whole port; every other queue has only this. */
 static void worker_close(struct io_port *io)
 {
     struct memif_port *p = port_of(io);

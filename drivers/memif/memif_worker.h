@@ -14,9 +14,8 @@
  *
  * Queue 0 is the port that was opened first. It alone has the socket. When the link comes up it
  * makes a strand for each pair, a memif_port without a socket, with a mapping of its own, and the
- * worker whose it is takes it over. So a worker's memory stays until that worker has done with it,
- * whatever becomes of the connection.
- */
+ * worker whose it is takes it over. So a worker's memory stays until that worker has finished with
+ * it, also after the end of the connection. */
 #ifndef URNIC_MEMIF_WORKER_H
 #define URNIC_MEMIF_WORKER_H
 
@@ -24,16 +23,16 @@
 
 struct memif_worker;
 
-/* io_ops.queue: k is the next one that is not there yet. Not behind the first call of service. */
+/* io_ops.queue: k is the next queue to make. Not after the first call of service. */
 int memif_worker_queue(struct io_port *io, unsigned k, unsigned n, struct io_port **out);
 
 /* On queue 0: the link is up; give all workers their strands. 0, or -ENOMEM. */
 int memif_worker_up(struct memif_port *p);
 /* On queue 0: the connection has ended. */
 void memif_worker_down(struct memif_port *p);
-/* On queue 0: what a worker has found wrong with the peer, MEMIF_OK if nothing. */
+/* On queue 0: the fault of the peer that a worker has found, or MEMIF_OK. */
 enum memif_reason memif_worker_fault(const struct memif_port *p);
-/* The port closes, queue 0 as the last one. */
+/* Close a queue; queue 0 is the last. */
 void memif_worker_close(struct memif_port *p);
 
 #endif

@@ -24,8 +24,7 @@ int pcapng_create(const char *path, enum pcapng_patience patience, const struct 
 int pcapng_from_fd(int fd, enum pcapng_patience patience, const struct pcapng_options *opt,
                    struct pcapng **out);
 
-/* The epoch of a file whose packets have the times of a clock that shows `now`, ns, at the moment.
- */
+/* The epoch of a file with time stamps of a clock that shows `now`, ns, at this moment. */
 uint64_t pcapng_epoch(uint64_t now);
 
 #endif

@@ -18,9 +18,9 @@ struct tap_dev {
     bool made; /* made by this open: removed with it unless tap_dev_keep */
 };
 
-/* Make the interface, and bring it up; or take the one of that name. Returns 0, or -errno with a
- * sentence in err, and fd is -1: -EPERM and what would permit it, -EBUSY, -ENOENT without
- * /dev/net/tun, -EINVAL when the name is another kind of interface. */
+/* Make the interface, and bring it up; or take the one of that name. Returns 0; or -errno with a
+ * sentence in err, and fd is -1: -EPERM, with the remedy, -EBUSY, -ENOENT without /dev/net/tun,
+ * -EINVAL when the name is another kind of interface. */
 int tap_dev_open(struct tap_dev *t, const char *name, char *err, size_t err_size);
 /* Close it, and remove the interface unless it existed before or is to be kept. */
 void tap_dev_close(struct tap_dev *t);

@@ -37,13 +37,13 @@ struct tap_mover {
     _Atomic bool starved;         /* ... or room in to_wire */
     _Atomic bool armed;           /* the worker sleeps, or is about to: wake it */
     _Atomic bool signalled;       /* `wake` is readable */
-    _Atomic uint32_t ifindex;     /* of the interface; 0 = it is gone */
+    _Atomic uint32_t ifindex;     /* index of the interface; 0 = it is gone */
     _Atomic uint32_t news;        /* a bit for each enum tap_news */
     _Atomic uint64_t kernel_rx;   /* frames that the kernel took */
     _Atomic uint64_t kernel_down; /* ... that it refused: the interface is down, or gone */
     pthread_mutex_t lock;         /* `want` */
     struct tap_want want;
-    _Atomic bool changed; /* `want`, since the thread looked */
+    _Atomic bool changed; /* `want` has changed since the thread looked */
 };
 
 /* Start, with an open interface, which is the mover's then. 0 or -errno; tap_mover_stop in either
@@ -56,7 +56,8 @@ void tap_mover_want(struct tap_mover *m, const struct tap_want *want);
 /* The worker has put frames into to_kernel, or taken some from to_wire. */
 void tap_mover_put(struct tap_mover *m);
 void tap_mover_took(struct tap_mover *m);
-/* The worker is about to sleep (true), and looks at to_wire once more; or it is awake. */
+/* The worker is about to sleep (true), and then looks at to_wire once more; or it is awake
+ * (false). */
 void tap_mover_arm(struct tap_mover *m, bool on);
 
 #endif

@@ -22,7 +22,7 @@
 #define ETH_HDR   14u    /* octets of an Ethernet header: the NIC's MTU counts no VLAN tag */
 #define TAG_LEN   4u     /* octets of a VLAN tag, for which a requested frame size has room */
 #define MTU_MIN   68u
-#define MTU_MAX   (IO_FRAME_MAX - 18u) /* a frame of the kernel's with a VLAN tag is read whole */
+#define MTU_MAX   (IO_FRAME_MAX - 18u) /* room for a whole frame of the kernel with a VLAN tag */
 
 static const uint8_t mac_none[6];
 
@@ -35,7 +35,7 @@ struct tap_port {
     uint8_t mac[6]; /* requested; zero = that of the port below, or of the interface */
     uint32_t asked; /* largest frame requested; 0 = the port below decides */
     int epoll;      /* epoll set by which the port below and the mover wake the worker */
-    int below_fd;   /* of the port below, in that set; -1 = none */
+    int below_fd;   /* descriptor of the port below, in that set; -1 = none */
     bool waits;     /* frames of the kernel's wait for room in the port below */
     uint64_t last_now;
     uint64_t kernel_tx, kernel_drop_full, kernel_tx_drop;
@@ -46,7 +46,7 @@ static struct tap_port *tap_of(struct io_port *io)
     return (struct tap_port *)io;
 }
 
-/* ---- what the port below is like ---- */
+/* ---- the port below ---- */
 
 static void watch_below(struct tap_port *t)
 {
@@ -54,8 +54,7 @@ static void watch_below(struct tap_port *t)
     struct epoll_event ev = {.events = EPOLLIN};
     if (t->below_fd >= 0 && fd != t->below_fd)
         epoll_ctl(t->epoll, EPOLL_CTL_DEL, t->below_fd, NULL); /* if it isn't closed */
-    /* One that was closed is out of the set, though another may have its number: tried each time.
-     */
+    /* A closed descriptor has left the set, and another may have its number: try each time. */
     if (fd >= 0)
         epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &ev);
     t->below_fd = fd;
@@ -67,7 +66,7 @@ static void follow_below(struct tap_port *t)
     memcpy(own, t->io.caps.mac, 6);
     t->io.caps = t->below->caps;
     if (memcmp(t->io.caps.mac, mac_none, 6) == 0)
-        memcpy(t->io.caps.mac, own, 6); /* the owner takes the interface's, then both have one */
+        memcpy(t->io.caps.mac, own, 6); /* the owner takes the interface's: both have the same */
     t->io.caps.rx_fd = t->epoll;
     t->io.caps.ifindex = atomic_load_explicit(&t->mover.ifindex, memory_order_relaxed);
     watch_below(t);

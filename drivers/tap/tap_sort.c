@@ -2,8 +2,8 @@
  *
  * A fragment of a datagram to port 4791 is the kernel's, the first one as well as the others: RoCE
  * knows no fragments, and the kernel, which gets all of them, reassembles and drops them. So is a
- * RoCE packet to an address that the device has not: to a virtual machine behind this one, perhaps.
- */
+ * RoCE packet to an address that the device does not have: perhaps to a virtual machine of this
+ * host. */
 #include "tap_sort.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static enum tap_owner sort_ip6(const struct tap_filter *f, bool vlan, const uint
     if (len < IP6_LEN || ip[0] >> 4 != 6)
         return TAP_KERNEL;
     if (ip[6] == P_ICMP6 || ip[6] == P_HOPOPTS)
-        return TAP_BOTH; /* MLD stands behind a hop-by-hop option */
+        return TAP_BOTH; /* MLD follows a hop-by-hop option */
     if (!vlan || ip[6] != P_UDP || len < IP6_LEN + 4 || be16(ip + IP6_LEN + 2) != ROCE_PORT)
         return TAP_KERNEL;
     struct io_addr to;

@@ -13,7 +13,7 @@
 #define TAP_ADDRS_MAX 32u
 
 struct tap_filter {
-    uint16_t vlan; /* of the device's frames; 0 = untagged, or tagged with 0 */
+    uint16_t vlan; /* VLAN of the device's frames; 0 = untagged, or tagged with 0 */
     unsigned naddr;
     struct io_addr addr[TAP_ADDRS_MAX]; /* of the device */
 };
@@ -22,7 +22,7 @@ enum tap_owner {
     TAP_DEVICE, /* a whole RoCEv2 packet (UDP port 4791, no fragment) in the device's VLAN, to one
                    of its addresses or to a group */
     TAP_KERNEL, /* not for the device */
-    TAP_BOTH,   /* ARP, ICMP, IGMP, MLD, neighbour discovery: both learn from it */
+    TAP_BOTH,   /* ARP, ICMP, IGMP, MLD, neighbour discovery: both need it */
 };
 
 enum tap_owner tap_sort(const struct tap_filter *f, const uint8_t *frame, uint32_t len);

@@ -10,7 +10,7 @@
 static const char key[] = "kernel=";
 #define KEY_LEN (sizeof(key) - 1)
 
-/* The next one outside of brackets, behind a comma; NULL: there is none. */
+/* The next item outside of brackets, after a comma; NULL: none. */
 static const char *find(const char *spec)
 {
     unsigned depth = 0;
@@ -22,7 +22,7 @@ static const char *find(const char *spec)
     return NULL;
 }
 
-/* A name that the kernel takes as it is: '%' would have it make one up. */
+/* Does the kernel take this name unchanged? It replaces '%'. */
 static bool is_name(const char *name, size_t len)
 {
     bool dots = (len == 1 || len == 2) && strncmp(name, "..", len) == 0;

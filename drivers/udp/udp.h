@@ -14,12 +14,13 @@ int io_udp_open(const char *args, const struct io_open_params *params, struct io
 /* A port on this interface without sockets, for a program that gets some (io_ops.lend): it follows
  * no addresses. 0 and *out, or -errno. */
 int io_udp_open_lent(const char *iface, bool trains, const uint8_t mac[6], struct io_port **out);
-/* Use this socket of an address. It is the port's then. 0; -ENOSPC; -EXDEV: it is of another
- * network than this thread; or what the system said: then it is the caller's. */
+/* Use this socket of an address, which then belongs to the port. 0; on errors it stays the
+ * caller's: -ENOSPC; -EXDEV: it belongs to another network namespace than this thread; or the
+ * system's error. */
 int io_udp_take(struct io_port *io, const struct io_addr *addr, int fd);
 /* Close the sockets of all but these addresses. */
 void io_udp_keep(struct io_port *io, const struct io_addr *addrs, unsigned n);
-/* Can the arguments be understood? As io_check. */
+/* Are the arguments valid? As io_check. */
 int io_udp_check(const char *args, char *err, size_t err_size);
 
 #endif

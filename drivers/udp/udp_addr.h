@@ -19,8 +19,8 @@ void udp_watch_close(struct udp_watch *w);
 /* May an address of any interface have changed since the last call? */
 bool udp_watch_changed(struct udp_watch *w);
 
-/* The addresses that a socket can be bound to; not those that are being checked for duplicates, or
- * have one. Returns the number, at most max; or -errno. */
+/* The addresses that a socket can be bound to: not those under a check for duplicates, or with a
+ * duplicate. Returns the number, at most max; or -errno. */
 int udp_addr_list(int ifindex, struct io_addr *out, unsigned max);
 /* Is it fe80::/10? */
 bool udp_addr_is_link_local(const struct io_addr *a);

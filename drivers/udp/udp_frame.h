@@ -40,7 +40,7 @@ struct udp_verdict {
  * tried first. IPv6: check the iCRC. `frame` is from udp_frame_put; `len` is its whole length. */
 struct udp_verdict udp_frame_check(uint8_t *frame, uint32_t len, uint16_t guess);
 
-/* Set the frame's identification to 0 with DF again: the one found counts as damage. */
+/* Set the frame's identification to 0 with DF again, when the one found counts as damage. */
 void udp_frame_forget(uint8_t *frame);
 /* The IPv4 source address that would make the iCRC right with the frame's identification. There
  * always is one. Only if many packets agree on it, it is evidence of NAT. */
@@ -55,7 +55,7 @@ struct udp_out {
     uint16_t sport, id;
     uint32_t len; /* length of the datagram */
 };
-/* Take a frame apart. False: it is no RoCEv2 frame of right lengths, or it has a VLAN tag. */
+/* Take a frame apart. False: not a RoCEv2 frame of right lengths, or with a VLAN tag. */
 bool udp_frame_parse(const uint8_t *frame, uint32_t len, struct udp_out *out);
 
 /* Correct the iCRC of a datagram for source port 4791 and an identification; it was sealed for

@@ -29,8 +29,8 @@ struct udp_habit {
 
 /* The likely identification of the next packet, which is at `place` of its train. DF is set. */
 uint16_t udp_habit_guess(const struct udp_habit *h, uint16_t place);
-/* Record a packet whose iCRC is right with this identification and DF. False: by the peer's habit
- * it is damaged. */
+/* Record a packet with an iCRC that is right for this identification and DF. False: by the peer's
+ * habit it is damaged. */
 bool udp_habit_take(struct udp_habit *h, uint16_t id, bool df);
 
 #endif

@@ -78,7 +78,8 @@ bool udp_icrc_solve(uint32_t diff, uint32_t rest, uint8_t *d0, uint8_t *d1)
     return d <= 0xFFFF;
 }
 
-/* Four octets stand for D * x^0 in the register: what is behind them, and the CRC's own x^32. */
+/* The change of four octets is D * x^0 in the register. The octets after them and the CRC's own
+ * x^32 are its distance from the iCRC. */
 uint32_t udp_icrc_solve_four(uint32_t diff, uint32_t rest)
 {
     return rest + 2 < IO_FRAME_MAX ? times(diff, inverse[rest + 2]) : 0;

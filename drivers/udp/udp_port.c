@@ -30,7 +30,7 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-#define ETHER       (WIRE_ETH_LEN + WIRE_VLAN_LEN) /* what frame_max has beside IP */
+#define ETHER       (WIRE_ETH_LEN + WIRE_VLAN_LEN) /* octets of frame_max that are not IP */
 #define RETRY_NS    200000000u
 #define HOLDER_TEXT 160
 
@@ -54,7 +54,7 @@ static bool is_lo_v4(const struct io_addr *a)
     return wire_addr_is_v4(&w) && a->b[12] == 127;
 }
 
-/* What the interface has, of that what is wanted. All of 127/8 is there on lo, unlisted. */
+/* The wanted addresses that the interface has. On lo it has all of 127/8, unlisted. */
 static unsigned wanted(const struct udp_port *p, struct io_addr *out)
 {
     struct io_addr all[256];
@@ -80,7 +80,8 @@ static bool is_in(const struct io_addr *list, unsigned n, const struct io_addr *
     return false;
 }
 
-/* Have a socket for each address. The first error, with the address and what /proc tells of it. */
+/* Open a socket for each address. Returns the first error; the text has the address and the holder
+ * of its port from /proc. */
 static int follow_addresses(struct udp_port *p, struct io_addr *bad, char *why, size_t size)
 {
     struct io_addr want[UDP_ADDRS];
@@ -200,7 +201,7 @@ static void port_link(struct io_port *io, struct io_link *out)
     out->why = p->why;
 }
 
-/* ---- what the kernel's stack knows ---- */
+/* ---- facts of the kernel's stack ---- */
 
 static unsigned port_addrs(struct io_port *io, struct io_addr *out, unsigned max)
 {
@@ -213,7 +214,7 @@ static unsigned port_addrs(struct io_port *io, struct io_addr *out, unsigned max
     return n;
 }
 
-/* What the route says, and what the kernel has learned of the way (ICMP, probes of TCP). */
+/* The route's MTU, and the path MTU that the kernel has learned (ICMP, probes of TCP). */
 static uint32_t port_path_room(struct io_port *io, const struct io_addr *dst)
 {
     const struct udp_port *p = udp_port_of(io);
@@ -232,7 +233,7 @@ static uint32_t port_path_room(struct io_port *io, const struct io_addr *dst)
     return mtu > 0 ? (uint32_t)mtu : 0;
 }
 
-/* Which address the kernel would send from. Bound to the interface, it only looks at that one. */
+/* The kernel's source address for a destination; `bound`: among those of the interface. */
 static int ask_source(const struct udp_port *p, const struct io_addr *dst, bool bound,
                       struct io_addr *src)
 {
@@ -294,7 +295,7 @@ static bool port_news(struct io_port *io, char *text, size_t size)
 
 /* ---- the rest of the table ---- */
 
-/* The set of sockets is readable whenever one of them is: there is nothing to switch on. */
+/* The epoll set is readable whenever a socket is: nothing needs arming. */
 static void port_rx_arm(struct io_port *io, bool on)
 {
     if (!on)
@@ -354,7 +355,8 @@ static const struct io_ops udp_ops = {
 
 /* ---- opening ---- */
 
-/* Never on the wire, but the device is named by it: two devices on one interface need two. */
+/* Never on the wire, but the device is named by it: two devices on one interface need different
+ * ones. */
 static void choose_mac(struct udp_port *p, const struct io_open_params *params)
 {
     static const uint8_t none[6];
@@ -384,7 +386,7 @@ static int allocate(struct udp_port *p)
     return udp_rx_alloc(p) == 0 && p->tx.slots && p->epfd >= 0 ? 0 : -ENOMEM;
 }
 
-/* The addresses that were asked for and are not there. */
+/* The requested addresses that the interface lacks. */
 static void tell_missing(struct udp_port *p)
 {
     char text[64];
@@ -467,7 +469,7 @@ int io_udp_open_lent(const char *iface, bool trains, const uint8_t mac[6], struc
     return rc;
 }
 
-/* Is the socket of the network that this thread sees? */
+/* Does the socket belong to this thread's network namespace? */
 static bool is_near(int fd)
 {
     uint64_t theirs = 0, ours = 0;

@@ -24,25 +24,26 @@
 
 #define UDP_GROUPS   64u
 #define UDP_SOCKETS  (UDP_ADDRS + UDP_GROUPS)
-#define UDP_PEERS    256u /* remembered; a power of two */
-#define UDP_TRAIN    64u  /* datagrams in one call at most, as the kernel has it */
+#define UDP_PEERS    256u /* most remembered peers; a power of two */
+#define UDP_TRAIN    64u  /* most datagrams in one call, the kernel's limit */
 #define UDP_DATAGRAM 65536u
-#define UDP_STRIDE   9344u /* a frame of IO_FRAME_MAX behind UDP_HDR_MAX, in whole cache lines */
+#define UDP_STRIDE   9344u /* UDP_HDR_MAX and a frame of IO_FRAME_MAX, in whole cache lines */
 #define UDP_RX_BATCH 16u   /* messages in one call */
-#define UDP_RX_SEGS  64u   /* slots for the datagrams of one call, but for what was not foreseen */
-/* Room for a call of which each message turns out to be a train, while frames of others are lent.
- */
+#define UDP_RX_SEGS  64u   /* slots for the expected datagrams of one call */
+/* Room for a call with an unexpected train in each message, while frames of other calls are
+ * lent. */
 #define UDP_RX_SLOTS (UDP_RX_SEGS + UDP_RX_BATCH * (UDP_TRAIN + 8u))
 #define UDP_TELL     240u
-#define UDP_ICMP     32u /* what ICMP has said, until it is fetched */
+#define UDP_ICMP     32u /* most errors of ICMP that wait to be fetched */
 
 struct udp_socket {
     struct io_addr addr; /* ours, or a group's */
-    uint32_t scope;      /* of a link-local address: the interface */
+    uint32_t scope;      /* the interface of a link-local address */
     bool v4, group;
     int fd;             /* -1 = this place is free */
     uint32_t overflows; /* SO_RXQ_OVFL, as of the last datagram */
-    uint32_t serial;    /* of the address, on queues behind the first (udp_queue.c) */
+    uint32_t serial;    /* serial number of the address, on all queues but the first
+                         * (udp_queue.c) */
 };
 
 union udp_sockaddr {
@@ -51,38 +52,39 @@ union udp_sockaddr {
     struct sockaddr_in6 v6;
 };
 
-/* What is known of a peer that sends to one of our addresses. */
+/* Knowledge about a peer that sends to one of our addresses. */
 struct udp_peer {
     struct io_addr from, to;
     uint16_t sport;
     bool known;
     struct udp_habit habit;
-    struct io_addr nat; /* the source that its last bad packet's iCRC was made for, perhaps */
-    uint8_t nat_seen;   /* bad packets in a row that say the same */
+    struct io_addr nat; /* the source address that fits the iCRC of its last bad packet */
+    uint8_t nat_seen;   /* bad packets in a row with the same such address */
     bool nat_told;
     struct udp_head head;
 };
 
-/* What recvmmsg is given for one message. */
+/* Buffers of one message for recvmmsg. */
 struct udp_rx_msg {
     union udp_sockaddr from;
     _Alignas(16) uint8_t control[128];
 };
 
 struct udp_rx {
-    uint8_t *slots;   /* UDP_RX_SLOTS of UDP_STRIDE octets, each datagram behind UDP_HDR_MAX */
-    uint8_t *tails;   /* UDP_RX_BATCH of UDP_DATAGRAM octets: what was longer than foreseen */
-    uint8_t *whole;   /* UDP_DATAGRAM octets: a train that was not foreseen, in one piece */
-    unsigned next;    /* the first slot that is free */
+    uint8_t *slots;   /* UDP_RX_SLOTS of UDP_STRIDE octets, each datagram after UDP_HDR_MAX */
+    uint8_t *tails;   /* UDP_RX_BATCH of UDP_DATAGRAM octets, for the rest of messages longer than
+                       * expected */
+    uint8_t *whole;   /* UDP_DATAGRAM octets: an unexpected train, in one piece */
+    unsigned next;    /* first free slot */
     unsigned segment; /* octets of a datagram of the last train; 0 = no train is expected */
-    unsigned lonely;  /* messages since then that were no train */
+    unsigned lonely;  /* messages without a train since then */
     /* received frames: [first, first + lent) are the caller's, those up to count wait */
     struct io_frame frame[UDP_RX_SLOTS];
     unsigned first, lent, count;
-    unsigned hot;   /* the socket that had something last */
+    unsigned hot;   /* index of the socket that last had a datagram */
     unsigned turns; /* looks at it alone */
-    bool woken;     /* by any of them: ask all, unless it has something */
-    unsigned empty; /* looks at a socket that had nothing */
+    bool woken;     /* a socket has woken the owner: ask all, unless the hot one has a datagram */
+    unsigned empty; /* looks at a socket without a datagram */
     /* the call: made for the slots from `made_next` on and trains of `made_segment` */
     bool made;
     unsigned made_next, made_segment, made_msgs;
@@ -94,47 +96,47 @@ struct udp_rx {
 struct udp_tx {
     uint8_t *slots; /* IO_BURST_MAX of UDP_STRIDE octets */
     unsigned reserved;
-    /* committed: [sent, count) have yet to go */
+    /* committed: [sent, count) are yet to be sent */
     unsigned sent, count;
-    uint64_t
-        retry_at; /* ns: when to try again, the kernel having had no room; UINT64_MAX = it had */
-    unsigned refusals; /* in a row, of the same message */
-    int train_error;   /* why the kernel refused the train that begins at `sent`; 0 = it did not */
+    uint64_t retry_at; /* ns: next attempt after the kernel had no room; UINT64_MAX = it had room */
+    unsigned refusals; /* refusals in a row of the same message */
+    int train_error;   /* the kernel's error for the train that begins at `sent`; 0 = not refused */
     struct udp_out out[IO_BURST_MAX];
     uint8_t *at[IO_BURST_MAX];  /* the datagram */
-    uint8_t ride[IO_BURST_MAX]; /* of the first one of a message: how many it has */
-    /* What place i in a train changes in the iCRC of a datagram of delta_len octets; 0 = not known
-     */
+    uint8_t ride[IO_BURST_MAX]; /* at the first datagram of a message: their number */
+    /* The change of the iCRC of a datagram of delta_len octets at place i of a train; 0 = not
+     * known */
     uint32_t delta_len, delta[UDP_TRAIN];
 };
 
 struct udp_port {
     struct io_port io;
     struct udp_spec spec;
-    uint32_t frame_max; /* asked for; 0 = none */
-    bool lent;          /* its sockets are another port's, which made them for it */
+    uint32_t frame_max; /* requested largest frame; 0 = none */
+    bool lent;          /* the sockets were made by another port, for this one */
     bool lo;            /* the interface is the loopback interface */
     struct netdev dev;
-    int ifindex; /* of the interface whose addresses we have */
+    int ifindex; /* index of the interface */
     struct udp_watch watch;
     int epfd;
     struct udp_socket sock[UDP_SOCKETS];
-    unsigned nsock;    /* places in use, free ones among them */
-    uint64_t retry_at; /* an address has no socket yet: try again then, ns; UINT64_MAX = all have */
+    unsigned nsock;    /* used part of sock[], with free places in it */
+    uint64_t retry_at; /* ns: next attempt for an address without a socket; UINT64_MAX = all have
+                        * one */
     struct udp_peer *peers;
-    struct udp_ids ids; /* that the kernel will choose */
+    struct udp_ids ids; /* the identifications that the kernel will choose */
     struct udp_trains trains;
     struct udp_rx rx;
     struct udp_tx tx;
     struct io_stats stats;
-    struct udp_queues *queues; /* of all workers of the device; NULL = it has one */
-    unsigned queue;            /* which of them this is */
+    struct udp_queues *queues; /* queues of all workers of the device; NULL = one worker */
+    unsigned queue;            /* index of this queue */
     uint32_t queue_version;
-    struct io_icmp icmp[UDP_ICMP]; /* a ring: what has not been fetched */
+    struct io_icmp icmp[UDP_ICMP]; /* ring of errors not yet fetched */
     unsigned first_icmp, nicmp;
-    char why[96];        /* of the link */
+    char why[96];        /* reason of the link's state */
     char tell[UDP_TELL]; /* a line for the log; "" = none */
-    char told[UDP_TELL]; /* the last one of those that may repeat */
+    char told[UDP_TELL]; /* last of the lines that may repeat */
 };
 
 static inline struct udp_port *udp_port_of(struct io_port *io)
@@ -142,8 +144,8 @@ static inline struct udp_port *udp_port_of(struct io_port *io)
     return (struct udp_port *)(void *)io;
 }
 
-/* Another port on the same interface, as the first one was opened, without sockets. 0 and *out, or
- * -errno. */
+/* Open another port on the same interface, with the settings of the first one, without sockets. 0
+ * and *out, or -errno. */
 int udp_port_again(const struct udp_port *first, struct udp_port **out);
 
 /* Keep a line for the log; one that hasn't been fetched yet stays. */

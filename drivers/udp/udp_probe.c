@@ -22,7 +22,7 @@
 #define UDP_SEGMENT 103
 #endif
 
-#define PAYLOAD 300 /* more than an octet can say */
+#define PAYLOAD 300 /* more than an octet can count */
 #define WAIT_MS 20
 #define ID_OFF  4 /* in the IPv4 header */
 #define TRIES   3u
@@ -59,8 +59,8 @@ static int open_pair(struct pair *s)
     return 0;
 }
 
-/* Take the datagrams of this look, whose first octets count up from `mark`, until all n are there
- * or no more comes. */
+/* Receive the datagrams of this attempt, with first octets that count up from `mark`, until all n
+ * are there or no more come. */
 static bool collect(const struct pair *s, uint8_t mark, unsigned n, int *lens)
 {
     uint8_t got[PAYLOAD];
@@ -130,7 +130,7 @@ void udp_probe(struct udp_seen *out)
     memset(out, 0xFF, sizeof(*out)); /* -1 */
     if (open_pair(&s) == 0 && show(&s, 0) == 0) {
         ids_of(&s, 1, &out->single[0]);
-        if (out->single[0] >= 0) { /* otherwise waiting for the others would be in vain */
+        if (out->single[0] >= 0) { /* otherwise the wait for the others would be in vain */
             ids_of(&s, 1, &out->single[1]);
             ids_of(&s, UDP_PROBE_TRAIN, out->train[0]);
             ids_of(&s, UDP_PROBE_TRAIN, out->train[1]);

@@ -35,7 +35,7 @@ struct spot {
     bool v4;
     uint32_t serial; /* changes when an address goes and comes back */
     int fd[UDP_QUEUES];
-    /* programs' sockets, in the order that the kernel has them in, behind those of the queues */
+    /* programs' sockets in the kernel's order, after those of the queues */
     struct {
         uint32_t block;
         int fd;
@@ -51,8 +51,8 @@ struct udp_queues {
     _Atomic uint32_t version; /* version of the whole */
 };
 
-/* The program's socket by the number's block, or the queue by its bits; 0 for what has none: QP1,
- * groups, programs without a socket. The filter sees the datagram from the BTH on. */
+/* Choose the program's socket by the number's block, or the queue by the number's bits; 0 for QP1,
+ * groups, and programs without a socket. The filter sees the datagram from the BTH on. */
 static int steer(const struct udp_queues *q, const struct spot *s, int fd)
 {
     const struct sock_filter end[] = {
@@ -252,7 +252,7 @@ static struct spot *spot_at(struct udp_queues *q, unsigned i)
     return NULL;
 }
 
-/* The kernel moves the last one of its list to the place of one that goes. */
+/* The kernel moves the last socket of its list to the place of the closed one. */
 static void lent_close(struct spot *s, unsigned i)
 {
     udp_socket_mute(s->lent[i].fd);

@@ -298,7 +298,7 @@ void udp_rx_take(struct udp_port *p, struct udp_socket *s, unsigned n)
         m.mh->msg_controllen = sizeof(r->more[i].control);
         m.mh->msg_flags = 0;
     }
-    r->next = r->first == r->count ? 0 : free_slot; /* all of them may have been refused */
+    r->next = r->first == r->count ? 0 : free_slot; /* all datagrams may have been refused */
     r->segment = r->lonely > LONELY || segment > SLOT_MAX ? 0 : segment;
 }
 
@@ -373,6 +373,6 @@ void udp_rx_release(struct io_port *io, unsigned n)
     struct udp_rx *r = &udp_port_of(io)->rx;
     r->first += n;
     r->lent -= n;
-    if (r->first == r->count) /* all of them: the warm slots come first again */
+    if (r->first == r->count) /* all released: the warm slots come first again */
         r->first = r->count = r->next = 0;
 }

@@ -12,15 +12,15 @@
  * kernel. */
 int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, char *why,
                     size_t size);
-/* A second socket of the address of `s`, which shares it already (SO_REUSEPORT); it receives
+/* Open a second socket of the address of `s`, which already shares it (SO_REUSEPORT). It receives
  * nothing for this port. 0 and *fd, or -errno. */
 int udp_socket_twin(struct udp_port *p, const struct udp_socket *s, int *fd);
-/* Receive from this socket, too, which is the port's then. 0; -ENOSPC or what the kernel said. */
+/* Receive from this socket, too; it belongs to the port then. 0; -ENOSPC or the kernel's error. */
 int udp_socket_adopt(struct udp_port *p, const struct udp_socket *s);
 /* Close it. Frames already received from it stay. */
 void udp_socket_close(struct udp_port *p, struct udp_socket *s);
-/* It gets nothing any more, and leaves the sockets that share its address, also while another
- * process holds it. */
+/* Take the socket out of the group that shares its address: it receives nothing more, even if
+ * another process holds it. */
 void udp_socket_mute(int fd);
 bool udp_socket_is_v4(const struct io_addr *a);
 /* The socket of an address, or (group) of a group; NULL = none. */

@@ -12,13 +12,13 @@
 #include "io.h"
 
 #define UDP_BUFFER 8388608u /* the kernel grants what its sysctls allow */
-#define UDP_ADDRS  14u      /* of one device: as many as its other tables hold */
+#define UDP_ADDRS  14u      /* most addresses of one device: as many as its other tables hold */
 
 struct udp_spec {
     char iface[IF_NAMESIZE];
     struct io_addr only[UDP_ADDRS]; /* addr=: use these addresses alone; none = all */
     unsigned nonly;
-    uint32_t buffer; /* octets of each socket's two buffers, asked for */
+    uint32_t buffer; /* requested octets of each socket's two buffers */
     bool trains;     /* send and receive several datagrams in one call (UDP_SEGMENT, UDP_GRO) */
 };
 

@@ -43,7 +43,7 @@ static uint32_t psn_of(const uint8_t *bth)
     return wire_get32(bth + 8) & PSN_MASK;
 }
 
-/* Does the other end of its queue pair ensure that it arrives? */
+/* Does the packet's queue pair retransmit it? */
 static bool reliable(const uint8_t *bth)
 {
     return bth[0] >> 5 == WIRE_RC || bth[0] >> 5 == WIRE_XRC;

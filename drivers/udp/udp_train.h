@@ -19,7 +19,7 @@
 #define UDP_FLOWS      256u /* flows remembered; a power of two */
 #define UDP_FLOW_MEMO  64u  /* trains of a flow */
 #define UDP_REACHES    256u
-#define UDP_LOST_SURE  4u    /* trains lost in a row, at different places */
+#define UDP_LOST_SURE  4u    /* trains lost in a row, at different places, that prove a bad path */
 #define UDP_FLOW_REACH 8192u /* PSNs; a packet further back is of another connection */
 
 /* Packets to one queue pair: requests, or answers to its requests. PSNs of 24 bits. */
@@ -52,7 +52,7 @@ struct udp_trains {
 };
 
 /* The number of the `n` datagrams to `to` that may leave in one call; `bth` is the first one's.
- * `told` becomes true if this call finds out that trains do not get through. Call udp_train_sent
+ * `told` becomes true if this call detects that trains do not get through. Call udp_train_sent
  * before the next call. */
 unsigned udp_train_ask(struct udp_trains *t, const struct io_addr *to, const uint8_t *bth,
                        unsigned n, bool *told);

@@ -62,7 +62,7 @@ static uint32_t dqpn(const uint8_t *datagram)
     return wire_get32(datagram + 4) & WIRE_QPN_MASK;
 }
 
-/* May frame b join the train whose head is frame a? */
+/* May frame b join the train that frame a heads? */
 static bool rides(const struct udp_tx *t, unsigned a, unsigned b)
 {
     const struct udp_out *x = &t->out[a], *y = &t->out[b];
@@ -270,7 +270,7 @@ void udp_tx_flush(struct udp_port *p, uint64_t now)
         int error = errno;
         for (int i = 0; i < rc; i++)
             sent(p, &c.message[i]);
-        if (rc > 0 && rc < (int)n) /* no later call reports why the kernel stopped here */
+        if (rc > 0 && rc < (int)n) /* no later call reports the reason for the kernel's stop here */
             udp_error_drain(p, s);
         if (rc <= 0 && !refused(p, s, &c.message[0], error, now))
             break;
