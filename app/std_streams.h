@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /* Call first in main. A program started without one of the three would give its number to the first
- * file or socket it opens, and write its output there; so the number is taken by what is empty for
- * readers and an error for writers. */
+ * file or socket it opens, and write its output there. So a descriptor that is empty for readers
+ * and an error for writers takes the number. */
 static inline void std_streams_open(void)
 {
     int fd;
@@ -23,7 +23,7 @@ static inline void std_streams_open(void)
         close(fd);
 }
 
-/* Call last. False: something that was printed is lost (a full disk, no standard output). */
+/* Call last. False: some output is lost (a full disk, no standard output). */
 static inline bool std_streams_flush(void)
 {
     return fflush(stdout) != EOF && !ferror(stdout);

@@ -6,7 +6,8 @@
  * socket in which that message waits. So a descriptor that may not close at once is closed on a
  * thread for the user that passed it. One user's threads don't wait for another's.
  *
- * Threads: any. */
+ * Threads: any.
+ */
 #ifndef URNIC_FOREIGN_H
 #define URNIC_FOREIGN_H
 

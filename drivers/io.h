@@ -15,7 +15,8 @@
  *     io->ops->tx_commit(io, slots, n, now);          len 0 = this slot is given back unsent
  *
  * Threads: one thread at a time uses a port (its worker). Different ports are independent. Time is
- * an argument (ns, any monotonic origin); only mem, and pcap with paced=on, wait by it. */
+ * an argument (ns, any monotonic origin); only mem, and pcap with paced=on, wait by it.
+ */
 #ifndef URNIC_DRIVERS_IO_H
 #define URNIC_DRIVERS_IO_H
 
@@ -23,11 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IO_BURST_MAX 64u /* most frames that one rx_peek or tx_reserve is asked for */
-#define IO_FRAME_MAX                                                                               \
-    9234u /* longest frame of any port: 9216 octets of IP, Ethernet header, VLAN                   \
-           * tag */
-#define IO_SPEC_MAX 256u
+#define IO_BURST_MAX 64u   /* most frames that one rx_peek or tx_reserve is asked for */
+#define IO_FRAME_MAX 9234u /* longest frame: 9216 octets of IP, Ethernet header, VLAN tag */
+#define IO_SPEC_MAX  256u
 
 /* The MAC address of all peers of a port that is the kernel's (io_caps.kernel_ip): not on any wire.
  */
@@ -47,9 +46,7 @@ struct io_frame {
 
 #define IO_RX_IP_CSUM_OK 0x1u /* the NIC has verified the IPv4 header checksum */
 #define IO_RX_ICRC_OK    0x2u /* the driver has verified the iCRC */
-#define IO_RX_KERNEL                                                                               \
-    0x4u /* kernel=: the kernel has a copy, and the owner doesn't need the                         \
-          * frame */
+#define IO_RX_KERNEL     0x4u /* kernel=: the kernel has a copy; not for the owner */
 
 /* Room for one frame to send. `data` has at least `cap` writable octets; the caller sets `len`. */
 struct io_slot {

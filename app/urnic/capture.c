@@ -16,9 +16,9 @@ static const char help[] = {
 #include "help_capture.inc"
 };
 
-#define START_NS 10000000000ull /* for the file's beginning */
-#define LAST_NS  500000000ull   /* ... of what ends at once */
-#define LAST_MS  10000          /* for its end, before the daemon is asked whether it is there */
+#define START_NS 10000000000ull /* wait for the file's beginning */
+#define LAST_NS  500000000ull   /* ... for a capture that ends at once */
+#define LAST_MS  10000          /* wait for its end, before a check that the daemon is there */
 
 struct job {
     struct ipc_capture request; /* no device = the first one */
@@ -39,8 +39,8 @@ static int find_device(struct admin *a, char name[IPC_NAME_MAX])
     return n < 0 ? n : -ENODEV;
 }
 
-/* Wait for the end of the daemon, or of the reader of the pipe `fd`; nothing else comes unasked.
- * False: time is up, or there was a signal. */
+/* Wait for the end of the daemon, or of the reader of the pipe `fd`: the only events here. False:
+ * time is up, or there was a signal. */
 static bool heard(const struct admin *a, int fd, uint64_t until)
 {
     struct pollfd p[] = {{.fd = a->sock, .events = POLLIN}, {.fd = fd}};
@@ -63,7 +63,7 @@ static bool heard_of_start(const struct admin *a)
     return false;
 }
 
-/* Nothing came for that long: is it the daemon, or the file? */
+/* No answer came in time. Is the daemon late, or the file? */
 static bool daemon_answers(void)
 {
     struct admin probe;
@@ -93,7 +93,8 @@ static ssize_t stop(struct admin *a, uint32_t handle, struct ipc_captured *resul
     return admin_answer(a, result, sizeof(*result));
 }
 
-/* An end that went wrong knows of frames that the file hasn't, but not of all. */
+/* After a failed end the daemon's count covers some, but not all, of the frames that the file
+ * lacks. */
 static void say(const struct ipc_captured *r, const char *device, bool whole, bool json)
 {
     char size[32];
@@ -105,7 +106,7 @@ static void say(const struct ipc_captured *r, const char *device, bool whole, bo
             (unsigned long long)r->lost);
 }
 
-/* 0 or -errno, and *why, if that says it better. */
+/* 0 or -errno, with *why if a text says more. */
 static int capture(struct admin *a, struct ipc_capture *request, int fd, const struct job *j,
                    const char **why)
 {
@@ -125,7 +126,7 @@ static int capture(struct admin *a, struct ipc_capture *request, int fd, const s
     heard(a, fd, j->ns ? cli_now() + j->ns : UINT64_MAX);
     struct ipc_captured result = {0};
     n = stop(a, handle.handle, &result);
-    if (n >= 0 || result.hdr.status == n) /* the daemon says so */
+    if (n >= 0 || result.hdr.status == n) /* the daemon's answer has a text */
         say(&result, request->device, n >= 0, j->json);
     if (n == -EAGAIN)
         *why = "its reader doesn't read, and lacks the end";

@@ -24,7 +24,8 @@ static const char *const units[] = {
     [CC_SCOPE] = "qp, ip, port", [CC_RECOVERY] = "gbn, sr, gbn-ooo",
 };
 
-/* A specification in lines that fit a terminal; joined again it is what the option takes. */
+/* Print a specification in lines that fit a terminal. Joined again they are a value of the
+ * option. */
 static void print_spec(const char *device, const char *spec)
 {
     int column = printf("%s  ", device);
@@ -55,7 +56,7 @@ static void list_json(void)
     for (const struct cc_type *const *t = cc_types; *t; t++)
         cli_json(json_pack("{s:s,s:s}", "algorithm", (*t)->name, "meaning", (*t)->text));
     for (const struct cc_preset *p = cc_presets; p->type; p++) {
-        if (!*p->type) /* common start of all */
+        if (!*p->type) /* common prefix of all */
             continue;
         preset_text(p, text);
         cli_json(json_pack("{s:s,s:s,s:s,s:s,s:I}", "preset", p->name, "algorithm", p->type,
@@ -133,7 +134,8 @@ struct wanted {
     bool qps, json;
 };
 
-/* Add its queue pairs to what the daemon says of a device, as many at a time as an answer holds. */
+/* Add the queue pairs to the daemon's answer about a device, as many at a time as an answer
+ * holds. */
 static int add_qps(struct admin *a, json_t *device)
 {
     json_t *qps = json_array();
@@ -148,7 +150,8 @@ static int add_qps(struct admin *a, json_t *device)
         if (rc < 0)
             return rc;
         json_t *page = json_loads(text, 0, NULL);
-        json_int_t next = json_integer_value(json_object_get(page, "next")); /* 0: these were all */
+        json_int_t next = json_integer_value(json_object_get(page, "next")); /* 0: there are no
+                                                                              * more */
         json_array_extend(qps, json_object_get(page, "qps"));
         if (json_object_get(page, "silent"))
             json_object_set_new(device, "silent", json_integer(++silent));
@@ -268,7 +271,7 @@ static int run(int argc, char **argv)
     }
     w.device = optind < argc ? argv[optind] : NULL;
     w.spec = optind + 1 < argc ? argv[optind + 1] : NULL;
-    if (w.spec) { /* the daemon would only say that it is wrong */
+    if (w.spec) { /* the daemon would report only that it is wrong */
         struct cc_conf conf;
         char err[512];
         if (cc_conf_parse(&conf, w.spec, err, sizeof(err)) < 0) {

@@ -73,7 +73,7 @@ struct limit {
     uint64_t value;
 };
 
-/* For text and JSON: the attributes that are limits of applications. Returns their number. */
+/* The attributes that are limits of applications, for text and JSON. Returns their number. */
 static unsigned limits(const struct device *d, struct limit out[LIMITS_MAX])
 {
     const struct urnic_device_attr *a = &d->attr;

@@ -34,7 +34,7 @@ struct run {
     struct cli_progress bar;
 };
 
-/* Where the bar stands, lines are to be printed. */
+/* Clear the progress bar before lines are printed. */
 static void make_room(const struct run *run)
 {
     if (run->show)
@@ -131,7 +131,7 @@ static int compare_all(struct run *run)
     return rc;
 }
 
-/* Why there is no result. */
+/* Print the reason for a missing result. */
 static void print_failure(const struct options *o, int rc)
 {
     char limit[32];

@@ -54,7 +54,7 @@ static int send_advert(struct talk *t, size_t at, uint32_t size)
     return talk_send(t, t->conns[0]->qp, OUT_AT, sizeof(a));
 }
 
-/* The peer's next message; the receive is posted anew before anything is answered. */
+/* Take the peer's next message. The receive is posted again before the answer. */
 static int next_advert(struct talk *t, struct advert *out)
 {
     int rc = talk_wait(t, 0, 1);
@@ -154,7 +154,7 @@ static int server_round(struct talk *t, const struct options *o)
     if (rc)
         return rc;
     rc = talk_wait(t, 1, 0);
-    /* A client whose last round this was may hang up before its ACK is here. */
+    /* After its last round the client may hang up before its ACK is here. */
     return rc == -ECONNRESET ? 0 : rc;
 }
 
@@ -200,7 +200,7 @@ static int be_server(struct talk *t, const struct options *o)
     urnic_close_listener(listener);
     if (rc == -EINTR)
         return CLI_OK;
-    if (rc != -ECONNRESET) { /* the client's way to end */
+    if (rc != -ECONNRESET) { /* the client ends by hanging up */
         cli_errno(rc, "after %llu rounds", (unsigned long long)rounds);
         return CLI_FAIL;
     }

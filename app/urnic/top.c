@@ -7,7 +7,7 @@
 #include <ncurses.h>
 #include <stdlib.h>
 #include <string.h>
-#include <term.h> /* behind ncurses.h: has macros named as terminals' abilities */
+#include <term.h> /* after ncurses.h: has macros named after terminals' capabilities */
 #include <time.h>
 #include <unistd.h>
 
@@ -77,7 +77,7 @@ static double seconds(const struct look *was, const struct look *is)
     return (double)(is->at - was->at) / 1e9;
 }
 
-/* What device i did between two looks. */
+/* The activity of device i between two looks. */
 static struct rates rates_of(const struct look *was, const struct look *is, unsigned i)
 {
     double s = seconds(was, is);
@@ -105,7 +105,8 @@ static int by_traffic(const void *x, const void *y)
     return va < vb ? 1 : va > vb ? -1 : 0;
 }
 
-/* Queue pairs keep their order: it is most often in the same place, or near it. */
+/* Find a queue pair in the other list. The order rarely changes: it is mostly in the same place, or
+ * near it. */
 static const struct ipc_qp_info *same_qp(const struct stat_qps *q, uint32_t qpn, unsigned place)
 {
     for (unsigned i = 0; i < q->count; i++) {
@@ -116,7 +117,7 @@ static const struct ipc_qp_info *same_qp(const struct stat_qps *q, uint32_t qpn,
     return NULL;
 }
 
-/* Queue pairs with their rates, those with most first; *n of them, to be freed. */
+/* Queue pairs with their rates, busiest first; *n of them. The caller frees the list. */
 static struct row *rows_of(const struct look *was, const struct look *is, unsigned *n)
 {
     double s = seconds(was, is);
@@ -145,7 +146,7 @@ static struct row *rows_of(const struct look *was, const struct look *is, unsign
 }
 
 #define WIDE   112 /* columns that the long form takes */
-#define NARROW 60  /* and the short one, with 6 of the process's name */
+#define NARROW 60  /* ... and the short form, with 6 of the process's name */
 
 /* A number in four places: 999, 9.1k, 12k, 123M; "-" for no limit. Returns buf. */
 static const char *in_four(double v, char *buf, size_t size)
@@ -165,7 +166,7 @@ static const char *in_four(double v, char *buf, size_t size)
     return buf;
 }
 
-/* For terminals that are narrow: all columns, with short units. */
+/* For narrow terminals: all columns, with short units. */
 static void show_narrow(const struct look *was, const struct look *is, int height, int width,
                         void (*line)(bool bold, const char *text))
 {
@@ -203,7 +204,7 @@ static void show_narrow(const struct look *was, const struct look *is, int heigh
     free(rows);
 }
 
-/* width: of the terminal, 0 = any. */
+/* `width` of the terminal; 0 = no limit. */
 static void show(const struct look *was, const struct look *is, int height, int width,
                  void (*line)(bool bold, const char *text))
 {
@@ -270,7 +271,7 @@ static void line_plain(bool bold, const char *text)
     puts(text);
 }
 
-static int row; /* of the screen, that comes next */
+static int row; /* next line of the screen */
 
 static void line_screen(bool bold, const char *text)
 {
@@ -324,7 +325,7 @@ static int once(struct admin *a, uint64_t ns, bool json)
     return rc;
 }
 
-/* The next key, ERR: none until then. */
+/* The next key; ERR: none until then. */
 static int key_until(uint64_t then)
 {
     uint64_t now = cli_now();
@@ -365,7 +366,7 @@ static int watch(struct admin *a, uint64_t ns)
                 drawn = true;
             }
         }
-        if (rc == 0 && drawn) /* after a key, too: another order, another size */
+        if (rc == 0 && drawn) /* also after a key: a new order or size */
             draw(&looks[1 - now], &looks[now], explain);
     }
     forget(&looks[0]);
@@ -373,7 +374,7 @@ static int watch(struct admin *a, uint64_t ns)
     return rc;
 }
 
-/* -ENOTTY with a message: no terminal for a whole screen. */
+/* -ENOTTY with a message: standard output can't show a full screen. */
 static int screen(struct admin *a, uint64_t ns)
 {
     const char *term = getenv("TERM");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic trace`: what a program calls in urnic's libibverbs, line by line. The library sends each
- * line to a datagram socket of ours, in a folder that only this user can enter.
+ * `urnic trace`: a program's calls of urnic's libibverbs, line by line. The library sends each line
+ * to a datagram socket of ours, in a folder that only this user can enter.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,10 +28,10 @@ static const char help[] = {
 
 struct trace {
     char folder[64], path[UV_TRACE_PATH];
-    int sock, signals, target; /* target: a pidfd; -1 = none */
+    int sock, signals, target; /* pidfd of the target; -1 = none */
     FILE *out;
     struct uv_trace_page *page; /* of a running process */
-    uint32_t number;            /* what `on` of the page is while we trace */
+    uint32_t number;            /* value of the page's `on` while we trace */
 };
 
 /* ---- the socket ---- */
@@ -68,7 +68,7 @@ static void trace_end(struct trace *t)
         fclose(t->out);
 }
 
-/* All lines that have come. */
+/* Print all lines that have arrived. */
 static void trace_print(struct trace *t)
 {
     char line[UV_TRACE_LINE + 1];
@@ -80,7 +80,7 @@ static void trace_print(struct trace *t)
 
 /* ---- a running process ---- */
 
-/* The page of the process, by its descriptor's name. -ENOENT: it has none. */
+/* Map the page of the process, found by its descriptor's name. -ENOENT: it has none. */
 static int trace_find(pid_t pid, struct trace *t)
 {
     char folder[32], path[320], name[64];
@@ -137,7 +137,7 @@ static int trace_attach(struct trace *t, const char *operand)
     return CLI_OK;
 }
 
-/* Until the process or we are to end. */
+/* Print until the process ends or a signal comes. */
 static void trace_follow(struct trace *t)
 {
     struct pollfd p[] = {{t->sock, POLLIN, 0}, {t->signals, POLLIN, 0}, {t->target, POLLIN, 0}};
@@ -152,7 +152,7 @@ static void trace_follow(struct trace *t)
 
 /* ---- a command ---- */
 
-/* As `urnic run` with these options and this command. */
+/* Become `urnic run` with these options and this command. */
 static pid_t trace_start(const struct trace *t, char **argv, const sigset_t *mask)
 {
     pid_t pid = fork();
@@ -165,7 +165,7 @@ static pid_t trace_start(const struct trace *t, char **argv, const sigset_t *mas
     _exit(CLI_FAIL);
 }
 
-/* Signals go on to the command; its status is ours. */
+/* Pass signals to the command, and return its status. */
 static int trace_command(struct trace *t, pid_t pid)
 {
     struct pollfd p[] = {{t->sock, POLLIN, 0}, {t->signals, POLLIN, 0}};
@@ -193,7 +193,7 @@ static int trace_command(struct trace *t, pid_t pid)
 
 struct trace_options {
     const char *file, *pid;
-    char **args; /* of `urnic run`, with the command */
+    char **args; /* arguments of `urnic run`, with the command */
     int n;
 };
 
@@ -202,7 +202,7 @@ static void trace_arg(struct trace_options *o, char *arg)
     o->args[o->n++] = arg;
 }
 
-/* -1: *status is what is to be said. What is not ours is for `urnic run`. */
+/* -1: exit with *status. `urnic run` gets the options that it shares with us. */
 static int trace_options(int argc, char **argv, struct trace_options *o, int *status)
 {
     static char urnic[] = "urnic", run[] = "run", private[] = "--private", devices[] = "--devices",
@@ -243,7 +243,8 @@ static int trace_options(int argc, char **argv, struct trace_options *o, int *st
     return 0;
 }
 
-/* Trace what the options say, with the signals blocked that end it. CLI_* or the command's. */
+/* Trace as the options say. The signals that end the trace are blocked. Returns CLI_* or the
+ * command's status. */
 static int trace(struct trace *t, const struct trace_options *o, const sigset_t *mask)
 {
     if (o->file && !(t->out = fopen(o->file, "we"))) {

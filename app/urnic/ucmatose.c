@@ -91,7 +91,7 @@ static int be_server(struct run *r)
         rc = talk_accept(t, listener, post_receives, r);
     urnic_close_listener(listener);
     if (rc == -EINTR && t->nconns == 0)
-        return CLI_OK; /* a signal, or another device has the client */
+        return CLI_OK; /* after a signal, or when the client has come on another device */
     if (!rc)
         rc = send_all(r);
     if (!rc)

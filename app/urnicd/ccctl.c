@@ -22,11 +22,11 @@
 
 struct cc_job {
     struct request *r;
-    const char *text; /* what is set; NULL = nothing */
+    const char *text; /* parameters to set; NULL = none */
     struct device *device;
     bool set, list, paged;
     struct cc_conf conf;
-    uint32_t qpn; /* 0 = the device */
+    uint32_t qpn; /* queue pair; 0 = the device */
     uint32_t at;  /* next place in the list; 0 = the end */
     json_t *out;
     int rc;
@@ -102,7 +102,7 @@ static void add_asked(struct cc_job *job)
     }
 }
 
-/* One queue pair of a program's: ask, and then take its answer. */
+/* One queue pair of a program: send the request, and then take its answer. */
 static void cc_of_program(struct cc_job *job)
 {
     struct ipc_asked_cc a;
@@ -116,7 +116,7 @@ static void cc_of_program(struct cc_job *job)
         return;
     memcpy(&a, got->data, sizeof(a));
     a.cc[sizeof(a.cc) - 1] = '\0';
-    json_t *cc = json_string(a.cc); /* NULL unless it is text */
+    json_t *cc = json_string(a.cc); /* NULL if it is not text */
     json_object_set_new(job->out, "cc", cc ? cc : json_string("?"));
     json_object_set_new(job->out, "qps", json_array());
     add_asked(job);
@@ -175,7 +175,7 @@ static void cc_run_job(void *arg, uint64_t now)
         qp_visit(job, qp);
 }
 
-/* On each worker of the device, or that of the queue pair. */
+/* Run on each worker of the device, or on that of the queue pair. */
 static void cc_each(struct cc_job *job)
 {
     const struct team *t = job->device->team;
@@ -207,7 +207,7 @@ static void cc_list_job(void *arg, uint64_t now)
                                            : 0;
 }
 
-/* All workers of the device, one after the other. */
+/* Run on all workers of the device, one after the other. */
 static void cc_list(struct cc_job *job)
 {
     const struct team *t = job->device->team;
@@ -220,10 +220,10 @@ static void cc_list(struct cc_job *job)
     if (job->at && job->paged)
         json_object_set_new(job->out, "next", json_integer(job->at));
     else if (job->at)
-        job->rc = -EMSGSIZE; /* no data waits for a list that would be too long */
+        job->rc = -EMSGSIZE; /* a too long list ends here, so that it does not delay data */
 }
 
-/* The queue pair's number, 0 = none is named. A wrong one must not pass for none, which means the
+/* Read the queue pair's number; 0 = none given. A wrong one must not count as none, which means the
  * device. */
 static int qpn_of(const json_t *in, uint32_t *out)
 {
@@ -235,7 +235,7 @@ static int qpn_of(const json_t *in, uint32_t *out)
     return 0;
 }
 
-/* Where the list of queue pairs begins, if it comes in pieces. */
+/* Read the start of the list of queue pairs, if it comes in pieces. */
 static int first_of(const json_t *in, struct cc_job *job)
 {
     const json_t *first = json_object_get(in, "first");
@@ -285,7 +285,7 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
         if (job.rc == 0 && job.list && !job.qpn)
             cc_list(&job);
         job.device = team->member[0];
-        if (job.rc == -ENOENT && !device) { /* it may be another one's */
+        if (job.rc == -ENOENT && !device) { /* another device may have the queue pair */
             json_decref(job.out);
             continue;
         }

@@ -255,7 +255,7 @@ int config_load(struct config *c, const char *path, char *err)
     return rc;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole configuration ---- */
 
 /* The keys of an emulated link belong to its first port, and are checked together with those of
  * that port. */

@@ -15,7 +15,7 @@
 
 struct config {
     char socket[108];
-    bool socket_default; /* the user's default one, where all clients of the user look (SEC-34) */
+    bool socket_default; /* the user's default path, where all clients of the user look (SEC-34) */
     struct config_device dev[CONFIG_DEVICES];
     unsigned ndev;
     unsigned workers; /* 0 = min(devices, cores) */
@@ -26,15 +26,15 @@ struct config {
     char log[512]; /* path of a file; "" = stderr, in the background syslog */
     bool foreground;
     int parent;    /* descriptor of a socket or pipe to the starting program; -1 = none */
-    uint64_t seed; /* for drivers that draw random numbers; 0 = from the system */
+    uint64_t seed; /* seed of drivers that draw random numbers; 0 = from the system */
 };
 
 /* Fill in defaults. The socket path depends on the caller's privileges and environment: "" when
  * $URNIC_SOCKET is too long, which is an error unless another setting gives a path. */
 void config_init(struct config *c);
-/* Read a JSON file over `c`. 0, or -errno with a sentence in err (CONFIG_ERR octets). */
+/* Apply a JSON file to `c`. 0, or -errno with a sentence in err (CONFIG_ERR octets). */
 int config_load(struct config *c, const char *path, char *err);
-/* One setting by its key, as a flag or a key of the file gives it ("workers", "2"). */
+/* Apply one setting by its key, as in a flag or the file ("workers", "2"). */
 int config_set(struct config *c, const char *key, const char *value, char *err);
 /* Make the paths that the daemon uses while it serves absolute. False: the working directory has no
  * name, or a path would become too long; some paths may be absolute then. */

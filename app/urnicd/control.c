@@ -36,14 +36,13 @@
 #include "settle.h"
 
 #define CONTROL_EVENTS    64
-#define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
-#define CONTROL_SETTLE_MS 1  /* how often frames of a program are looked after, at least */
-#define CONTROL_LEAST     2u /* connections of a user, as long as there are any */
-#define CONTROL_FDS       320u /* descriptors of the daemon's own, and those that come with a message */
+#define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* pause when not even the spare descriptor helps */
+#define CONTROL_SETTLE_MS 1               /* longest time between two looks at programs' frames */
+#define CONTROL_LEAST     2u   /* most connections of a user, while there are free ones */
+#define CONTROL_FDS       320u /* descriptors for the daemon itself, and for one message */
 #define CONTROL_EARLY     ".new"
-#define CONTROL_LOCK_MS                                                                            \
-    1000u               /* to wait for another daemon's start; any process may hold such a lock */
-#define CONTROL_PIDFD 1 /* added to a client's address: the event is about its process */
+#define CONTROL_LOCK_MS   1000u /* longest wait for another daemon to start */
+#define CONTROL_PIDFD     1     /* added to a client's address: the event is about its process */
 
 /* ---- the socket ---- */
 
@@ -97,7 +96,7 @@ static int control_in_use(const struct sockaddr_un *sa)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc = 0;
     if (fd < 0)
-        return 0; /* nor will there be one to serve at */
+        return 0; /* without a path the daemon can't serve either */
     if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN)
         rc = -EADDRINUSE;
     else if (errno == EPROTOTYPE)
@@ -114,8 +113,8 @@ static void control_remove(const char *path)
         unlink(path);
 }
 
-/* The socket has another name until it listens, if the path leaves room for one, so that a client
- * that waits for the socket to appear may connect at once. */
+/* The socket has another name until it listens, if the path leaves room for one. So a client that
+ * waits for the socket to appear can connect at once. */
 static int control_listen(int fd, const char *path, char *err)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -237,7 +236,7 @@ static int control_watch(struct urnicd *d, int fd, void *what)
     return epoll_ctl(d->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* How much there is for clients. */
+/* Compute the limits for clients. */
 static void control_shares(struct urnicd *d)
 {
     struct rlimit files;
@@ -265,7 +264,7 @@ int control_open(struct urnicd *d, char *err)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP); /* where it is blocked: there is a log to be opened anew */
+    sigaddset(&set, SIGHUP); /* SIGHUP is blocked only if there is a log to open anew */
     d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     d->nic.clients.captures_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     d->nic.seals_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -323,7 +322,7 @@ unsigned control_share(unsigned own, unsigned others)
     return most < left ? most : left;
 }
 
-/* Administrators have no limit: they must get in to see which user has taken all. */
+/* Administrators have no limit: they must be able to connect and see which user has taken all. */
 static bool control_has_room(const struct urnicd *d, const struct client *newcomer)
 {
     unsigned own = 0;
@@ -372,7 +371,7 @@ static void control_accept(struct urnicd *d)
     log_debug("client", "%s[%d] uid %u connects", c->comm, (int)c->pid, (unsigned)c->uid);
 }
 
-/* The first message must be a hello that fits (then the table lets others in). */
+/* The first message must be a matching hello (then the table allows others). */
 static int control_greet(struct client *c, const struct request *r)
 {
     struct ipc_hello theirs;
@@ -383,7 +382,8 @@ static int control_greet(struct client *c, const struct request *r)
     return ipc_hello_check(&theirs);
 }
 
-/* A hello that doesn't fit is answered with our own values, so that the client can say why. */
+/* A hello that doesn't match is answered with our values, so that the client can name the
+ * difference. */
 static void control_turn_away(struct client *c, const struct request *r, int status)
 {
     struct ipc_hello ours;
@@ -403,15 +403,15 @@ static void control_refuse(struct client *c, const struct request *r, int status
     request_answer(c, &theirs, status, &ours, sizeof(ours));
 }
 
-/* One request, then the other clients' turn. A further request of this client is an event again, so
- * nothing needs to check for it. */
+/* Take one request, then it is the other clients' turn. A further request of this client is a new
+ * event, so there is no check for it here. */
 static void control_serve(struct urnicd *d, struct client *c)
 {
     static struct request r;
     if (c->gone)
         return;
     if (foreign_waiting(c->uid) >= FOREIGN_WAITING && foreign_comes(c->fd)) {
-        c->gone = true; /* those that its user has passed aren't closed yet */
+        c->gone = true; /* descriptors that its user has passed are not closed yet */
         return;
     }
     r.nic = &d->nic;
@@ -422,7 +422,7 @@ static void control_serve(struct urnicd *d, struct client *c)
     ssize_t n = ipc_recv_all(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
     if (n == -EAGAIN || n == -EINTR)
         return;
-    if (n == -EMFILE && c->greeted) { /* the daemon itself has no descriptor left */
+    if (n == -EMFILE && c->greeted) { /* the daemon has no descriptor left */
         control_refuse(c, &r, (int)n);
         request_close_fds(&r);
         return;
@@ -454,11 +454,11 @@ void control_end(struct urnicd *d, struct client *c)
     seal_forget(c);
     settle_forget(c);
     ask_forget(c);
-    epoll_ctl(d->epfd, EPOLL_CTL_DEL, c->fd, NULL); /* it may stay open for a while */
+    epoll_ctl(d->epfd, EPOLL_CTL_DEL, c->fd, NULL); /* the close may take a while */
     client_free(c);
 }
 
-/* Returns whether some clients' frames are still to leave before they end (QP-11). */
+/* Returns whether clients that end have frames yet to be sent (QP-11). */
 static bool control_reap(struct urnicd *d)
 {
     bool later = false;
@@ -479,9 +479,9 @@ static bool control_reap(struct urnicd *d)
 
 /* ---- the loop ---- */
 
-/* A client that has its answer often asks again at once, and being woken up costs more than the
- * answer does. worked: the last time has brought something. settles: requests wait for frames of
- * their programs, so return soon. */
+/* After an answer a client often sends the next request at once, and a wake-up costs more than the
+ * answer. worked: the last wait brought an event. settles: requests wait for frames of their
+ * programs, so return soon. */
 static int control_wait(const struct urnicd *d, struct pace *pace, struct epoll_event *ev,
                         bool worked, bool settles)
 {
@@ -503,7 +503,7 @@ static int control_wait(const struct urnicd *d, struct pace *pace, struct epoll_
     return epoll_wait(d->epfd, ev, CONTROL_EVENTS, settles ? CONTROL_SETTLE_MS : -1);
 }
 
-/* Is it one that ends the daemon? */
+/* Does the signal end the daemon? */
 static bool control_signal(const struct urnicd *d)
 {
     struct signalfd_siginfo info;

@@ -44,7 +44,8 @@ void control_close(struct urnicd *d);
 /* A client ends: take it off the list of clients. */
 void control_end(struct urnicd *d, struct client *c);
 
-/* The connections that a user may have: `own` has it already, `others` the other users (SEC-22). */
+/* The most connections of a user that has `own` of them, while the other users have `others`
+ * (SEC-22). */
 unsigned control_share(unsigned own, unsigned others);
 
 #endif

@@ -32,10 +32,10 @@
 #include "stop.h"
 #include "team.h"
 
-#define DRAIN_NS    (200 * CLOCK_MS) /* for what the peers must still be told, on SIGTERM */
-#define OPEN_S      30u              /* for each port: no NIC takes this long */
+#define DRAIN_NS    (200 * CLOCK_MS) /* time for the last messages to the peers, on SIGTERM */
+#define OPEN_S      30u              /* time for each port: no NIC takes this long */
 #define STARTER_FDS 64u
-#define STOP_MS     15000 /* of --stop: longer than that takes, with many queue pairs */
+#define STOP_MS     15000 /* wait of --stop: longer than an end with many queue pairs takes */
 
 static unsigned cores(void)
 {
@@ -72,7 +72,7 @@ static int worker_cpu(const struct config *c, unsigned worker)
     return c->ncpu ? c->cpu[worker % c->ncpu] : -1;
 }
 
-/* Are the workers' cores there? */
+/* Does the machine have the workers' cores? */
 static int check_cpus(const struct config *c, char *err)
 {
     for (unsigned i = 0; i < worker_count(c); i++) {
@@ -101,7 +101,7 @@ static int start_workers(struct urnicd *d, char *err)
     return 0;
 }
 
-/* A program that is killed cannot remove the folder that it made for the socket. */
+/* Remove the folder of the socket, which a killed program cannot remove itself. */
 static void remove_folder(const struct config *c)
 {
     char path[sizeof(c->socket)];
@@ -194,7 +194,7 @@ static void announce(const struct urnicd *d)
     log_info("daemon", "serving at %s", d->conf.socket);
 }
 
-/* Tell systemd, if it started us. */
+/* Notify systemd, if it started the daemon. */
 static void notify_ready(void)
 {
     const char *path = secure_getenv("NOTIFY_SOCKET");
@@ -214,21 +214,21 @@ static void notify_ready(void)
     close(fd);
 }
 
-/* Tell the program that started the daemon (--parent). */
+/* Notify the program that started the daemon (--parent). */
 static void tell_parent(const struct config *c)
 {
     if (c->parent >= 0)
         (void)!write(c->parent, "", 1);
 }
 
-/* State that a daemon in the background has from the program that started it. */
+/* State of a daemon in the background that comes from the starting program. */
 struct starter {
     int ready; /* a pipe to the process that waits for the start; -1 = we are in the foreground */
     int inherited[STARTER_FDS]; /* descriptors of that program, after the standard three */
     unsigned n;
 };
 
-/* Which descriptors are the starting program's. Before we open any but the pipe. */
+/* Note the starting program's descriptors, before the daemon opens any but the pipe. */
 static void find_inherited(struct starter *s, const struct config *c)
 {
     struct dirent *e;
@@ -243,9 +243,9 @@ static void find_inherited(struct starter *s, const struct config *c)
         closedir(dir);
 }
 
-/* Tell the process that waits for the start that we serve. It may wait for the end of our standard
- * error, or of any other descriptor that we have from it; and the folder that we came from is not
- * ours to keep busy once nothing is relative to it. */
+/* Tell the waiting process that the daemon serves. That process may wait for the end of our
+ * standard error, or of any other descriptor that we have from it: close them. Leave the working
+ * directory, too, so that it isn't kept busy once no path is relative to it. */
 static void let_go(const struct starter *s, bool anywhere)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -261,7 +261,7 @@ static void let_go(const struct starter *s, bool anywhere)
         (void)!chdir("/");
 }
 
-/* Why it couldn't start, and what helps where the reason doesn't say so. */
+/* Print why the daemon couldn't start, and the remedy if the reason doesn't name it. */
 static void explain(int rc, const char *err)
 {
     struct rlimit files;
@@ -307,7 +307,7 @@ static int check_ports(struct urnicd *d)
     return rc < 0 || !std_streams_flush() ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Serve until told to stop. */
+/* Serve until a signal ends the daemon. */
 static int serve(struct urnicd *d, const struct starter *s)
 {
     char err[CONFIG_ERR] = "";
@@ -380,7 +380,8 @@ static int background(struct urnicd *d)
         setsid();
         if (null >= 0) {
             dup2(null, STDIN_FILENO);
-            dup2(null, STDOUT_FILENO); /* stderr stays until we serve: why we can't, if so */
+            dup2(null, STDOUT_FILENO); /* stderr stays until we serve, for the reason of a
+                                        * failure */
             close(null);
         }
         s.ready = fds[1];
@@ -432,10 +433,10 @@ int main(int argc, char **argv)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGPIPE);
     if (!d.conf.foreground || d.conf.log[0])
-        sigaddset(&set, SIGHUP); /* the log's file was moved; else a terminal is gone */
-    sigaddset(&set, SIGXFSZ);    /* a request for more than a file may have gets EFBIG */
+        sigaddset(&set, SIGHUP); /* the log's file was moved; otherwise a terminal is gone */
+    sigaddset(&set, SIGXFSZ);    /* a request above the file size limit gets EFBIG */
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    /* Slabs, sockets and regions are descriptors while they are made: ask for what is allowed. */
+    /* Slabs, sockets and regions take descriptors: raise the limit as far as allowed. */
     struct rlimit lim;
     if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
         lim.rlim_cur = lim.rlim_max;

@@ -55,10 +55,10 @@ static const struct option options_long[] = {
 /* State of the flags beside single settings. */
 struct options_state {
     const char *file;
-    bool devices_given; /* flags replace the file's devices */
+    bool devices_given; /* a flag has given one: the file's do not count */
 };
 
-/* The device that a flag is about. New devices start a new list on first use. */
+/* The device for a flag. The first one starts a new list. */
 static struct config_device *options_device(struct config *c, struct options_state *st)
 {
     if (!st->devices_given)

@@ -7,7 +7,7 @@
 #define URNICD_PRELOAD_H
 
 /* If $LD_PRELOAD names a libibverbs.so.1, remove it and execute this program again with the same
- * arguments. Returns if there is nothing to do, or if executing fails. Call first in main. */
+ * arguments. Returns if there is nothing to do, or if the exec fails. Call first in main. */
 void preload_shed(char **argv);
 
 #endif

@@ -14,7 +14,7 @@
 #include "team.h"
 #include "worker.h"
 
-#define PAGE 64u /* contexts in an answer: they fit into IPC_MSG_MAX */
+#define PAGE 64u /* most contexts in an answer: they fit into IPC_MSG_MAX */
 
 struct look {
     const struct client *client[PAGE];

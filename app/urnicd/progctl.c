@@ -17,10 +17,10 @@
 #include "switch_counters.h"
 #include "worker.h"
 
-#define BLOCK    16u     /* of a cursor: above the place in the program's list */
-#define PLACE    0xFFFFu /* ... which this is */
-#define RECOVERY 3u      /* the greatest of enum engine_recovery */
-#define STATE    6u      /* of a queue pair's states */
+#define BLOCK    16u     /* shift of the block in a cursor, above the place in the program's list */
+#define PLACE    0xFFFFu /* mask of that place */
+#define RECOVERY 3u      /* greatest value of enum engine_recovery */
+#define STATE    6u      /* number of a queue pair's states */
 #define COUNTERS ((ENGINE_COUNTER_MAX + SWITCH_USAGE_MAX) * sizeof(struct ipc_asked_counter))
 
 _Static_assert(COUNTERS <= IPC_ASK_MAX, "all counters fit into an answer");
@@ -35,7 +35,7 @@ bool progctl_has(const struct device *d, uint32_t qpn)
     return owner_of(d, qpn_block(qpn)) != NULL;
 }
 
-/* Is this the first block of its owner, which the list has once? */
+/* Is this the first block of its owner? Each owner is in the list once. */
 static bool is_first(const struct device *d, unsigned block)
 {
     const struct switch_channel *c = owner_of(d, block);
@@ -67,7 +67,7 @@ uint32_t progctl_next(const struct request *r, const struct device *d, uint32_t 
 
 /* ---- answers ---- */
 
-/* What a terminal shows is text. */
+/* Clean text for a terminal. */
 static void clean(char *text, size_t size)
 {
     text[size - 1] = '\0';
@@ -116,7 +116,7 @@ int progctl_count(struct request *r)
     return ask_all(r, r->device->sw, &q, COUNTERS);
 }
 
-/* All of a program that hasn't answered. */
+/* The single entry of a program that has not answered. */
 static void silent(const struct device *d, const struct client *c, uint32_t qpn,
                    struct ipc_qp_info *out)
 {

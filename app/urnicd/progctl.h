@@ -11,36 +11,36 @@
 #include "ipc_ask.h"
 #include "request.h"
 
-/* Bit of a cursor of a list of queue pairs: it is among those of programs. Then come the number of
- * a block, and a place in the program's own list. */
+/* The bit of a list's cursor for queue pairs of programs. The number of a block and a place in the
+ * program's own list follow it. */
 #define PROGCTL_FIRST 0x80000000u
 
 /* Is this the number of a program's queue pair? */
 bool progctl_has(const struct device *d, uint32_t qpn);
-/* The cursor of the first program from this block on; 0 = there is none. */
+/* The cursor of the first program from this block on; 0 = none. */
 uint32_t progctl_first(const struct device *d, unsigned block);
 
 /* The block that a cursor names. */
 unsigned progctl_block(uint32_t cursor);
 
-/* IPC_STATS: ask for the counters, which are then part of the device's. 0: no program has to
+/* IPC_STATS: request the counters, which are then part of the device's. 0: no program has to
  * answer. -EINPROGRESS as ask. */
 int progctl_count(struct request *r);
-/* IPC_QP_LIST: up to `max` queue pairs of a program. If it hasn't answered there is one entry,
- * IPC_QP_F_SILENT. */
+/* IPC_QP_LIST: up to `max` queue pairs of a program; one entry, IPC_QP_F_SILENT, if it hasn't
+ * answered. */
 int progctl_list(struct request *r, struct ipc_qp_list *out, uint32_t max);
 /* IPC_QP_HISTORY. -ETIMEDOUT: no answer. */
 int progctl_history(struct request *r);
 
-/* Of `cc`: ask for queue pairs from this cursor on, or for one (and set its parameters, if `set`
- * isn't NULL). As ask; -ENOENT: no program has it. */
+/* For `cc`: request the queue pairs from this cursor on, or one of them (and set its parameters, if
+ * `set` isn't NULL). As ask; -ENOENT: no program has it. */
 int progctl_ask_cc(struct request *r, struct device *d, uint32_t qpn, uint32_t first,
                    const char *set);
 /* Read the description of queue pair `i` of a program's answer into `out`. False: the answer has no
- * more of them. */
+ * such entry. */
 bool progctl_qp(const struct request *r, const struct device *d, unsigned i,
                 struct ipc_asked_qp *out);
-/* The cursor of the list after this answer; 0 = the list has ended. */
+/* The cursor of the list after this answer; 0 = end of the list. */
 uint32_t progctl_next(const struct request *r, const struct device *d, uint32_t first);
 
 #endif

@@ -22,7 +22,7 @@
 
 /* ---- counters ---- */
 
-/* Those of all workers of the device. */
+/* The counters of all workers of the device, and of one. */
 struct stats_sum {
     unsigned n;
     struct stats_entry all[STATS_MAX], one[STATS_MAX];
@@ -105,7 +105,7 @@ static bool qp_visit(void *arg, struct qp *qp)
         (f->types != 0 && !(f->types & (1u << caps.type))))
         return true;
     if (w->out->count == w->max)
-        return false; /* it is the first one of the next answer */
+        return false; /* the first one of the next answer */
     qp_info(w->device, cqp, &info);
     struct ipc_qp_info *q = &w->out->qp[w->out->count++];
     *q = info.info;
@@ -114,7 +114,7 @@ static bool qp_visit(void *arg, struct qp *qp)
     return true;
 }
 
-/* Where a listing is: the worker of the device, and the place there. */
+/* The position of a listing: the worker of the device, and the place there. */
 #define LIST_MEMBER 20u
 
 /* The worker that has the queue pair, or the next part of the listing. */

@@ -7,7 +7,8 @@
  * is written, but not more often than a reader can take. With urnic_debug=1 all of it is written as
  * it comes, at the level "info" at least, whatever DPDK calls it.
  *
- * Any thread may call these; one thread at a time collects. */
+ * Any thread may call these; one thread at a time collects.
+ */
 #ifndef URNIC_DPDK_LOG_H
 #define URNIC_DPDK_LOG_H
 

@@ -3,7 +3,8 @@
  * A fragment of a datagram to port 4791 is the kernel's, the first one as well as the others: RoCE
  * knows no fragments, and the kernel, which gets all of them, reassembles and drops them. So is a
  * RoCE packet to an address that the device does not have: perhaps to a virtual machine of this
- * host. */
+ * host.
+ */
 #include "tap_sort.h"
 
 #include <string.h>

@@ -2,7 +2,8 @@
  *
  * ICMP errors about sent datagrams (IP_RECVERR). Any host can forge them. On a socket that many
  * peers share, an unread error makes the next send fail, to any peer. So the port reads each error.
- * An error ends new connections only; flight recorders of queue pairs note it. */
+ * An error ends new connections only; flight recorders of queue pairs note it.
+ */
 #ifndef URNIC_UDP_ERROR_H
 #define URNIC_UDP_ERROR_H
 

@@ -14,7 +14,7 @@
 
 #define PATIENCE_S 10
 
-/* A daemon that refuses us has closed the socket already; its answer comes after the error. */
+/* A daemon that refuses this client has closed the socket already: its answer follows the error. */
 static int hello_answer(int sock)
 {
     struct ipc_hello theirs;
@@ -34,7 +34,7 @@ static int hello_answer(int sock)
 static int not_connected(int err)
 {
     if (err == EAGAIN)
-        return -ETIMEDOUT; /* many wait to be accepted */
+        return -ETIMEDOUT; /* the queue of connections is full */
     return err == ENOENT || err == ECONNREFUSED ? -ENODEV : -err;
 }
 
@@ -101,7 +101,7 @@ ssize_t admin_answer(struct admin *a, void *reply, size_t cap)
         if ((size_t)n < sizeof(*answer))
             return -EPROTO;
         if (answer->id != a->id)
-            continue; /* of an earlier request that timed out */
+            continue; /* answer to an earlier request that timed out */
         return answer->status < 0 ? answer->status : n;
     }
 }

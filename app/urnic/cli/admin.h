@@ -18,7 +18,7 @@ struct admin {
  * another version, -EDQUOT it is full, -EACCES, -ENAMETOOLONG); messages are the caller's. Close
  * it in either case. */
 int admin_open(struct admin *a);
-/* The same, with less patience than 10 s for each step, or more. */
+/* The same, with another time limit than 10 s for each step. */
 int admin_open_within(struct admin *a, unsigned seconds);
 void admin_close(struct admin *a);
 
@@ -26,25 +26,25 @@ void admin_close(struct admin *a);
  * (-1 = none) and receive the reply of up to `cap` octets into `reply`. Returns its length, or
  * -errno: the daemon's own status included. */
 ssize_t admin_call(struct admin *a, void *request, size_t len, int fd, void *reply, size_t cap);
-/* Its halves, for what may take long: 0 or -errno; as above. */
+/* Its two halves, for requests that may take long. 0 or -errno; as above. */
 int admin_ask(struct admin *a, void *request, size_t len, int fd);
 ssize_t admin_answer(struct admin *a, void *reply, size_t cap);
 
-/* Send a JSON object {"cmd": ...}, which is freed. 0, and *text is the answer, ended by a NUL,
+/* Send a JSON object {"cmd": ...} and free it. 0, and *text is the answer, which ends in NUL and is
  * valid until the next call; or -errno, including the daemon's own status; -EMSGSIZE: the object is
  * too long. */
 struct json_t;
 int admin_json(struct admin *a, struct json_t *object, char **text);
 
-/* Fill in the device of a request; a longer name is cut, which no device has. */
+/* Fill in the device of a request. A too long name, which no device has, is cut. */
 void admin_set_device(char dst[IPC_NAME_MAX], const char *name);
 
 #define ADMIN_DEVICES_MAX 64u /* more than any daemon has */
-/* All device names. Returns how many, at most max, or -errno. */
+/* Get all device names. Returns their number, at most max, or -errno. */
 int admin_devices(struct admin *a, struct ipc_device *dev, unsigned max);
 
-/* The congestion control and loss recovery of a device in force, in the text form of cc_conf_parse;
- * device NULL = the first one. 0 or -errno. */
+/* The effective congestion control and loss recovery of a device, as text for cc_conf_parse; device
+ * NULL = the first one. 0 or -errno. */
 int admin_cc(struct admin *a, const char *device, char *text, size_t size);
 
 #endif

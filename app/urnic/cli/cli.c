@@ -23,7 +23,7 @@
 #include "admin.h"
 #include "ipc.h"
 
-#define ONE_WISH_NS 200000000ull /* signals this close to the first one mean the same */
+#define ONE_WISH_NS 200000000ull /* signals this close to the first one count as one */
 
 volatile int cli_stop;
 static const char *current = "";
@@ -45,7 +45,7 @@ void cli_error(const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* These may be about the daemon, or not: say hello to it. */
+/* These errors may have another cause than the daemon: say hello to it. */
 static bool may_be_daemon(int rc)
 {
     return rc == -ENODEV || rc == -EACCES || rc == -EPROTO || rc == -EPROTONOSUPPORT ||
@@ -59,10 +59,10 @@ static int daemon_state(unsigned seconds, char path[PATH_SIZE])
 {
     struct admin a;
     path[0] = '\0';
-    ipc_socket_path(NULL, path, PATH_SIZE); /* now: it may be gone in a moment */
+    ipc_socket_path(NULL, path, PATH_SIZE); /* at once: the daemon may be gone in a moment */
     int rc = admin_open_within(&a, seconds);
     admin_close(&a);
-    if (rc == -EPROTO) { /* a daemon that ends hangs up, too: is it still there? */
+    if (rc == -EPROTO) { /* a daemon that ends hangs up, too: does it still serve? */
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         rc = admin_open_within(&a, seconds);
         admin_close(&a);
@@ -108,7 +108,7 @@ void cli_errno(int rc, const char *format, ...)
     va_end(ap);
     char path[PATH_SIZE];
     int state = 0;
-    if (may_be_daemon(rc)) /* one that was waited for has had its time */
+    if (may_be_daemon(rc)) /* a daemon that was waited for has used up its time */
         state = daemon_state(rc == -ETIMEDOUT ? 1 : 10, path);
     cli_error("%s: %s", text, rc == -ENODEV && state == -ENODEV ? "no daemon runs" : strerror(-rc));
     if (state < 0)
@@ -139,7 +139,7 @@ bool cli_option(int c, const struct cli_command *cmd, int *status)
     case 'S':
         cli_set_socket(optarg);
         return false;
-    default: /* getopt has said what is wrong */
+    default: /* getopt has printed the message */
         fprintf(stderr, "Try 'urnic %s --help'.\n", cmd->name);
         *status = CLI_USAGE;
         return true;
@@ -477,7 +477,7 @@ static void on_signal(int sig)
         first = cli_now();
     else if (cli_now() - first > ONE_WISH_NS) {
         signal(sig, SIG_DFL);
-        raise(sig); /* it comes when this returns */
+        raise(sig); /* the signal comes when this returns */
     }
     cli_stop = 1;
     errno = error;

@@ -14,8 +14,8 @@
 
 /* Exit statuses of every subcommand. */
 #define CLI_OK    0
-#define CLI_FAIL  1 /* it was tried and did not work */
-#define CLI_USAGE 2 /* the command line, or an input, is wrong */
+#define CLI_FAIL  1 /* tried, and failed */
+#define CLI_USAGE 2 /* wrong command line or input */
 
 struct cli_command {
     const char *name;
@@ -33,12 +33,11 @@ void cli_set_socket(const char *path);
 /* Has it been called? */
 bool cli_socket_named(void);
 
-/* Messages name this subcommand from now on. */
+/* Set the subcommand that messages name. */
 void cli_begin(const char *name);
 /* "urnic NAME: text" on stderr. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for -errno values: what, then the system's text; says what to do when no daemon serves.
- */
+/* The same for -errno values: `what`, then the system's text; with advice when no daemon serves. */
 void cli_errno(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Options that every subcommand has: CLI_OPTIONS goes into the table of one that talks to a daemon,
@@ -84,7 +83,7 @@ int cli_operands(int argc, char *const *argv, int min, int max, const char *what
 /* A queue pair number, 0x hexadecimal or decimal, 1..0xffffff; -1 with a message. */
 int cli_qpn(const char *option, const char *text, uint32_t *qpn);
 
-/* Is it the same regular file, by whatever names? "-" as `in` is standard input. */
+/* Are both names of the same regular file? "-" as `in` is standard input. */
 bool cli_same_file(const char *in, const char *out);
 
 /* Read a file from its current position, at most `most` + 1 octets, and add a NUL; the caller frees
@@ -112,17 +111,17 @@ struct cli_progress {
     bool tty, quiet;
     const char *unit; /* of `total`, "packets"; NULL = octets */
 };
-/* `total` octets are to come, or of another unit that is set then; quiet: draw nothing. */
+/* Start a bar for `total` octets, or units of another name set afterwards; quiet: draw nothing. */
 void cli_progress_begin(struct cli_progress *p, const char *what, uint64_t total, bool quiet);
-/* `done` of them have; `note` (may be NULL) follows the bar. */
+/* `done` of them are complete; `note` (may be NULL) follows the bar. */
 void cli_progress(struct cli_progress *p, uint64_t done, const char *note);
-/* The last look, and the end of the line. */
+/* Draw the bar a last time, and end the line. */
 void cli_progress_end(struct cli_progress *p, uint64_t done, const char *note);
 
-/* Not 0 once SIGINT or SIGTERM has come: finish, and print what there is. */
+/* Not 0 after SIGINT or SIGTERM: finish, and print the results so far. */
 extern volatile int cli_stop;
-/* From now on the first SIGINT or SIGTERM only sets cli_stop; another one ends the program, if it
- * doesn't come at once: timeout(1) sends one to the process and one to its group, and means one. */
+/* From now on the first SIGINT or SIGTERM only sets cli_stop; a later one ends the program. One
+ * that follows at once does not count: timeout(1) sends one to the process and one to its group. */
 void cli_catch_signals(void);
 
 #endif

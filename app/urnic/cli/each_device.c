@@ -43,7 +43,7 @@ static void say(const struct each_device *what)
 static void tell(enum news news)
 {
     const struct told t = {self.index, news};
-    (void)!write(self.pipe, &t, sizeof(t)); /* a first process that is gone doesn't matter */
+    (void)!write(self.pipe, &t, sizeof(t)); /* the first process may be gone */
 }
 
 void each_device_listens(void)
@@ -62,15 +62,15 @@ void each_device_taken(void)
 }
 
 struct process {
-    pid_t pid;   /* 0: it has ended */
-    bool ending; /* because we have sent it SIGTERM */
+    pid_t pid;   /* 0: the process has ended */
+    bool ending; /* SIGTERM was sent to it */
 };
 
-/* The processes, as the first one sees them. */
+/* The processes, for the first one. */
 struct family {
     struct process *all;
     int n, alive, listening;
-    int status; /* of the first that ended by itself; CLI_OK: none has */
+    int status; /* status of the first that ended by itself; CLI_OK: none */
 };
 
 static void end_others(struct family *f, int but)
@@ -174,7 +174,7 @@ int each_device(const char *device, const struct each_device *what)
     struct urnic_device *list = NULL;
     int n = 0, status;
     self.what = what;
-    /* Where there is no daemon the server itself says so. */
+    /* Without a daemon the server itself prints the message. */
     if (!device && urnic_get_device_list(&list, &n) == 0 && n > 1)
         status = on_all(list, n, what);
     else

@@ -13,18 +13,18 @@ struct each_device {
     /* The server, on one device (NULL: the first). Returns CLI_*, with a message. */
     int (*serve)(void *arg, const char *device);
     void *arg;
-    FILE *to;         /* where to say that it listens, */
-    const char *says; /* ... in these words: a line */
+    FILE *to;         /* where to print that it listens, */
+    const char *says; /* ... with this line */
 };
 
 /* Serve on this device, or with NULL on all. Returns the CLI_* of the server that ended first;
  * errors have been printed. */
 int each_device(const char *device, const struct each_device *what);
 
-/* From within serve(): it listens. The words are said when all do. */
+/* Called by serve() when it listens. The line is printed when all do. */
 void each_device_listens(void);
-/* From within serve(), for a server of one client: the client is here, stop listening on the other
- * devices. */
+/* Called by serve() of a server of one client, when the client is here: the other devices stop
+ * listening. */
 void each_device_taken(void);
 
 #endif

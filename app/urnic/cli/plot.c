@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#define WIDTH      760.0 /* more, if the legend's names need it */
+#define WIDTH      760.0 /* wider if the legend's names need it */
 #define HEIGHT     300.0
 #define LEFT       70.0
 #define RIGHT      170.0 /* the legend */
@@ -20,13 +20,13 @@
 #define LETTER     7.4  /* about the width of one */
 #define BOLD       8.2
 #define TICKS      6
-#define COVERS_MAX 64u /* lines that are compared with each other */
+#define COVERS_MAX 64u /* most lines that are compared with each other */
 
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                       "#e69f00", "#56b4e9", "#000000", "#999933"};
 #define NCOLOURS (sizeof(colours) / sizeof(colours[0]))
 
-/* When all colours are in use they come again, dashed. */
+/* When all colours are in use they repeat, dashed. */
 static const char *const dashes[] = {"", " stroke-dasharray=\"2 3\"", " stroke-dasharray=\"9 3\"",
                                      " stroke-dasharray=\"12 3 2 3\""};
 #define NDASHES (sizeof(dashes) / sizeof(dashes[0]))
@@ -35,8 +35,8 @@ static const char *const dashes[] = {"", " stroke-dasharray=\"2 3\"", " stroke-d
 struct look {
     const char *colour, *dash;
     bool hollow;   /* its dots */
-    char over[96]; /* dashes of a line that lies over another one; "" = it doesn't */
-    double larger; /* pixels by which its dots are larger, as others lie over them */
+    char over[96]; /* dashes of a line that lies over another one; "" = none */
+    double larger; /* pixels added to its dots, as others lie over them */
 };
 
 struct axis {
@@ -122,7 +122,7 @@ static size_t character(const char *s)
     return c < forms[n].least || control || half || none ? 0 : n + 1;
 }
 
-/* Text may be from a file: octets that a document can't hold become '?'. */
+/* Print text, which may be from a file: octets that a document can't hold become '?'. */
 static void text(FILE *f, double x, double y, const char *anchor, const char *extra, const char *s)
 {
     fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>", x, y, anchor, extra);
@@ -220,9 +220,9 @@ static void dot(FILE *f, double x, double y, struct look look)
                 3 + look.larger, look.colour);
 }
 
-/* A curve on its way into the document: the mean of the points of one pixel is put together. */
+/* A curve on its way into the document, which gets the mean of the points of each pixel. */
 struct pen {
-    double pixel, at, sum; /* where it is, sums of its points */
+    double pixel, at, sum; /* the present pixel, sums of its points */
     double x, y;           /* last point drawn */
     unsigned here, drawn;  /* points of this pixel; of this polyline */
 };
@@ -308,8 +308,8 @@ static bool covers(const struct plot_line *a, const struct plot_line *b, const s
     return all && same * 4 >= all * 3;
 }
 
-/* Lines that lie on each other are dashed in turn, so that each shows in the gaps of the others,
- * and their dots are rings around each other. */
+/* Dash lines that lie on each other in turn, so that each shows in the gaps of the others. Their
+ * dots are rings around each other. */
 static struct look look_among(const struct plot_panel *p, size_t i, const struct axis *x,
                               const struct axis *y)
 {
@@ -400,7 +400,7 @@ static void panel(FILE *f, const struct plot_panel *p, double top)
     legend(f, p, top);
 }
 
-/* Of the page: as wide as its longest name in a legend wants it. */
+/* The page's width: room for the longest name in a legend. */
 static double width(const struct plot_panel *panels, size_t npanels)
 {
     size_t most = 0;
@@ -426,7 +426,7 @@ int plot_svg(FILE *f, const struct plot_panel *panels, size_t npanels)
     for (size_t i = 0; i < npanels; i++)
         panel(f, &panels[i], HEIGHT * (double)i);
     fputs("</svg>\n", f);
-    if (fflush(f)) /* now, while it is known why */
+    if (fflush(f)) /* now, while errno has the reason */
         return -errno;
     return ferror(f) ? -EIO : 0;
 }

@@ -14,9 +14,10 @@ struct plot_line {
     const double *x, *y; /* y NAN: no value, and the line is interrupted */
     size_t n;
     bool marks;                   /* a dot at every point */
-    bool exact;                   /* every point is drawn, however many lie in one pixel */
+    bool exact;                   /* every point is drawn, also many in one pixel */
     bool loose;                   /* measured values: dots without a line between them */
-    const struct plot_line *like; /* looks like this one, of the same panel; NULL = as no other */
+    const struct plot_line *like; /* line of the same panel with the same look; NULL = a look of its
+                                   * own */
 };
 
 struct plot_panel {
@@ -33,7 +34,7 @@ struct plot_panel {
 
 /* Write a whole document. A line that covers another one is dashed, and its dots are smaller, so
  * that both are visible. Eight lines of a panel differ in colour, 32 in colour and dashes; dots of
- * 16 differ in colour and filling. After that looks repeat. 0, or -errno of the write. */
+ * 16 differ in colour and filling. Further lines repeat the looks. 0, or -errno of the write. */
 int plot_svg(FILE *f, const struct plot_panel *panel, size_t npanels);
 
 #endif

@@ -15,9 +15,9 @@
 struct resources {
     struct urnic_context *ctx; /* the caller's: not closed here */
     struct urnic_pd *pd;
-    struct urnic_channel *channel; /* of cq, not blocking; NULL = no events */
+    struct urnic_channel *channel; /* channel of cq, not blocking; NULL = no events */
     struct urnic_cq *cq;
-    struct urnic_mr *mr; /* of all of mem */
+    struct urnic_mr *mr; /* region of all of mem */
     uint8_t *mem;
 };
 
@@ -25,12 +25,12 @@ struct resources {
  * rights `access`. 0, or -errno with nothing made. */
 int resources_open(struct resources *r, struct urnic_context *ctx, int cqe, bool events,
                    size_t octets, unsigned access);
-/* Free it, when its queue pairs are gone. Legal after a resources_open that failed, and twice. */
+/* Free them, after their queue pairs. Legal after a resources_open that failed, and twice. */
 void resources_close(struct resources *r);
-/* Tells the user of a completion with an error: its status, the rule that was broken. */
+/* Print a completion with an error: its status, the rule that was broken. */
 void resources_wc_failed(const struct urnic_wc *wc);
 
-/* Reading from a channel's descriptor shall not wait. 0 or -errno. */
+/* Make reads from a channel's descriptor non-blocking. 0 or -errno. */
 int resources_nonblocking(int fd);
 
 #endif

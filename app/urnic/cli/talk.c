@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WATCH_EVERY 1024 /* empty looks between two at the channels */
+#define WATCH_EVERY 1024 /* empty polls between two looks at the channels */
 
 int talk_option(struct talk_options *o, int c, const char *value)
 {
@@ -48,7 +48,7 @@ static int set_up(struct talk *t, const char *device, size_t size, unsigned conn
     if (!rc)
         rc = resources_open(&t->res, ctx, (int)(2 * conns * depth), false, size,
                             URNIC_ACCESS_REMOTE_READ | URNIC_ACCESS_REMOTE_WRITE);
-    t->res.ctx = ctx; /* ours to close, whatever has failed */
+    t->res.ctx = ctx; /* closed by talk_close, also after a failure here */
     t->conns = calloc(conns, sizeof(*t->conns));
     t->gone = calloc(conns, sizeof(*t->gone));
     if (!rc && (!t->conns || !t->gone))
@@ -176,7 +176,7 @@ int talk_send(struct talk *t, struct urnic_qp *qp, size_t offset, uint32_t size)
     return talk_rdma(t, qp, URNIC_WR_SEND, offset, size, 0, 0);
 }
 
-/* Take the events of all connections. */
+/* Process the events of all connections. */
 static int watch(struct talk *t)
 {
     for (unsigned i = 0; i < t->nconns; i++) {

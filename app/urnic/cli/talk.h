@@ -16,22 +16,22 @@
 #include "urnic/urnic.h"
 
 struct talk {
-    struct resources res; /* its memory is the region */
+    struct resources res; /* memory, queues and device */
     unsigned max_conns, nconns, depth;
     struct urnic_conn **conns;
     bool *gone;              /* per connection: the peer has hung up */
-    bool broken;             /* a request was flushed: the rest will never complete */
-    unsigned sent, received; /* completions not waited for yet */
+    bool broken;             /* a request was flushed: the others will never complete */
+    unsigned sent, received; /* completions not yet consumed by a wait */
     uint32_t shortest;       /* octets of the shortest message received so far */
 };
 
 /* The common settings of both programs: the options TALK_OPTIONS, and the server's address. */
 struct talk_options {
-    const char *device; /* NULL = the first; of a server: all */
+    const char *device; /* device; NULL = the first, on a server all */
     uint16_t port;
     bool json;
-    const char *where; /* the operand; NULL = be the server */
-    char host[64];     /* ... whose address it is, and its port is `port` */
+    const char *where; /* operand, the server to talk to; NULL = be the server */
+    char host[64];     /* text of the server's address; its port is `port` */
 };
 /* clang-format off */
 #define TALK_OPTIONS CLI_OPTIONS,                                                                  \
@@ -52,16 +52,16 @@ void talk_close(struct talk *t);
 
 /* Called with a new queue pair, before the peer can send: post receives. */
 typedef int (*talk_prepare)(void *arg, struct urnic_qp *qp);
-/* One connection more, to an IP address. Errors of urnic_connect_addr. */
+/* Make one more connection, to an IP address. Errors of urnic_connect_addr. */
 int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare, void *arg);
-/* Be a server, on o's device or, if it names none, on all: `serve` gets options that name one (or,
- * with a single device, maybe none). Returns what it returns, CLI_*. */
+/* Run a server on o's device or, if it names none, on all. `serve` gets options that name one (or,
+ * with a single device, maybe none). Returns the CLI_* of `serve`. */
 int talk_serve(const struct talk_options *o, int (*serve)(void *arg, const struct talk_options *o),
                void *arg);
-/* Listen, and have it said; or say why not. */
+/* Listen, and print that; or print the error. */
 int talk_listen(struct talk *t, const struct talk_options *o, unsigned backlog,
                 struct urnic_listener **out);
-/* Take the listener's next connection; -EINTR when cli_stop is set. */
+/* Accept the listener's next connection; -EINTR when cli_stop is set. */
 int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare prepare, void *arg);
 
 /* Post a receive into, or a send from, the region at `offset`. */

@@ -186,7 +186,7 @@ static int transfer(struct copy_end *e, const struct job *j, int fd, uint64_t si
     if (rc < 0)
         return rc;
 
-    /* Not before: a server that isn't there must not cost the file that was. */
+    /* Not earlier: a missing server must not cost the old file. */
     if (!j->put && ftruncate(fd, 0) < 0 && errno != EINVAL) /* EINVAL: a pipe, a terminal */
         return -errno;
     struct digest *d = digest_begin();
@@ -276,9 +276,8 @@ static int copy(const struct job *j, int fd, uint64_t size)
     return equal ? CLI_OK : CLI_FAIL;
 }
 
-/* Which of the two operands is the remote one, and so which way the file goes. 0; -1 with a
- * message.
- */
+/* Find the remote one of the two operands, and so the direction of the file. 0; -1 with a
+ * message. */
 static int take_sides(char *const *operand, struct job *j)
 {
     int remote = split_remote(operand[1], j);
@@ -302,7 +301,7 @@ static int take_sides(char *const *operand, struct job *j)
     return 0;
 }
 
-/* The local file, and the copying. */
+/* Open the local file, and copy. */
 static int copy_file(const struct job *j)
 {
     struct stat st = {0};
@@ -317,7 +316,7 @@ static int copy_file(const struct job *j)
     }
     cli_catch_signals();
     int status = copy(j, fd, (uint64_t)st.st_size);
-    /* No trace of an attempt that got nothing. */
+    /* Remove the file of an attempt that received nothing. */
     if (status != CLI_OK && !there && fstat(fd, &st) == 0 && st.st_size == 0)
         unlink(j->file);
     if (close(fd) < 0 && !j->put) {

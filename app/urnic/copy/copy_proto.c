@@ -118,7 +118,7 @@ int copy_read(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, ui
     return post(e, wr, (uintptr_t)e->slots + off, octets);
 }
 
-/* One completion. 1 = something for the caller, 0 = not, -errno. */
+/* Process one completion. 1 = an arrival for the caller, 0 = none, -errno. */
 static int take(struct copy_end *e, const struct urnic_wc *wc, struct copy_arrival *out)
 {
     if (wc->status != URNIC_WC_SUCCESS) {

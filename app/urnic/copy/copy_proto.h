@@ -69,11 +69,11 @@ struct copy_end {
     struct copy_msg *in;         /* COPY_RECVS of them, after the slots */
     struct copy_msg *out;        /* COPY_RECVS of them */
     uint64_t sent;               /* messages posted so far */
-    enum urnic_wc_status failed; /* of the completion that ended it */
+    enum urnic_wc_status failed; /* status of the completion that ended it */
 };
 
-/* How many chunks a file of `size` octets has, and how long chunk k < that is: a slot, but for the
- * last one. */
+/* The number of chunks of a file of `size` octets, and the length of chunk k: a slot, except for
+ * the last one. */
 static inline uint64_t copy_chunks(uint64_t size)
 {
     return size / COPY_SLOT + (size % COPY_SLOT != 0);
@@ -96,7 +96,7 @@ int copy_prepare(void *arg, struct urnic_qp *qp);
 /* Send a message, whose magic is filled in here. 0 or -errno of posting. */
 int copy_send(struct copy_end *e, const struct copy_msg *msg);
 /* WRITE with immediate of slot k mod slots to the peer's; READ of the peer's into ours. k counts
- * chunks from 0; a number of the peer's is to be checked before. 0 or -errno of posting. */
+ * chunks from 0; the caller has checked a number of the peer. 0 or -errno of posting. */
 int copy_write(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey);
 int copy_read(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey);
 

@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
-/* An EVP context by another name: it is the whole state. */
+/* A digest is an EVP context under another name. */
 struct digest *digest_begin(void)
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();

@@ -30,19 +30,19 @@ struct server {
     struct urnic_context *ctx;
     struct urnic_listener *listener;
     int dir;
-    const char *name; /* of dir, as the user says it */
+    const char *name; /* path of dir, as the user gave it */
     bool read_only, json;
     uint16_t port;
-    uint64_t once;            /* number of transfers after which to end ... */
-    _Atomic uint64_t *served; /* ... of all devices' processes together */
+    uint64_t once;            /* number of transfers before the end ... */
+    _Atomic uint64_t *served; /* ... counted over all devices' processes */
 };
 
 struct file {
     int fd;
-    uint64_t size, at; /* octets in all, octets done */
+    uint64_t size, at; /* octets of the file, octets transferred */
 };
 
-/* Open below dir, following nothing out of it. */
+/* Open a file below dir. Links that lead out of it are not followed. */
 static int open_below(int dir, const char *path, int flags)
 {
     if (*path == '/' || !*path)
@@ -73,7 +73,7 @@ static int open_below(int dir, const char *path, int flags)
     }
 }
 
-/* Wait until the client has hung up: hanging up first may cut off the last message. */
+/* Wait until the client has hung up: a hang-up by the server may cut off the last message. */
 static void await_goodbye(struct copy_end *e)
 {
     struct copy_arrival got;
@@ -81,7 +81,7 @@ static void await_goodbye(struct copy_end *e)
         ;
 }
 
-/* Tell the client what went wrong. Returns rc. */
+/* Send the error to the client. Returns rc. */
 static int refuse(struct copy_end *e, int rc, const char *what)
 {
     struct copy_msg msg = {.type = COPY_ERROR};
@@ -120,7 +120,7 @@ static int take_file(struct copy_end *e, struct file *f, struct digest *d)
     return 0;
 }
 
-/* Fill free slots, say so; credits free them again. */
+/* Fill and announce free slots; credits free them again. */
 static int give_file(struct copy_end *e, struct file *f, struct digest *d)
 {
     uint64_t chunks = copy_chunks(f->size), filled = 0, credited = 0;
@@ -234,7 +234,7 @@ static int transfer(struct server *s, struct copy_end *e)
     return rc;
 }
 
-/* Accepting has a time limit, which must not run before a client comes. */
+/* The time limit of accepting must not run before a client comes. */
 static int wait_for_request(struct server *s)
 {
     struct pollfd fd = {.fd = urnic_listener_fd(s->listener), .events = POLLIN};
@@ -248,7 +248,7 @@ static int wait_for_request(struct server *s)
     return -EINTR;
 }
 
-/* One transfer. A connection that fails is no reason to end. */
+/* Serve one transfer. A connection that fails does not end the server. */
 static int serve_one(struct server *s)
 {
     struct copy_end e;

@@ -93,7 +93,7 @@ static void check_memfd(const struct doctor_subject *s, struct doctor_finding *f
         close(fd);
 }
 
-/* Where a urnicd that this user starts would serve. */
+/* The socket path of a urnicd that this user starts. */
 static void check_socket(const struct doctor_subject *s, struct doctor_finding *f)
 {
     (void)s;
@@ -257,7 +257,7 @@ static const struct {
     {"open", ANY_DPDK, doctor_try},
 };
 
-/* Which checks a specification needs that io_check() has accepted; NULL: all. */
+/* The checks for a specification that io_check() has accepted; NULL: all. */
 static struct doctor_subject understand(const char *whole)
 {
     static const char prefix[] = "dpdk:";
@@ -313,7 +313,7 @@ static bool look(const struct doctor_subject *s, bool json)
     for (size_t i = 0; i < CHECKS; i++) {
         if (!(checks[i].kinds & s->kinds))
             continue;
-        /* Or no such port is known to be wanted. */
+        /* Or no such port was named. */
         if (found[i].level == DOCTOR_MISSING &&
             (opens || (s->everything && checks[i].kinds != ALL)))
             found[i].level = DOCTOR_NOTE;

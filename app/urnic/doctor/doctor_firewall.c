@@ -12,7 +12,7 @@
 #define RULES_MAX (1u << 20)
 #define PORT      "4791"
 
-/* Is the line one of a chain that sees what comes in, and what becomes of a packet there? */
+/* Does the line belong to a chain of received packets, and what does it do to a packet? */
 static void judge_line(const char *line, struct doctor_rules *r, bool *input)
 {
     /* iptables-save: ":INPUT DROP [0:0]", "-A INPUT ... -j DROP" */

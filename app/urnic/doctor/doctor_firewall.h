@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The rules of the host's packet filters (nftables, iptables), looked through for UDP port 4791. No
- * program can say for all rules what they come to; this one says what they hold.
+ * program can tell the effect of all rules; this one reports their contents.
  */
 #ifndef URNIC_DOCTOR_FIREWALL_H
 #define URNIC_DOCTOR_FIREWALL_H
@@ -10,13 +10,13 @@
 
 /* All false before the first rules. */
 struct doctor_rules {
-    bool read;       /* some tool could read its rules */
-    bool any;        /* there are rules for what comes in */
-    bool drops;      /* something is dropped or rejected */
-    bool names_port; /* port 4791 is named */
+    bool read;       /* a tool could read the rules */
+    bool any;        /* there are rules for received packets */
+    bool drops;      /* a rule drops or rejects packets */
+    bool names_port; /* a rule names port 4791 */
 };
 
-/* Look through what `nft list ruleset` or `iptables-save` prints; adds to *r. Pure. */
+/* Read the output of `nft list ruleset` or `iptables-save`; adds to *r. Pure. */
 void doctor_rules_judge(const char *text, struct doctor_rules *r);
 
 /* Run the tools that are installed. */

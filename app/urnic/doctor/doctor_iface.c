@@ -60,7 +60,7 @@ static uint32_t path_mtu(long mtu)
     return mtu > 0 ? wire_mtu_octets(wire_mtu_for_ip((uint32_t)mtu)) : 0;
 }
 
-/* Has the interface no room for the least path MTU? urnicd refuses it. */
+/* Is the interface's MTU too small for the least path MTU? urnicd refuses it. */
 static bool is_small_mtu(const struct doctor_subject *s, long mtu, struct doctor_finding *f)
 {
     if (path_mtu(mtu) > 0)

@@ -23,8 +23,7 @@
 
 #define TRY_S 60 /* urnicd gives a driver 30 s */
 
-/* The daemon's program beside this one, or of the same build; else the one in $PATH, by its name.
- */
+/* The daemon's program: beside this one, or of the same build; else the one in $PATH. */
 static void find_urnicd(char path[PATH_MAX])
 {
     static const char *const beside[] = {"../urnicd/urnicd", "urnicd"};
@@ -41,8 +40,7 @@ static void find_urnicd(char path[PATH_MAX])
     snprintf(path, PATH_MAX, "urnicd");
 }
 
-/* The reason not to try the port, or NULL: trying would change something for others, or for good.
- */
+/* The reason not to try the port, when that would affect other programs or last; or NULL. */
 static const char *not_tried(const struct doctor_subject *s)
 {
     char path[160], text[64] = "";

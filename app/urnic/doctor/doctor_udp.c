@@ -62,7 +62,7 @@ void doctor_udp_addresses(const struct doctor_subject *s, struct doctor_finding 
     freeifaddrs(all);
 }
 
-/* Try to have the port of each address, as the daemon will. */
+/* Try to bind the port of each address, as the daemon will. */
 void doctor_udp_port(const struct doctor_subject *s, struct doctor_finding *f)
 {
     const struct ifaddrs *i;
@@ -126,7 +126,8 @@ static bool has_module(const char *name)
     return found;
 }
 
-/* No program can say what rules come to for a packet: where some drop packets, the user looks. */
+/* No program can tell the effect of all rules on a packet: where some drop packets, the user has to
+ * look. */
 void doctor_udp_firewall(const struct doctor_subject *s, struct doctor_finding *f)
 {
     static const char look[] =

@@ -22,11 +22,11 @@ static const char help[] = {
 };
 
 #define DEPTH_MAX 16u   /* of directories */
-#define SERVICE   7174u /* of the peer, unless --peer names one */
+#define SERVICE   7174u /* the peer's port, unless --peer names one */
 
 struct options {
     const char *record;
-    int64_t psn; /* -1: the usual ones */
+    int64_t psn; /* first PSN; -1: the usual ones */
     bool ipv6, check, verbose, json;
     struct drill_host_params host;
     const char *addr, *peer;
@@ -37,7 +37,7 @@ struct session {
     struct drill_host *host;
     struct drill_wire wire; /* with a host */
     struct drill_record record;
-    bool unwritable; /* the file of --record can't be written: nothing is run */
+    bool unwritable; /* the file of --record can't be written: no script runs */
     unsigned pass, fail, wrong, skip;
     uint64_t packets, checks;
 };
@@ -86,7 +86,7 @@ static void report(struct session *s, const char *path, const struct drill_scrip
             printf("pass   %s  %s: %s\n", path, drill_rules(script), drill_purpose(script));
         return;
     }
-    char line[16] = ", at its end"; /* of the script: no statement is at fault */
+    char line[16] = ", at its end"; /* a result of the whole script: no statement is at fault */
     if (r->line)
         snprintf(line, sizeof(line), ":%u", r->line);
     printf("%-6s %s%s: %s (first PSN 0x%06x, %.3f ms)\n", drill_verdict_names[r->verdict], path,
@@ -122,7 +122,7 @@ static void not_a_script(struct session *s, const char *path, const struct drill
         printf("wrong  %s:%u:%u: %s\n", path, err->line, err->column, err->text);
 }
 
-/* With each first PSN until one doesn't pass. */
+/* Run the script with each first PSN until a run fails. */
 static void run_psns(struct session *s, const char *path, const struct drill_script *script)
 {
     static const uint32_t usual[] = {0x000ABC, 0xFFFFFE, 0x7FFFFE};
@@ -159,7 +159,7 @@ static void run_file(struct session *s, const char *path)
     struct drill_error err;
     size_t len = 0;
     char *text = read_script(path, &len);
-    if (!text) { /* read_script() has said why */
+    if (!text) { /* read_script() has printed the reason */
         not_a_script(s, path, &(struct drill_error){.text = "it can't be read"});
         return;
     }
@@ -199,7 +199,7 @@ static void run_path(struct session *s, const char *path, unsigned depth)
     struct dirent **list;
     struct stat st;
     if (strcmp(path, "-") == 0 || stat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
-        if (!depth || is_script_name(path)) /* of a directory not every file */
+        if (!depth || is_script_name(path)) /* only some files of a directory */
             run_file(s, path);
         return;
     }
@@ -264,7 +264,7 @@ static bool known_server(const char *name)
     return false;
 }
 
-/* When the options name one. CLI_*, with a message. */
+/* Open the wire if the options name one. CLI_*, with a message. */
 static int open_wire(struct session *s)
 {
     struct drill_host_params p = s->opt->host;

@@ -12,7 +12,7 @@
 
 #define DRILL_HELLO_LEN 32u
 
-/* REQ: `recvs` receives are wanted, the rest is 0. REP: this is what there is. */
+/* REQ: the wanted number of receives, the rest is 0. REP: the granted resources. */
 struct drill_hello {
     uint64_t va;
     uint32_t rkey, len;       /* the region */
@@ -30,7 +30,7 @@ static inline void drill_hello_pack(uint8_t out[DRILL_HELLO_LEN], const struct d
         out[8 + i] = (uint8_t)(words[i / 8] >> (56 - i % 8 * 8));
 }
 
-/* False: the other end is no such program. */
+/* False: the other end is another program. */
 static inline bool drill_hello_unpack(struct drill_hello *h, const uint8_t *in, uint32_t len)
 {
     uint64_t words[3] = {0};

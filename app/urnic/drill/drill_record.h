@@ -19,10 +19,10 @@ struct drill_record {
     const char *path; /* the file; NULL = nothing is recorded */
     struct pcapng *out;
     int interface;
-    struct drill_record_frame *frames; /* of the run under way, in the script's order */
+    struct drill_record_frame *frames; /* frames of the present run, in the script's order */
     size_t nframes, cap;
-    uint64_t clock; /* ns: when the run begins; runs follow each other in the file */
-    bool lost;      /* there was no memory for a frame */
+    uint64_t clock; /* ns: beginning of the run in the file, where runs follow each other */
+    bool lost;      /* memory for a frame was lacking */
 };
 
 /* Open the file, unless it is open. Call it just before the first run: without a run the file keeps
@@ -33,7 +33,7 @@ void drill_record_frame(void *record, uint64_t ns, uint32_t order, enum drill_di
                         const uint8_t *frame, uint32_t len, const char *comment);
 /* A run that took `took` ns has ended: write its frames, in the order of their times. */
 void drill_record_run_over(struct drill_record *r, uint64_t took);
-/* Close the file, if it was opened. 0, or -errno with a message: it isn't whole. */
+/* Close the file, if it was opened. 0, or -errno with a message: the file is incomplete. */
 int drill_record_close(struct drill_record *r);
 
 #endif

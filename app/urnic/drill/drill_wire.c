@@ -25,7 +25,7 @@
 #define HANGUP_NS    (1 * 1000000000ull)
 #define NEIGHBOUR_NS (5 * 1000000000ull)
 #define NAP_US       20
-#define QPN_FIRST    0x100000u /* our numbers: none that is reserved, or that a daemon gives first */
+#define QPN_FIRST    0x100000u /* our numbers: not reserved, nor the first of a daemon */
 #define QPN_MASK     0x0FFFFFu
 
 struct frame {
@@ -41,8 +41,9 @@ struct drill_host {
     struct cm *cm;
     struct cm_conn *conn;
     uint8_t dmac[6];
-    uint32_t qpn, next_qpn; /* of the connection under way; 0 = none */
-    uint32_t first, count;  /* of frames: a ring */
+    uint32_t qpn, next_qpn; /* queue pair number of the present connection, 0 = none; the next
+                             * one's */
+    uint32_t first, count;  /* ring of frames */
     struct frame *frames;
     uint64_t lost; /* frames that found the ring full */
 };
@@ -116,7 +117,7 @@ static void keep(struct drill_host *h, const struct io_frame *f, uint64_t now)
     memcpy(to->octets, f->data, f->len);
 }
 
-/* A damaged frame for the script's connection is the script's, too: it will say what is wrong. */
+/* A damaged frame for the script's connection goes to the script, too, which reports the damage. */
 static void sort(struct drill_host *h, const struct io_frame *f, uint64_t now)
 {
     struct wire_pkt p;
@@ -135,7 +136,7 @@ static void sort(struct drill_host *h, const struct io_frame *f, uint64_t now)
     }
 }
 
-/* Everything that is there, and that is due. */
+/* Process all frames and timers that are due. */
 static void turn(struct drill_host *h)
 {
     struct io_frame frames[IO_BURST_MAX];
@@ -157,7 +158,7 @@ static void turn(struct drill_host *h)
         usleep(NAP_US);
 }
 
-/* ---- what the script's run calls ---- */
+/* ---- functions for the script's run ---- */
 
 static uint64_t wire_now(void *arg)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The script's side of a wire: a port, an IP address on it, and connections to a device's
- * connection manager, by hand: no queue pair of ours is behind them, only the script. One thread,
- * which serves the port while it waits; time is the monotonic clock's.
+ * connection manager, by hand: they have no queue pair of ours, only the script. One thread, which
+ * serves the port while it waits; time is the monotonic clock's.
  */
 #ifndef URNIC_DRILL_WIRE_H
 #define URNIC_DRILL_WIRE_H
@@ -14,7 +14,7 @@ struct drill_host;
 struct drill_host_params {
     const char *port;            /* specification */
     struct wire_addr addr, peer; /* ours, the device's */
-    unsigned prefix;             /* length of our network's, in our address's family */
+    unsigned prefix;             /* prefix length of our network, in our address's family */
     uint16_t service;            /* IP port that the program at the other end listens on */
     const char *server;          /* its name, as scripts say it */
 };

@@ -17,7 +17,7 @@ static const char help[] = {
 struct job {
     struct ipc_link_admin link;
     struct ipc_addr_admin addr;
-    const char *rules; /* a file; "" = none any more; NULL = as they are */
+    const char *rules; /* file of rules; "" = remove the rules; NULL = keep them */
     bool show, json;
 };
 
@@ -44,7 +44,8 @@ static int rate(const char *text, uint64_t *out)
     return -1;
 }
 
-/* Like other times of the command line in seconds; with a unit as in the port's specification. */
+/* In seconds, like other times of the command line; or with a unit, as in a port's
+ * specification. */
 static int delay(const char *text, uint64_t *ns)
 {
     if (strcmp(text, "0") == 0) {
@@ -107,7 +108,7 @@ static int set_address(struct job *j, enum ipc_type type, const char *option, co
     return address(option, text, type == IPC_ADDR_ADD, &j->addr);
 }
 
-/* 1 = it is none of our own options. */
+/* 1 = not one of our own options. */
 static int take(void *arg, int c, char *value)
 {
     struct job *j = arg;

@@ -28,7 +28,7 @@ static void print(const json_t *reply)
                json_string_value(json_object_get(r, "rule")));
 }
 
-/* Send a request, which is dropped; the answer, or NULL with a message. */
+/* Send a request and free it. Returns the answer, or NULL with a message. */
 static json_t *ask(const char *device, json_t *o)
 {
     struct admin a;

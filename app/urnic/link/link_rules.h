@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Install the rules of a file ("" = none; NULL = leave them), then, if `show`, print what each has
- * done, as JSON if that. Returns an exit status, with a message if it isn't CLI_OK. */
+/* Install the rules of a file ("" = none; NULL = leave them), then, if `show`, print the counters
+ * of each, as JSON if `json`. Returns an exit status, with a message if it isn't CLI_OK. */
 int link_rules(const char *device, const char *file, bool show, bool json);
 
 #endif

@@ -36,7 +36,7 @@ struct run {
     uint64_t lost_by[LINT_VERDICTS];
 };
 
-/* Is `id` in a list like "ACK-05,RNR-02"? Everything is in no list. */
+/* Is `id` in a list like "ACK-05,RNR-02"? Without a list every id is. */
 static bool listed(const char *list, const char *id)
 {
     if (!list)
@@ -138,7 +138,7 @@ static uint32_t *numbers(const struct lint_result *r, uint32_t flows)
     return number;
 }
 
-/* Sort, drop what isn't of the wanted connection or kind, and cut at --max. */
+/* Sort, drop findings of other connections or kinds than wanted, and cut at --max. */
 static void select_findings(struct run *run, struct lint_result *r)
 {
     const struct options *o = run->opt;
@@ -215,7 +215,7 @@ static int take_frame(void *arg, const struct lint_frame *f)
     return 0;
 }
 
-/* A capture whose reading a signal ends is judged as far as it was read. */
+/* If a signal ends the reading, the part that was read is judged. */
 static int read_all(struct run *run, struct capread *cap)
 {
     int rc = lint_read(cap, lint_read_shows(cap, PROGRESS_MIN), take_frame, run);
@@ -265,7 +265,8 @@ static int judge(struct run *run, struct capread *cap)
     return status;
 }
 
-/* The page is opened after the capture, so a wrong name of a capture doesn't cost an older page. */
+/* The page is opened after the capture, so that a wrong name of a capture doesn't destroy an older
+ * page. */
 static int report(const struct options *o)
 {
     struct capread *cap;

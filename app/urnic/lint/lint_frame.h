@@ -8,7 +8,7 @@
 #include "capread.h"
 #include "lint.h"
 
-/* Valid as long as the packet is: until the reader's next call. */
+/* Valid as long as the packet, until the reader's next call. */
 static inline struct lint_frame lint_frame_of(const struct capread_packet *p)
 {
     return (struct lint_frame){.number = p->number,

@@ -65,7 +65,7 @@ static void html_packet(struct lint_writer *w, const struct lint_frame *f,
     }
 }
 
-/* ---- what the page's script reads ---- */
+/* ---- data for the page's script ---- */
 
 static json_t *end_point(const struct wire_addr *a, uint32_t qpn)
 {
@@ -113,7 +113,7 @@ static json_t *side(const struct lint_flow_info *i, const struct lint_flow_info 
                         known ? end_point(&i->dst, i->dqpn) : end_point(&other->src, other->sqpn));
     for (size_t k = 0; k < sizeof(stats) / sizeof(stats[0]); k++)
         json_object_set_new(list, stats[k].name, json_u(stats[k].value));
-    /* As people read them: Mb/s, us, packets, with two decimals. */
+    /* Figures for people: Mb/s, us, packets, with two decimals. */
     const struct {
         const char *name;
         double value;
@@ -155,7 +155,7 @@ static json_t *findings(const struct lint_result *r)
     return list;
 }
 
-/* Which direction of its connection is a flow? */
+/* The direction of a flow in its connection. */
 static int direction(const struct lint_result *r, uint32_t connection, uint32_t flow)
 {
     return connection && r->connection[connection - r->connection->number].flow[1] == flow;
@@ -169,7 +169,7 @@ static json_t *packets(const struct html *h, const struct lint_result *r)
     int side = 0;
     for (size_t i = 0; i < h->n; i++) {
         const struct shown *s = &h->shown[i];
-        if (s->flow != flow) { /* neighbours are mostly of one flow */
+        if (s->flow != flow) { /* neighbours are mostly packets of one flow */
             flow = s->flow;
             number = lint_connection_of(r, flow);
             side = direction(r, number, flow);

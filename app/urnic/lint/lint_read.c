@@ -14,9 +14,10 @@
 
 #include "cli.h"
 
-#define LOOK 1024u /* packets between two looks at how far it is */
+#define LOOK 1024u /* packets between two updates of the progress bar */
 
-/* With read(2), so pipes work, and a file that shrinks meanwhile is a short file and no signal. */
+/* By read(2), so that pipes work, and a file that shrinks meanwhile gives a short read, not a
+ * signal. */
 static ssize_t read_fd(void *arg, void *buf, size_t len)
 {
     int fd = (int)(intptr_t)arg;
@@ -26,7 +27,7 @@ static ssize_t read_fd(void *arg, void *buf, size_t len)
             return got;
         if (errno == EINTR)
             continue;
-        if (errno == EAGAIN && /* another process may have made the pipe not to block */
+        if (errno == EAGAIN && /* another process may have made the pipe non-blocking */
             (poll(&(struct pollfd){fd, POLLIN, 0}, 1, -1) > 0 || errno == EINTR))
             continue;
         return -errno;

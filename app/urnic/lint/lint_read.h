@@ -15,8 +15,8 @@ int lint_read_open(const char *path, struct capread **out, char *why, size_t why
 bool lint_read_shows(const struct capread *cap, uint64_t least);
 
 /* Give every packet, in the file's order, to `take`; with a progress bar if `show`. Returns 0 at
- * the end, -EINTR after a signal (cli_stop), -errno when reading failed, or what `take` returned
- * when that was less than 0: there it ends. */
+ * the end, -EINTR after a signal (cli_stop), -errno when reading failed. A result of `take` below 0
+ * ends the reading and is returned. */
 int lint_read(struct capread *cap, bool show, int (*take)(void *arg, const struct lint_frame *f),
               void *arg);
 

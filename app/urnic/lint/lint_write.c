@@ -15,7 +15,8 @@ static const char *service_name(const struct lint_flow_info *i)
     return names[i->service & 7];
 }
 
-/* bit/s of payload that was delivered once, over the time that the flow was seen. */
+/* bit/s of payload, without retransmissions, over the time between the flow's first and last
+ * packet. */
 double lint_goodput(const struct lint_flow_info *i, uint64_t octets)
 {
     double s = (double)(i->last_ns - i->first_ns) / 1e9;
@@ -34,7 +35,7 @@ static void end_point(const struct wire_addr *a, uint32_t qpn)
         fputs("?", stdout);
 }
 
-/* "12 SENDs, 1 READ, 3 damaged": only what there is; a '+' ends a noun that has a plural. */
+/* "12 SENDs, 1 READ, 3 damaged", without zeros; a '+' ends a noun that has a plural. */
 static void counted(bool *any, uint64_t n, const char *what)
 {
     int len = (int)strcspn(what, "+");

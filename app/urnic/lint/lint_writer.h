@@ -8,27 +8,27 @@
 #include "capread.h"
 #include "lint.h"
 
-/* A connection: two flows, or one whose other direction the capture doesn't show. */
+/* A connection: two flows, or one if the capture doesn't show the other direction. */
 struct lint_connection {
     uint32_t number;  /* 1, 2, ... as shown to the user */
     uint32_t flow[2]; /* the second may be LINT_NO_FLOW */
     struct lint_flow_info info[2];
 };
 
-/* Everything that is known when the capture has ended. */
+/* All results at the end of the capture. */
 struct lint_result {
     const char *path;
     struct capread_info capture;
     struct lint_totals totals;
     const struct lint_connection *connection; /* numbered in a row */
     uint32_t connections;
-    const uint32_t *number; /* of its connection, by flow; 0 = none */
+    const uint32_t *number; /* number of its connection, by flow; 0 = none */
     uint32_t flows;
-    bool only; /* --connection: packets of others, or of none, are left out */
+    bool only; /* --connection: all packets of other connections, or of none, are left out */
     const struct lint_finding *finding; /* in the order of packet numbers, as filtered */
     size_t findings;
-    uint64_t shown[LINT_VERDICTS]; /* findings that pass the filter, kept or not */
-    uint64_t hidden;               /* of these, cut off by --max */
+    uint64_t shown[LINT_VERDICTS]; /* number of findings that pass the filter, kept or not */
+    uint64_t hidden;               /* number of these that --max cuts off */
 };
 
 struct lint_writer {
@@ -40,10 +40,11 @@ struct lint_writer {
     int (*end)(struct lint_writer *w, const struct lint_result *r);
 };
 
-/* The number of the connection that a flow belongs to; 0 = none, or one that is left out. */
+/* The number of a flow's connection; 0 = none, or one that is left out. */
 uint32_t lint_connection_of(const struct lint_result *r, uint32_t flow);
 
-/* bit/s of `octets` of payload, from the flow's first packet to its last; 0 if that is no time. */
+/* bit/s of `octets` of payload, from the flow's first packet to its last; 0 if both have one
+ * time. */
 double lint_goodput(const struct lint_flow_info *i, uint64_t octets);
 
 /* The report on standard output: text for people, or one JSON object a line. */

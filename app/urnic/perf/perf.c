@@ -187,7 +187,8 @@ static int traffic(struct perf_end *e, const struct perf_options *o, unsigned n,
 static int client(const struct perf_options *o)
 {
     uint64_t span = ask_for(o, 0).span;
-    /* Queue pairs share the buffer when it would get too large; a pong has a place of its own. */
+    /* Queue pairs share the buffer when separate parts would be too large; a pong has a place of
+     * its own. */
     uint64_t size = span * (o->latency ? 2 : o->qps);
     if (size > o->buffer)
         size = o->buffer > 2 * span ? o->buffer : 2 * span;
@@ -285,7 +286,7 @@ static int take(void *arg, int c, char *value)
     }
 }
 
-/* For the report: the congestion control of the device. */
+/* Get the congestion control of the device, for the report. */
 static void ask_cc(struct perf_options *o)
 {
     struct admin a;

@@ -17,9 +17,9 @@
 #define PERF_PORT         7472u
 #define PERF_QPS_MAX      16384u
 #define PERF_SIZES_MAX    32u
-#define PERF_CONNECT_WIDE 32u          /* connections being made at a time: a daemon takes 64 */
-#define PERF_CONNECT_MS   20000        /* for an answer of the peer to a CM message */
-#define PERF_RECV_ID      (1ull << 63) /* in the wr_id of a receive, next to the queue pair */
+#define PERF_CONNECT_WIDE 32u          /* most connections in the making: a daemon takes 64 */
+#define PERF_CONNECT_MS   20000        /* wait for the peer's answer to a CM message */
+#define PERF_RECV_ID      (1ull << 63) /* in the wr_id of a receive, with the queue pair */
 
 enum perf_wait { PERF_YIELD, PERF_SPIN, PERF_EVENT };
 extern const char *const perf_op_names[], *const perf_wait_names[];
@@ -34,19 +34,21 @@ struct perf_options {
     uint64_t size[PERF_SIZES_MAX];
     uint64_t count;       /* messages per size; 0 = by time */
     uint64_t ns;          /* time per size */
-    uint64_t working_set; /* octets that successive messages walk through, each side */
+    uint64_t working_set; /* working set: octets that successive messages walk through, on each
+                           * side */
     uint64_t buffer;      /* server: octets offered */
     unsigned qps, idle_qps, depth, batch, signal_every;
-    char cc[CC_TEXT]; /* client: of the device, in force when the run begins; "" = unknown */
+    char cc[CC_TEXT]; /* client: the device's congestion control when the run begins; "" =
+                       * unknown */
 };
 
 /* The objects of either end: a device, and queues that all queue pairs share. */
 struct perf_end {
     struct resources res; /* events only with PERF_EVENT */
-    uint64_t size;        /* of its memory, octets */
+    uint64_t size;        /* octets of its memory */
     struct urnic_cm_channel *cm;
     enum perf_wait wait;
-    bool armed; /* cq, once and again after each event */
+    bool armed; /* arm cq at the start and after each event */
     bool met;   /* client: the server has answered */
     uint32_t max_inline;
 };
@@ -73,20 +75,20 @@ int perf_end_init(struct perf_end *e, const char *device, uint64_t size, int cqe
                   enum perf_wait wait);
 /* Close it. Its queue pairs are gone. */
 void perf_end_free(struct perf_end *e);
-/* Make the queue pair of q->id, as large as q->ask wants it; in INIT. 0 or -errno. */
+/* Make the queue pair of q->id, of the size in q->ask; in INIT. 0 or -errno. */
 int perf_qp_create(struct perf_end *e, struct perf_qp *q, bool client);
-/* Hang up and destroy it with its id; nothing happens when it has none. */
+/* Hang up, and destroy the queue pair and its id; no effect without one. */
 void perf_qp_destroy(struct perf_qp *q);
 /* Post n receives, all into the queue pair's part of the buffer. 0 or -errno. */
 int perf_post_recvs(struct perf_end *e, struct perf_qp *q, unsigned n);
-/* Connect n queue pairs, many at a time; waits a while for a server that is being started. 0, or
- * -errno with a message printed, unless it was a signal that ended it. */
+/* Connect n queue pairs, many at a time; waits a while for a server that starts. 0, or -errno with
+ * a message printed; without one after a signal. */
 int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
                      const struct perf_options *o);
 /* One event of the CM channel, waiting at most timeout_ms. 0, -ETIMEDOUT (also when cli_stop is
  * set), -errno. */
 int perf_cm_event(struct perf_end *e, struct urnic_cm_event *ev, int timeout_ms);
-/* After an empty poll: by the wait policy. */
+/* Wait after an empty poll, by the wait policy. */
 void perf_idle(struct perf_end *e);
 /* Post n work requests of the operation, n <= PERF_BATCH_MAX. One in o->signal_every gets a
  * completion, and the last one if `last`. 0 or -errno. */

@@ -6,15 +6,15 @@ static bool within(uint64_t v, uint64_t min, uint64_t max)
     return v >= min && v <= max;
 }
 
-/* The operation's own demands. A queue pair that stays idle does nothing, so has none. */
+/* Are the operation's own demands met? A queue pair that stays idle has none. */
 static bool possible(const struct perf_ask *ask)
 {
     switch (ask->op) {
-    case PERF_WRITE: /* a ping shows by its last octet */
+    case PERF_WRITE: /* the last octet shows the arrival of a ping */
         return !ask->latency || (ask->size >= 1 && !ask->both);
     case PERF_READ:
         return !ask->latency || !ask->both;
-    case PERF_SEND: /* only clients have something to send to */
+    case PERF_SEND: /* the client posts no receives for the server's SENDs */
         return !ask->both;
     case PERF_ATOMIC:
         return ask->size == 8 && (!ask->latency || !ask->both);

@@ -20,9 +20,9 @@ struct perf_ask {
     uint32_t magic;
     uint8_t op; /* enum perf_op */
     uint8_t latency, both, idle;
-    uint32_t index; /* of the queue pair within the run: its part of the buffer */
-    uint32_t depth; /* work requests under way */
-    uint64_t size;  /* of the largest message, octets */
+    uint32_t index; /* index of the queue pair within the run, and so of its part of the buffer */
+    uint32_t depth; /* most work requests in flight */
+    uint64_t size;  /* octets of the largest message */
     uint64_t addr;  /* the client's buffer for this queue pair */
     uint32_t rkey;
     uint32_t batch; /* work requests per post */
@@ -37,11 +37,11 @@ struct perf_offer {
     uint64_t addr, size;
 };
 
-/* Whether a server with a buffer of `size` octets can do what is asked: its part of the buffer is
- * computed from these fields, so nothing else may look at them before. */
+/* Can a server with a buffer of `size` octets serve this request? Check it first: the offset of its
+ * part of the buffer is computed from these fields. */
 bool perf_ask_ok(const struct perf_ask *ask, uint64_t size);
 
-/* Whether a client whose ask it answers can use the offer. */
+/* Can the client that made the request use the offer? */
 bool perf_offer_ok(const struct perf_offer *offer, const struct perf_ask *ask);
 
 /* The offset of the queue pair's part in a buffer of `size` octets, at least the ask's span. Parts

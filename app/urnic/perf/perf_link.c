@@ -27,7 +27,7 @@ int perf_end_init(struct perf_end *e, const char *device, uint64_t size, int cqe
         rc = resources_open(&e->res, ctx, cqe, wait == PERF_EVENT, size,
                             URNIC_ACCESS_REMOTE_WRITE | URNIC_ACCESS_REMOTE_READ |
                                 URNIC_ACCESS_REMOTE_ATOMIC);
-    e->res.ctx = ctx; /* ours to close, whatever has failed */
+    e->res.ctx = ctx; /* closed by perf_end_free, also after a failure here */
     if (rc == 0)
         rc = urnic_create_cm_channel(ctx, &e->cm);
     if (rc == 0)
@@ -137,7 +137,7 @@ static int start(struct perf_end *e, struct perf_qp *q, const struct sockaddr_st
     return rc;
 }
 
-/* Why the server doesn't want it. */
+/* The server's reason for the refusal. */
 static int rejected(struct perf_qp *q, const struct urnic_cm_event *ev)
 {
     if (ev->status == NO_SERVICE)
@@ -230,7 +230,7 @@ int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
         return rc;
     }
     while (rc == 0 && done < n) {
-        /* One alone, until the server is known to be there. */
+        /* Connect one alone, until a server has answered. */
         while (started < n && started - done < (e->met ? PERF_CONNECT_WIDE : 1) && rc == 0)
             rc = start(e, &q[started++], &to);
         struct urnic_cm_event ev = {0};
@@ -268,7 +268,7 @@ void perf_idle(struct perf_end *e)
     };
     struct urnic_cq *cq;
     void *context;
-    if (!e->armed) { /* the first time there is nothing yet that an event could come from */
+    if (!e->armed) { /* the first time no event can come yet */
         e->armed = true;
         urnic_req_notify_cq(e->res.cq, false);
         return;

@@ -58,7 +58,7 @@ static int drain_some(struct pipeline *p, uint64_t *messages)
     return n;
 }
 
-/* Let what is under way finish: the next size begins with empty queues. */
+/* Complete all requests in flight: the next size begins with empty queues. */
 static int drain_all(struct pipeline *p, struct perf_qp *q)
 {
     const uint64_t unit = p->o->signal_every, since = cli_now();
@@ -148,8 +148,8 @@ static void summarise(uint32_t *sample, unsigned n, struct perf_result *r)
     r->mean = sum / n;
 }
 
-/* Wait for a completion of the kind: our own operation's, or a received SEND. Others are taken too.
- */
+/* Wait for a completion of this kind: our own operation's, or a received SEND. Others are taken,
+ * too. */
 static int wait_completion(struct perf_end *e, struct perf_qp *q, bool recv)
 {
     uint64_t since = 0;
@@ -257,8 +257,8 @@ int perf_latency(struct perf_end *e, struct perf_qp *q, const struct perf_option
 
 /* ---- connections ---- */
 
-/* Connect so many queue pairs, hang up, and wait until all are hung up on; *made grows by those
- * that were. 0, or -errno with a message printed, unless it was a signal that ended it. */
+/* Connect this many queue pairs, hang up, and wait for the disconnect of all; *made grows by the
+ * number connected. 0, or -errno with a message printed; without one after a signal. */
 static int connect_once(struct perf_end *e, struct perf_qp *q, unsigned wide,
                         const struct perf_options *o, uint64_t *made)
 {
@@ -289,8 +289,8 @@ static int connect_once(struct perf_end *e, struct perf_qp *q, unsigned wide,
     return rc;
 }
 
-/* Again and again, PERF_CONNECT_WIDE at a time. A queue pair that has been hung up on is destroyed,
- * and the next connection takes its place. */
+/* Repeat with PERF_CONNECT_WIDE at a time. A disconnected queue pair is destroyed, and the next
+ * connection takes its place. */
 int perf_connections(struct perf_end *e, const struct perf_options *o, struct perf_result *r)
 {
     unsigned wide = o->qps > 1 ? o->qps : PERF_CONNECT_WIDE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The passive end of `urnic perf`: accepts whatever clients ask for, and takes the active part in
- * what needs two (pongs of latency tests, the other direction of --both).
+ * The passive end of `urnic perf`: accepts all kinds of requests, and takes the active part in what
+ * needs two (pongs of latency tests, the other direction of --both).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,17 +11,17 @@
 #include "perf.h"
 
 #define CQE 16384
-/* Where pings are answered, connections' events are looked for once in so many rounds: the system
- * call takes longer than the answer. */
+/* Rounds between two looks for connections' events while pings are answered: the system call takes
+ * longer than the answer. */
 #define PONG_ROUNDS 16
 
 struct server {
     struct perf_end end;
     struct perf_options opt;
     struct perf_qp *qps;    /* all */
-    struct perf_qp *acting; /* those that need us without being told */
+    struct perf_qp *acting; /* those that need work without a completion */
     unsigned live;
-    unsigned pongs; /* of the live ones: those that measure latency */
+    unsigned pongs; /* number of live ones that measure latency */
 };
 
 static bool answers(const struct perf_qp *q)
@@ -46,8 +46,8 @@ static bool pinged(const struct server *s, uint64_t at, uint64_t span)
     return false;
 }
 
-/* Pings by WRITE get a part of the buffer to themselves, as long as there is one: a ping that
- * another client's has overwritten is never answered. */
+/* Pings by WRITE get a part of the buffer of their own while one is free: a ping that another
+ * client's ping overwrites is never answered. */
 static void own_part(const struct server *s, struct perf_ask *ask, struct perf_offer *offer)
 {
     uint64_t at = 0;
@@ -154,7 +154,7 @@ static int on_event(struct server *s, struct urnic_cm_event *ev)
     }
 }
 
-/* One WRITE or SEND back. */
+/* Post one WRITE or SEND to the client. */
 static int pong(struct server *s, struct perf_qp *q)
 {
     struct perf_options o = s->opt;

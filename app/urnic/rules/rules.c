@@ -14,7 +14,7 @@ static const char help[] = {
 #include "help_rules.inc"
 };
 
-/* Is the rule what the argument asks for? An id, or the letters before its hyphen. */
+/* Does the argument name the rule? By its id, or by the letters before the hyphen. */
 static bool asked(const struct rule *r, const char *arg)
 {
     size_t n = strlen(arg);

@@ -12,9 +12,9 @@ struct rule {
     const char *id;
     const char *sentence;
     const char *tests;    /* files below tests/, separated by blanks; "" = none */
-    const char *captures; /* files of pcaps/ whose expected findings name it; "" = none */
-    const char *kinds;    /* of both: capture unit vector net drill system */
-    const char *untested; /* why there is no test; "" = no reason is listed */
+    const char *captures; /* files of pcaps/ with expected findings of the rule; "" = none */
+    const char *kinds;    /* kinds of both: capture unit vector net drill system */
+    const char *untested; /* listed reason for the lack of a test; "" = none */
     bool linted;          /* does `urnic lint` check it? */
 };
 

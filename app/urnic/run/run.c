@@ -16,7 +16,7 @@
 #include "run.h"
 #include "urnic/urnic.h"
 
-#define RUN_NOT_FOUND 127 /* as a shell: there is no such command, or it can't be started */
+#define RUN_NOT_FOUND 127 /* as in a shell: command not found, or it can't be started */
 #define RUN_NO_EXEC   126
 
 static const char help[] = {
@@ -26,8 +26,8 @@ static const char help[] = {
 struct run_options {
     bool private;
     bool verbose;
-    const char *engine;                     /* NULL = as the environment says */
-    unsigned devices;                       /* 0 = not said */
+    const char *engine;                     /* NULL = from the environment */
+    unsigned devices;                       /* 0 = not given */
     const char *ports[4 * RUN_DEVICES + 1]; /* for urnicd, in the order of the command line */
     unsigned nports, nargs;
     bool addressed; /* the last port has an address */
@@ -162,8 +162,8 @@ static void run_ports(struct run_options *o)
 
 /* ---- the command ---- */
 
-/* Last: librspreload calls librdmacm, and ASan wants to be first. In a `urnic run` of a `urnic run`
- * the library is there already. */
+/* Add our library last: librspreload calls librdmacm, and ASan must be first. In nested `urnic
+ * run`s it is already there. */
 static void run_preload(const char *library)
 {
     const char *list = getenv("LD_PRELOAD");
@@ -176,7 +176,7 @@ static void run_preload(const char *library)
     free(all);
 }
 
-/* The engine runs in the programs where it can, unless the user says otherwise. */
+/* The engine runs in the programs where possible, unless the user chooses. */
 static void run_environment(const struct run_options *o)
 {
     const char *was = getenv("URNIC_ENGINE");
@@ -186,7 +186,7 @@ static void run_environment(const struct run_options *o)
         setenv("URNIC_VERBOSE", "1", 1);
 }
 
-/* Say so when the command will find no daemon. */
+/* Warn if the command will find no daemon. */
 static void run_look_for_daemon(void)
 {
     struct urnic_device *list;
@@ -223,12 +223,13 @@ static pid_t run_command(char **argv, const char *path, const sigset_t *mask)
     if (pid != 0)
         return pid;
     sigprocmask(SIG_SETMASK, mask, NULL);
-    execvp(path, argv); /* with a slash in it: no search, but a script without a first line runs */
+    execvp(path, argv); /* a path with a slash is not searched for, and a script without a "#!" line
+                         * runs */
     cli_error("%s: %s", path, strerror(errno));
     _exit(RUN_NO_EXEC);
 }
 
-/* Pass signals on until the command has ended; its status as a shell gives it. */
+/* Pass signals on until the command has ended. Returns its status, as a shell's $?. */
 static int run_wait(pid_t pid, struct run_daemon *d, const sigset_t *set)
 {
     siginfo_t info;

@@ -14,15 +14,15 @@
 
 /* ---- run_file.c ---- */
 
-/* The preloaded library, installed or of the build that this program is of. False: neither is
- * there; `path` then names the first place that was looked at. */
+/* Find the preloaded library: installed, or of this program's build. False: neither exists; `path`
+ * then names the first place of the search. */
 bool run_verbs_library(char path[PATH_MAX]);
-/* The daemon's program: beside this one, of its build, or in $PATH. */
+/* Find the daemon's program: beside this one, of its build, or in $PATH. */
 bool run_urnicd(char path[PATH_MAX]);
-/* A command as execvp would find it. 0, -ENOENT, -EACCES. */
+/* Find a command as execvp does. 0, -ENOENT, -EACCES. */
 int run_find(const char *command, char path[PATH_MAX]);
-/* Why the dynamic linker will not preload a library into this program: a constant text, or NULL
- * when it will. */
+/* The reason why the dynamic linker will not preload a library into this program: a constant text;
+ * NULL = it will. */
 const char *run_no_preload(const char *path);
 
 /* ---- run_private.c ---- */
@@ -42,7 +42,7 @@ struct run_daemon {
 /* Start urnicd with these arguments (ports and addresses, ended by NULL) beside the socket's, and
  * wait until it serves, 30 s at most. 0, or -errno with a message printed. */
 int run_daemon_start(struct run_daemon *d, const char *urnicd, const char *const *ports);
-/* End it, wait until it has ended, and remove what it left. */
+/* End the daemon, wait for its end, and remove its folder and socket. */
 void run_daemon_stop(struct run_daemon *d);
 
 #endif

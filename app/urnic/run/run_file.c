@@ -30,7 +30,7 @@ static bool run_folder(char *out, size_t size)
     return slash != NULL;
 }
 
-/* FOLDER/TAIL, if it is there. */
+/* FOLDER/TAIL, if it exists. */
 static bool run_beside(const char *folder, const char *tail, char path[PATH_MAX], int mode)
 {
     return (size_t)snprintf(path, PATH_MAX, "%s/%s", folder, tail) < PATH_MAX &&
@@ -106,7 +106,7 @@ static bool run_interpreter(const char *head, size_t len, char path[PATH_MAX])
     return true;
 }
 
-/* Has the ELF file a dynamic linker? True also where this can't be told. */
+/* Has the ELF file a dynamic linker? True also if that is unknown. */
 static bool run_is_dynamic(int fd)
 {
     Elf64_Ehdr eh;

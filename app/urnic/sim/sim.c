@@ -24,7 +24,7 @@ static const char help[] = {
 
 #define CHARTS  8u
 #define FIGURES 16u
-#define SLICES  2000u /* of the simulated time: how often the clock on the wall is looked at */
+#define SLICES  2000u /* slices of the simulated time, with a look at the real clock after each */
 
 struct job {
     const char *rules_file;
@@ -49,7 +49,7 @@ struct job {
 
 /* ---- the scenario ---- */
 
-/* A file that may be a pipe. NULL, or what is wrong. */
+/* Read a file that may be a pipe. NULL, or the error. */
 static const char *read_all(struct job *j, FILE *f)
 {
     size_t cap = 0, n;
@@ -171,7 +171,7 @@ static void draw(struct bar *b, const struct sim *sim, bool last, bool cut)
     fflush(stderr);
 }
 
-/* To the end, or to Ctrl-C. */
+/* Run to the end, or to Ctrl-C. */
 static void run(struct job *j, struct sim *sim, double *wall)
 {
     struct bar b = {.start = cli_now(), .tty = isatty(STDERR_FILENO), .quiet = j->quiet};
@@ -260,7 +260,7 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
             printf("  %.2f s, %.2f M packet-hops/s, payload %s%s\n", wall,
                    (double)sim->w.hops / wall / 1e6, s->skip_payload ? "skipped" : "carried",
                    j->cut ? ", interrupted" : "");
-            fflush(stdout); /* between the progress of two runs */
+            fflush(stdout); /* between two runs' progress */
         }
     }
     int rc = sim_capture_close(&j->captures);
@@ -268,7 +268,7 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
     return status ? status : rc;
 }
 
-/* A run that there is: for people, or to `out`, with the names that --output has for them. */
+/* Print the variables of a run: for people, or to `out` in the form of --output. */
 static void list_run(const struct sim_scenario *s, uint32_t point, FILE *out)
 {
     if (out) {
@@ -307,7 +307,7 @@ static int close_output(const struct job *j, FILE *out)
     return rc || failed ? CLI_FAIL : CLI_OK;
 }
 
-/* Before anything runs: later would be hours later. */
+/* Checked before any run: afterwards it could be hours later. */
 static int check_charts(const struct job *j, const struct sim_scenario *s)
 {
     for (unsigned i = 0; i < j->ncharts; i++) {
@@ -335,7 +335,7 @@ static int finish_charts(struct job *j)
     return status;
 }
 
-/* What there is isn't what was asked for: neither a script nor a person shall take it for that. */
+/* The output is incomplete: neither a script nor a person shall take it for complete. */
 static int interrupted(const struct job *j)
 {
     if (!j->cut && !j->left)
@@ -345,10 +345,10 @@ static int interrupted(const struct job *j)
     return CLI_FAIL;
 }
 
-/* A figure or a chart that was asked for: has any run of it? */
+/* Does any run have the requested figure or chart? */
 struct wish {
     bool granted;
-    char why[SIM_REASON]; /* the latest run hasn't */
+    char why[SIM_REASON]; /* the latest run lacks it */
 };
 
 static void look_for(const struct job *j, const struct sim_scenario *s,
@@ -378,8 +378,8 @@ static int out_of_memory(void)
     return CLI_FAIL;
 }
 
-/* Reads all runs of this shard: what is wrong with the last one, or asked for and in none, shall
- * not be found when the others are over. */
+/* Read all runs of this shard first, so that an error in the last one, or a requested figure that
+ * none has, is found before the first run and not hours later. */
 static int check_runs(struct job *j, struct sim_scenario *s)
 {
     static struct wish figure[FIGURES], chart[CHARTS];
@@ -394,13 +394,13 @@ static int check_runs(struct job *j, struct sim_scenario *s)
         if (!status && j->csv_file && sim_csv_variables(&j->csv, j->csv_file, s))
             status = out_of_memory();
         if (status || j->list)
-            continue; /* to say which runs there are takes no flows */
+            continue; /* a list of the runs needs no flows */
         if (sim_check(s, &has, &err))
             status = complain(j, &err);
         else
             look_for(j, s, &has, figure, chart);
     }
-    if (j->list || j->shards > 1 || cli_stop) /* runs that weren't looked at may have it */
+    if (j->list || j->shards > 1 || cli_stop) /* runs not read may have it */
         return status;
     for (unsigned i = 0; i < j->nfigures && !status; i++)
         status = not_found("--figure", j->figure[i], &figure[i]);
@@ -409,13 +409,13 @@ static int check_runs(struct job *j, struct sim_scenario *s)
     return status;
 }
 
-/* The runs of this shard. The worst status of any. */
+/* Make the runs of this shard. Returns the worst status of any. */
 static int all(struct job *j, struct sim_scenario *s)
 {
     FILE *out;
     int status = check_runs(j, s);
     uint32_t points = s->points;
-    if (!status && cli_stop) { /* an earlier output shall not go for nothing */
+    if (!status && cli_stop) { /* an earlier output shall not be lost for nothing */
         cli_error("interrupted: no run was started");
         status = CLI_FAIL;
     }
@@ -596,7 +596,7 @@ static int simulate(struct job *j)
     if (!status)
         status = all(j, &s);
     sim_scenario_free(&s);
-    sim_csv_close(j->csv); /* when it came to nothing */
+    sim_csv_close(j->csv); /* after a failure */
     sim_points_free(&j->points);
     fault_free(j->rules);
     free(j->text);

@@ -14,7 +14,7 @@ struct pcapng;
 struct sim_capture {
     char node[16];
     const char *file;
-    struct pcapng *w; /* during a run, as is what follows */
+    struct pcapng *w; /* during a run, like the following members */
     const struct sim_node *at;
     int interface;
 };
@@ -24,11 +24,11 @@ struct sim_captures {
     unsigned n;
 };
 
-/* One more, NODE=FILE; the text has to stay. CLI_OK, or CLI_USAGE with a message. */
+/* Add NODE=FILE; the text must stay valid. CLI_OK, or CLI_USAGE with a message. */
 int sim_capture_add(struct sim_captures *c, const char *text);
-/* Begin the files of run number `point`. CLI_*, with a message; close them in either case. */
+/* Create the files of run number `point`. CLI_*, with a message; close them in either case. */
 int sim_capture_open(struct sim_captures *c, struct sim *sim, uint32_t point);
-/* CLI_OK; CLI_FAIL with a message: a file is not whole. */
+/* CLI_OK; CLI_FAIL with a message: a file is incomplete. */
 int sim_capture_close(struct sim_captures *c);
 /* sim_hooks.frame, with the captures as its argument. */
 void sim_capture_frame(void *captures, const struct sim_node *node, enum sim_dir dir,

@@ -31,11 +31,11 @@ struct sim_chart {
     struct line line[LINES];
     unsigned nlines;
     bool xtime;                 /* x is a time in us */
-    char *category[CATEGORIES]; /* values of X in their order; a point's x is the place here */
+    char *category[CATEGORIES]; /* values of X in order; a point's x is an index of it */
     size_t ncategories;
 };
 
-/* Copies the word before any of `ends` and steps over it. False: empty or too long. */
+/* Copy the word before any of `ends`, and step over it. False: empty or too long. */
 static bool word(const char **p, const char *ends, char *out, size_t size)
 {
     size_t n = strcspn(*p, ends);
@@ -47,13 +47,13 @@ static bool word(const char **p, const char *ends, char *out, size_t size)
     return true;
 }
 
-/* What is drawn over time. */
+/* The metrics drawn over time. */
 static bool is_curve(const char *metric)
 {
     return !strcmp(metric, "queue") || !strcmp(metric, "rate");
 }
 
-/* What is drawn as the part of the flows that has at most so much; NULL = it isn't. */
+/* The metric of a cumulative distribution over the flows; NULL = not one. */
 static double (*cdf_of(const char *metric))(const struct sim *sim, const struct sim_flow *f)
 {
     return !strcmp(metric, "fct")        ? sim_fct_us
@@ -132,7 +132,7 @@ static int append(struct line *l, double x, double y)
     return 0;
 }
 
-/* What a number of any unit is worth on an axis; times are microseconds there. */
+/* A number with a unit, as its value on an axis; times are microseconds there. */
 static bool number(const char *text, double *out, bool *time)
 {
     static const enum sim_unit units[] = {SIM_COUNT, SIM_RATIO, SIM_SIZE, SIM_RATE};
@@ -153,7 +153,7 @@ static int add_series(struct line *l, const struct sim_series *s, double scale)
     return rc;
 }
 
-/* Why a point, or a line, isn't in the chart. */
+/* Set the reason why a point, or a line, isn't in the chart. */
 static int left_out(char *why, size_t size, const char *format, const char *a, const char *b)
 {
     snprintf(why, size, format, a, b);
@@ -186,14 +186,15 @@ static int add_curves(struct sim_chart *c, struct sim *sim, const char *name, ch
     return 0;
 }
 
-/* Is a flow among those of which a part is drawn, whether or not it has ended? */
+/* Does a flow count in the distribution, even if it has not ended? */
 static bool counts(const struct sim_chart *c, const struct sim_flow *f)
 {
     return f->octets != SIM_FOREVER && (f->ideal || strcmp(c->metric, "slowdown") != 0);
 }
 
-/* The flows of a run: their values in order, and which part of all has at most so much. Those that
- * haven't ended would have more than any: without them the tail would look short. */
+/* The cumulative distribution of a run: the values of its flows in order, and the part of all flows
+ * up to each. Flows that haven't ended count as larger than any; without them the tail would look
+ * short. */
 static int add_cdf(struct sim_chart *c, struct sim *sim, const char *name, char *why, size_t size)
 {
     double (*of)(const struct sim *sim, const struct sim_flow *f) = cdf_of(c->metric);
@@ -224,7 +225,7 @@ static int add_cdf(struct sim_chart *c, struct sim *sim, const char *name, char 
     return rc;
 }
 
-/* The value, as a legend shows it: a number alone says nothing there. */
+/* Add a value for a legend; numbers, "on" and "off" with the variable's name. */
 static void add_name(char *name, size_t size, const struct sim_var *v)
 {
     size_t n = strlen(name);
@@ -235,8 +236,8 @@ static void add_name(char *name, size_t size, const struct sim_var *v)
              v->value);
 }
 
-/* The line that a run belongs to: what SERIES is in it, and whatever else is swept, since runs that
- * differ must not be joined. */
+/* The line that a run belongs to: by its value of SERIES and of all other swept variables, since
+ * runs that differ must not be joined. */
 static void name_of(const struct sim_chart *c, const struct sim *sim, char *name, size_t size)
 {
     *name = 0;
@@ -276,7 +277,7 @@ bool sim_chart_possible(const struct sim_chart *c, const struct sim_scenario *s,
     return has->sampled;
 }
 
-/* The place of a value of X among those that there have been. Negative: there are too many. */
+/* The index of a value of X among the values so far. Negative: too many. */
 static int category_of(struct sim_chart *c, const char *text)
 {
     for (size_t i = 0; i < c->ncategories; i++)
@@ -331,7 +332,7 @@ static const char *unit_of(const char *metric)
     return "";
 }
 
-/* Are all values of X numbers? Then points go to where these are. */
+/* Are all values of X numbers? Then points are placed at them. */
 static bool make_numbers(struct sim_chart *c)
 {
     double at[CATEGORIES];
@@ -347,7 +348,7 @@ static bool make_numbers(struct sim_chart *c)
     return true;
 }
 
-/* Of several lines the dots of a category stand beside each other. */
+/* Dots of several lines in a category stand side by side. */
 static void spread(struct sim_chart *c)
 {
     for (unsigned i = 0; i < c->nlines; i++)
@@ -355,7 +356,7 @@ static void spread(struct sim_chart *c)
             c->line[i].x[k] += (i + .5 - c->nlines / 2.) * DODGE / c->nlines;
 }
 
-/* Wide spans of x are read better on a logarithmic axis; 0 has a place beside it. */
+/* A wide span of x gets a logarithmic axis; 0 has a place beside it. */
 static bool wide(const struct sim_chart *c)
 {
     double lo = INFINITY, hi = 0;
@@ -369,7 +370,7 @@ static bool wide(const struct sim_chart *c)
     return lo > 0 && hi / lo >= 49.9; /* 0.1 % to 5 % */
 }
 
-/* A figure is over x, in whatever order the sweep has its values. */
+/* A figure is drawn over x, in any order of the sweep. */
 static void sort(struct line *l)
 {
     for (size_t i = 1; i < l->n; i++) {

@@ -9,16 +9,16 @@
 
 struct sim_csv;
 
-/* The variables of one run, which get columns; *csv is made at the first call, for a file (the text
- * has to stay; "-" is stdout). Call for all runs before sim_csv_open. 0 or -ENOMEM. */
+/* Add columns for the variables of one run. The first call makes *csv, for a file (the text must
+ * stay valid; "-" is stdout). Call it for all runs before sim_csv_open. 0 or -ENOMEM. */
 int sim_csv_variables(struct sim_csv **csv, const char *file, const struct sim_scenario *s);
-/* Begin the file with the names of the columns. 0; -1 and errno. */
+/* Open the file and write the names of the columns. 0; -1 and errno. */
 int sim_csv_open(struct sim_csv *csv);
-/* The flows of run number `point`. */
+/* Write the flows of run number `point`. */
 void sim_csv_add(struct sim_csv *csv, struct sim *sim, uint32_t point);
 /* NULL is fine. */
 bool sim_csv_is_stdout(const struct sim_csv *csv);
-/* End the file, if there is one, and free. 0, or -errno: it is not whole. NULL is fine. */
+/* Close the file, if there is one, and free. 0, or -errno: the file is incomplete. NULL is fine. */
 int sim_csv_close(struct sim_csv *csv);
 
 #endif

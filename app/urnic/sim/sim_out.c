@@ -162,7 +162,7 @@ static void expects(FILE *f, struct sim *sim)
     }
 }
 
-/* Of which ports the figures of queues are. */
+/* The ports that the figures of queues are about. */
 static void queue_ports(FILE *f, const struct sim *sim)
 {
     const struct sim_port *most = sim_longest_queue(sim);
@@ -179,7 +179,7 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
     double v;
     head(f, sim, scenario, point);
     samples(f, sim);
-    sim_metric(sim, "time", &v); /* brings the flows' counters up to date */
+    sim_metric(sim, "time", &v); /* updates the flows' counters */
     flows(f, sim);
     sizes(f, sim);
     rules(f, sim);
@@ -211,7 +211,7 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
 
 struct page {
     struct plot_panel panel[PANELS];
-    struct plot_line *line[PANELS]; /* each with room for what any of them has */
+    struct plot_line *line[PANELS]; /* each with room for the longest of them */
     unsigned n;
     double *numbers; /* all series, one after the other */
     size_t used;
@@ -262,8 +262,7 @@ static void add_points(struct plot_panel *q, struct plot_line *l, const struct s
                                             .loose = true};
 }
 
-/* What happens over time besides rates: queues, fairness, and what there is of repairs and pauses.
- */
+/* The other panels over time: queues, fairness, and retransmissions and pauses if there are any. */
 static void add_curves(struct page *p, const struct sim *sim)
 {
     struct plot_panel *q = add_panel(p, "Queues", "time, ms", "queue, kB");
@@ -284,7 +283,7 @@ static void add_curves(struct page *p, const struct sim *sim)
         }
 }
 
-/* Three percentiles over the flows' size; v: those of a bin. */
+/* Three percentiles over the flows' size; v: of one bin. */
 static void add_sizes(struct page *p, const char *title, const char *label, unsigned n,
                       const double bin_x[], double v[][SIM_BINS])
 {
@@ -329,7 +328,7 @@ static void fill(struct page *p, const struct sim *sim, const struct sim_points 
     add_sizes(p, "Slowdown by flow size", "slowdown", n, x, slow);
 }
 
-/* Say that the results are not those of the whole run. */
+/* Warn that the results are not those of the whole run. */
 static void say_cut(struct page *p, const struct sim *sim)
 {
     char at[32];
@@ -400,7 +399,7 @@ void sim_out_summary(FILE *f, struct sim *sim)
     for (const struct sim_metric_info *m = sim_metrics; m->name; m++) {
         if (!sim_metric(sim, m->name, &v) || v == 0)
             continue;
-        bool large = v >= 99999.5; /* counts most of all: not 1.3e+05 */
+        bool large = v >= 99999.5; /* counts above all: not 1.3e+05 */
         int n = fprintf(f, "  %s %.*g%s%s", m->name, large ? 15 : 5, large ? round(v) : v,
                         *m->unit ? " " : "", m->unit);
         if (++column % 3 == 0)

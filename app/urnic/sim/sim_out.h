@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a simulation leaves behind: JSON lines, an SVG page, a summary for people.
+ * The output of a simulation: JSON lines, an SVG page, a summary for people.
  */
 #ifndef URNIC_SIM_OUT_H
 #define URNIC_SIM_OUT_H
@@ -15,19 +15,19 @@
  * Nothing in it depends on the machine or the hour. */
 void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point, bool cut,
                   const char *const *figure, unsigned nfigures);
-/* A run that could be made: a line with its number and variables. */
+/* Describe a run that is not made: a line with its number and variables. */
 void sim_out_point(FILE *f, const struct sim_scenario *s, uint32_t point);
 /* Panels: rate per flow, queue depth, fairness index, retransmissions and PFC pauses, completion
- * times and slowdown by size; what the run has of them. Rates in `points` (NULL = none) are drawn
- * as dots over those of the same flow. `cut`: the run was ended early, and the page says so. 0 or
- * -errno; -ENODATA: the run has nothing of them. */
+ * times and slowdown by size; those that the run has. Rates in `points` (NULL = none) are drawn as
+ * dots over those of the same flow. `cut`: the run was ended early, and the page says so. 0 or
+ * -errno; -ENODATA: the run has none of the panels. */
 int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points, bool cut);
-/* Of how many flows in `points` sim_out_plot draws the rates: those that have a curve to lie over.
- */
+/* The number of flows in `points` with rates that sim_out_plot draws: those that have a curve to
+ * lie over. */
 unsigned sim_out_points_drawn(const struct sim *sim, const struct sim_points *points);
-/* A few lines: the figures that say something, and which expectations hold. */
+/* Print a few lines: the figures that matter, and which expectations hold. */
 void sim_out_summary(FILE *f, struct sim *sim);
-/* How many expectations don't hold. */
+/* The number of expectations that don't hold. */
 unsigned sim_out_failures(struct sim *sim);
 
 #endif

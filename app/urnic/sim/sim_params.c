@@ -10,7 +10,7 @@
 #include "sim_field.h"
 #include "urnic/urnic.h"
 
-/* What a scenario may leave open and the topology decides. */
+/* Parameters that a scenario may leave to the topology. */
 static struct sim_topo topology(const struct sim *sim)
 {
     struct sim_topo t = sim->s->topo;
@@ -30,7 +30,7 @@ static struct sim_load load(const struct sim *sim, unsigned i)
     return l;
 }
 
-/* Of all ports, where PFC is on: it follows from their rates and delays unless it was given. */
+/* The head-room of all ports with PFC, which follows from their rates and delays unless given. */
 static bool headroom(const struct sim *sim, uint64_t *least, uint64_t *most)
 {
     *least = UINT64_MAX, *most = 0;

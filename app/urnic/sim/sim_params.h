@@ -10,10 +10,11 @@
 
 #include "sim.h"
 
-/* Statements of a scenario file that make the same run, each behind two spaces; but the first line
+/* Write statements of a scenario file that make the same run, each after two spaces. The first line
  * has several, with commas between, and urnic's version. */
 void sim_params_text(FILE *f, const struct sim *sim);
-/* An object: numbers in bit/s, ns, octets and parts of one. The caller's; NULL = out of memory. */
+/* Make a JSON object with numbers in bit/s, ns, octets and fractions. It belongs to the caller;
+ * NULL = out of memory. */
 json_t *sim_params_json(const struct sim *sim);
 
 #endif

@@ -30,7 +30,7 @@ static int grow(struct sim_points *p, size_t *cap)
     return 0;
 }
 
-/* What is wrong with a line; NULL = it has been taken, or is no sample. */
+/* Take a line. Returns its error; NULL = taken, or not a sample. */
 static const char *take(struct sim_points *p, const json_t *line)
 {
     const char *type = json_string_value(json_object_get(line, "type"));

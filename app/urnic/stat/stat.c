@@ -139,7 +139,7 @@ struct wanted {
     enum format format;
 };
 
-/* Fetch what is wanted of a device. 0 or -errno. */
+/* Fetch and print the wanted data of a device. 0 or -errno. */
 static int look(struct admin *a, const struct wanted *w, struct stat_device *d)
 {
     int rc = w->qpn ? 0 : stat_counters(a, d->name, &d->counters);
@@ -159,7 +159,7 @@ static void show(struct admin *a, const struct wanted *w, const struct stat_devi
         print_history(a, d->name, w->qpn);
 }
 
-/* All that is wanted, of all devices that are meant. CLI_*. */
+/* Fetch and print all wanted data of all wanted devices. CLI_*. */
 static int report(const struct wanted *w)
 {
     struct admin a;

@@ -26,9 +26,9 @@ struct stat_device {
 /* All counters of a device. 0 or -errno; free with stat_free_counters. */
 int stat_counters(struct admin *a, const char *device, struct stat_counters *out);
 void stat_free_counters(struct stat_counters *c);
-/* The counter's value; 0 when there is none of this name. */
+/* The counter's value; 0 if none has this name. */
 uint64_t stat_value(const struct stat_counters *c, const char *name);
-/* The sum of those that count dropped RoCE frames. */
+/* The sum of the counters of dropped RoCE frames. */
 uint64_t stat_drops(const struct stat_counters *c);
 
 /* All queue pairs of a device, or the one of number `qpn` (0 = all), which need not exist. 0 or
@@ -40,15 +40,15 @@ void stat_free_qps(struct stat_qps *q);
  * device. 0 or -errno: -ENODEV no such device, -ENOTSUP an older daemon. */
 int stat_processes(struct admin *a, const char *device, bool as_json);
 
-/* What a counter means, in one line: a constant, or written into buf. Without a text of its own it
- * is said which rule counts. */
+/* The meaning of a counter, in one line: a constant, or written into buf. A counter without a text
+ * of its own gets the name of its rule. */
 const char *stat_help(const char *name, char *buf, size_t size);
 
 /* Print these devices in Prometheus' text format. Names are safe in it: the daemon and its
  * configuration see to that. */
 void stat_prometheus(const struct stat_device *dev, unsigned n);
 
-/* Names of what the protocol has as numbers: "RC", "RTS", "gbn". */
+/* Names of the protocol's numbers: "RC", "RTS", "gbn". */
 const char *stat_qp_type(unsigned type);
 const char *stat_qp_state(unsigned state);
 const char *stat_recovery(unsigned mode);

@@ -7,8 +7,8 @@
 #include "engine_counters.h"
 #include "stat.h"
 
-/* The part of ENGINE_COUNTERS that is about drops, without its first row: frames of other protocols
- * are no loss. */
+/* The rows of ENGINE_COUNTERS about drops, without the first one: frames of other protocols are no
+ * loss. */
 static bool is_drop(const char *name)
 {
     for (unsigned i = ENGINE_C_rx_not_roce + 1; i <= ENGINE_C_ud_drop_too_long; i++)

@@ -15,7 +15,7 @@ static const char *const kinds[] = {"pds", "mrs", "mws", "cqs", "srqs", "qps", "
 static const char *const words[] = {"PDs", "MRs", "MWs", "CQs", "SRQs", "QPs", "CM ids"};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* The process's object in the list, made if it is new. */
+/* The process's object in the list; made for a new process. */
 static json_t *process_of(json_t *list, const json_t *context)
 {
     json_int_t pid = json_integer_value(json_object_get(context, "pid"));
@@ -41,8 +41,8 @@ static void add(json_t *to, const char *key, json_int_t n)
     json_object_set_new(to, key, json_integer(json_integer_value(json_object_get(to, key)) + n));
 }
 
-/* A page of contexts into the lists of their devices. Returns where the next one begins, 0 = there
- * is none, or -errno. */
+/* Put a page of contexts into the lists of their devices. Returns the start of the next page, 0 =
+ * none, or -errno. */
 static int page(struct admin *a, json_t *devices, unsigned first)
 {
     char *text;
@@ -58,7 +58,7 @@ static int page(struct admin *a, json_t *devices, unsigned first)
         json_t *list = device ? json_object_get(devices, device) : NULL;
         json_t *p = list ? process_of(list, context) : NULL;
         if (!p)
-            continue; /* of a device that isn't asked for */
+            continue; /* a context of another device */
         add(p, "contexts", 1);
         for (size_t k = 0; k < KINDS; k++)
             add(p, kinds[k], json_integer_value(json_object_get(context, kinds[k])));

@@ -9,7 +9,7 @@
 
 #include "stat.h"
 
-/* What goes down again; everything else only counts up. */
+/* Values that can go down; all others only count up. */
 static const char *const gauges[] = {
     "qps",       "cqs",     "srqs",    "pds",      "mrs",      "mws",
     "mr_octets", "cm_live", "port_up", "contexts", "programs", "programs_silent",
@@ -23,13 +23,13 @@ static bool is_gauge(const char *name)
     return false;
 }
 
-/* A part of a name that is a unit's abbreviation is none to scrapers' checkers: "us". */
+/* Rename a counter with "us" in its name, which scrapers' checkers take for the unit. */
 static const char *metric_of(const char *name)
 {
     return strcmp(name, "rx_not_for_us") == 0 ? "rx_not_for_device" : name;
 }
 
-/* What a metric is called: counters end in _total, as scrapers and their checkers expect it. */
+/* The name of a metric: counters end in _total, as scrapers and their checkers expect. */
 static void print_head(const char *name, bool gauge, const char *text)
 {
     const char *end = gauge ? "" : "_total";
@@ -50,7 +50,7 @@ static const struct ipc_counter *find(const struct stat_device *d, const char *n
     return NULL;
 }
 
-/* A counter that devices before `first` don't have: of all that have it. */
+/* Print a counter that devices before `first` lack, for all devices that have it. */
 static void print_counter(const struct stat_device *dev, unsigned n, unsigned first,
                           const char *name)
 {
@@ -90,7 +90,7 @@ static void print_counter(const struct stat_device *dev, unsigned n, unsigned fi
 QP_VALUES(X)
 #undef X
 
-/* Negative: no limit, and no sample. */
+/* Negative: no limit, so no sample. */
 static double qp_cc_rate(const struct ipc_qp_info *q)
 {
     return q->cc_rate == UINT64_MAX ? -1 : (double)q->cc_rate;
@@ -110,7 +110,7 @@ static const struct {
     {"qp_cc_alpha", true, "Alpha of congestion control, 0 to 1.", stat_alpha},
 };
 
-/* The name of a process may be anything. */
+/* A process may have any name: escape it. */
 static void print_quoted(const char *text)
 {
     for (; *text; text++) {

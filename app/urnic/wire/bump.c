@@ -16,7 +16,7 @@
 #define MS 1000000ull
 
 #define SERVICE_NS (1 * MS)  /* between two looks at the links */
-#define SLEEP_MAX  (50 * MS) /* ports want to be served now and then */
+#define SLEEP_MAX  (50 * MS) /* time between two calls of the ports' service */
 #define HEADERS    18u       /* Ethernet and a VLAN tag */
 
 /* ---- opening ---- */
@@ -100,9 +100,9 @@ void bump_close(struct bump *b)
 
 /* ---- one direction ---- */
 
-static const struct fault_out at_once; /* kept for no time: until the next free slot */
+static const struct fault_out at_once; /* a kept frame without delay waits for the next free slot */
 
-/* Frames that the judge has made. Those for this direction stand before the frame itself. */
+/* Send frames that the judge has made. Those for this direction precede the frame itself. */
 static void inject(struct bump *b, const struct fault_out *out, uint64_t now)
 {
     for (uint32_t i = 0; i < out->ninject; i++)
@@ -127,7 +127,7 @@ static void copy(struct bump_half *h, enum fault_dir dir, const uint8_t *frame,
     }
 }
 
-/* Do what the judge said with the frame in `slot`; a slot whose len becomes 0 is not sent. */
+/* Carry out the judge's decision on the frame in `slot`. A slot with len 0 is not sent. */
 static void execute(struct bump *b, enum fault_dir dir, struct io_slot *slot, unsigned bits,
                     const struct fault_out *out, uint64_t now)
 {
@@ -165,7 +165,7 @@ static bool anything_due(const struct bump_half *h, uint64_t now)
     return bump_queue_len(&h->queue) && fault_hold_deadline(h->queue.hold) <= now;
 }
 
-/* The next `n` lent frames into the slots. A long frame leaves its slot empty. */
+/* Copy the next `n` lent frames into the slots. A too long frame leaves its slot empty. */
 static void fill(struct bump_half *h, struct io_slot *slot, unsigned n)
 {
     const uint32_t most = h->out->caps.frame_max;
@@ -176,8 +176,8 @@ static void fill(struct bump_half *h, struct io_slot *slot, unsigned n)
     }
 }
 
-/* Judge the frames in the slots. When one of them makes others due, which belong right behind it,
- * those after it must wait for the next burst. Returns how many have been dealt with. */
+/* Judge the frames in the slots. If one of them makes kept frames due, these follow it directly, so
+ * the later slots wait for the next burst. Returns the number of frames judged. */
 static unsigned judge(struct bump *b, enum fault_dir dir, struct io_slot *slot, unsigned n,
                       uint64_t now)
 {
@@ -199,7 +199,7 @@ static unsigned judge(struct bump *b, enum fault_dir dir, struct io_slot *slot, 
     return n;
 }
 
-/* Frames whose time has come. Returns how many. */
+/* Send kept frames that are due. Returns their number. */
 static unsigned send_due(struct bump_half *h, struct io_slot *slot, unsigned room, uint64_t now)
 {
     struct bump_kept *k;
@@ -229,7 +229,7 @@ static unsigned discard(struct bump_half *h, uint64_t now)
     return n + due;
 }
 
-/* `n` lent frames have been dealt with: give them back. */
+/* Give back `n` lent frames that are done. */
 static void take(struct bump_half *h, unsigned n)
 {
     const uint32_t most = h->out->caps.frame_max;
@@ -261,14 +261,14 @@ static unsigned move(struct bump *b, enum fault_dir dir, uint64_t now)
         peek(h, now);
     unsigned want = h->have - h->at;
     if (anything_due(h, now))
-        want += bump_queue_len(&h->queue); /* as many as that may be */
+        want += bump_queue_len(&h->queue); /* there may be that many */
     want = want < IO_BURST_MAX ? want : IO_BURST_MAX;
     if (want == 0)
         return 0;
     if (!h->out_up)
         return discard(h, now);
 
-    /* First all copies, whose cache misses overlap, then the judge. */
+    /* First all copies, so that their cache misses overlap; then the judge. */
     unsigned room = h->out->ops->tx_reserve(h->out, slot, want, now);
     unsigned due = send_due(h, slot, room, now), n = h->have - h->at;
     n = n < room - due ? n : room - due;

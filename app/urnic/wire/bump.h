@@ -6,7 +6,7 @@
  *
  * A frame is copied once, from the receiving port's room into the sending port's. When the port it
  * has to leave by is full it waits in the port it came by, so that the bump itself loses nothing; a
- * frame for a port whose link is down is dropped and counted.
+ * frame for a port without a link is dropped and counted.
  *
  * One thread. Time is an argument (ns, monotonic); only bump_wait reads a clock.
  */
@@ -17,36 +17,37 @@
 #include "io.h"
 #include "pace.h"
 
-#define BUMP_QUEUE_DEFAULT 4096u /* frames that may be kept back in each direction */
+#define BUMP_QUEUE_DEFAULT 4096u /* most frames kept back in each direction */
 
 #define BUMP_DIRS 2u /* enum fault_dir: by where a frame comes from, port A or port B */
 
-/* Judges a frame, as fault_apply of lib/fault does: returns FAULT_* and fills *out. The frame lies
- * where it will be sent from and may be changed. Runs in the middle of a burst: it may call
- * bump_inject, nothing else of this file. */
+/* Judges a frame, as fault_apply of lib/fault does: returns FAULT_* and fills *out. The frame is in
+ * its slot for sending and may be changed. Runs in the middle of a burst: it may call bump_inject,
+ * but no other function of this file. */
 typedef unsigned (*bump_judge)(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t len,
                                uint64_t now, struct fault_out *out);
 
-/* Of one direction. Each frame received is in exactly one of: forwarded, kept now, dropped,
- * no_link, oversize. */
+/* Counters of one direction. Each received frame is in exactly one of: forwarded, kept now,
+ * dropped, no_link, oversize. */
 struct bump_counters {
     uint64_t received, octets;      /* taken from the port it came by */
-    uint64_t forwarded, out_octets; /* handed to the other one, copies and injected ones included */
+    uint64_t forwarded, out_octets; /* given to the other port, with copies and injected frames */
     uint64_t dropped;               /* by the judge */
-    uint64_t copied, injected;      /* further frames, made here */
-    uint64_t changed;               /* by the judge: other octets, or fewer */
-    uint64_t held;                  /* kept back, for a time or for others to pass */
-    uint64_t no_link;               /* the port to leave by is down */
-    uint64_t oversize;              /* longer than the port to leave by can send */
-    uint64_t no_room;               /* to be kept back, but the queue is full */
+    uint64_t copied, injected;      /* additional frames, made here */
+    uint64_t changed;               /* changed by the judge: other octets, or fewer */
+    uint64_t held;                  /* kept back for a time, or until others have passed */
+    uint64_t no_link;               /* the output port is down */
+    uint64_t oversize;              /* longer than the output port can send */
+    uint64_t no_room;               /* not kept back, since the queue is full */
 };
 
 struct bump_half {
     struct io_port *in, *out;
     struct io_frame frame[IO_BURST_MAX]; /* lent by `in` */
-    unsigned have, at;                   /* of those, frame[at..have) are still to be moved */
+    unsigned have, at;                   /* frame[at..have) of these are yet to be moved */
     uint64_t peeked;                     /* when `in` was asked for frames last, ns */
-    uint64_t since;                      /* ... and before that: the lent frames came after it */
+    uint64_t since;                      /* ... and the time before that: the lent frames came after
+                                          * it */
     bool out_up;
     struct bump_queue queue;
     struct bump_counters count;
@@ -58,23 +59,23 @@ struct bump {
     bump_judge judge; /* NULL = everything passes */
     void *arg;
     uint64_t service_at; /* ns */
-    struct pace pace;    /* what bump_wait does; pace.never: it returns at once */
+    struct pace pace;    /* state of bump_wait; pace.never: it returns at once */
     uint64_t round_at;   /* when bump_round was called last */
 };
 
-/* Open both ports and join them. `mtu`: octets of IP that must fit, 0 = what the ports choose;
- * `queue`: frames kept back at most, in each direction. Ports that can are made promiscuous. `err`
- * receives a sentence. Returns 0 or -errno with nothing left open. */
+/* Open both ports and join them. `mtu`: octets of IP that must fit, 0 = the ports' choice; `queue`:
+ * most frames kept back in each direction. Ports become promiscuous if they can. `err` receives a
+ * sentence. Returns 0 or -errno with nothing left open. */
 int bump_open(struct bump *b, const char *port_a, const char *port_b, uint32_t mtu, uint32_t queue,
               char *err, size_t err_size);
 void bump_close(struct bump *b);
 
-/* Move what there is, up to a burst in each direction. Returns the number of frames taken or sent;
- * 0 = there was nothing to do. */
+/* Move waiting frames, up to a burst in each direction. Returns the number of frames taken or sent;
+ * 0 = no work. */
 unsigned bump_round(struct bump *b, uint64_t now);
 
-/* After a round without work: let others have the core, or sleep until a frame comes, one is due,
- * or `until` (ns). Returns when there may be work, and early on signals. */
+/* After a round without work: yield the core, or sleep until a frame comes, one is due, or `until`
+ * (ns). Returns when there may be work, and early on signals. */
 void bump_wait(struct bump *b, uint64_t now, uint64_t until);
 
 /* Send a frame of the caller's own in direction `dir`, at `due` or soon after. Returns false when

@@ -20,7 +20,7 @@ struct bump_kept {
 
 struct bump_queue {
     struct fault_hold *hold;
-    uint32_t max, room; /* frames; octets of each */
+    uint32_t max, room; /* most frames; octets of each */
     struct bump_kept **spare;
     uint32_t nspare;
 };

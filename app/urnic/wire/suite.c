@@ -14,10 +14,10 @@
 #include "suite_child.h"
 
 #define MS       1000000ull
-#define LOOK_NS  (200000ull)  /* sleep no longer, so that a packet's time is known so well */
-#define LINK_NS  (10000 * MS) /* for both links to come up */
-#define GRACE_NS (50 * MS)    /* for what is under way when the client has ended */
-#define END_NS   (3000 * MS)  /* for a command to end when it is asked to */
+#define LOOK_NS  (200000ull)  /* longest sleep, and so the precision of a packet's time */
+#define LINK_NS  (10000 * MS) /* longest wait for both links to come up */
+#define GRACE_NS (50 * MS)    /* time for packets in flight after the client has ended */
+#define END_NS   (3000 * MS)  /* time for a command to end after a signal */
 #define FLOWS    64u
 
 /* The highest PSN that the requester has sent to a queue pair. */
@@ -38,7 +38,7 @@ struct runner {
     unsigned nsent;
     bool rules_off;
     bool client_ok, timed_out;
-    uint64_t packets, bad_icrc; /* of the device, in all cases */
+    uint64_t packets, bad_icrc; /* the device's, in all cases */
 };
 
 /* ---- watching ---- */
@@ -67,7 +67,8 @@ static unsigned judge(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t le
 {
     struct runner *s = arg;
     struct wire_pkt p;
-    /* `now` was before the port was asked: what was preempted in between would seem early. */
+    /* `now` was read before the port: after a preemption in between, the packet would seem
+     * early. */
     uint64_t at = cli_now(), waited = at - s->bump->half[dir].since;
     bool bad, roce = suite_trace_read(frame, len, &p, &bad);
     unsigned bits = 0;
@@ -94,7 +95,7 @@ static unsigned judge(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t le
     return bits;
 }
 
-/* ---- moving frames meanwhile ---- */
+/* ---- moving frames while waiting ---- */
 
 enum goal { NOTHING, LINKS, SERVER_SPEAKS, CLIENT_ENDS, ALL_END };
 
@@ -138,12 +139,12 @@ static void end_commands(struct runner *s)
     for (unsigned force = 0; force < 2 && !reached(s, ALL_END); force++) {
         suite_child_kill(&s->client, force);
         suite_child_kill(&s->server, force);
-        int stop = cli_stop; /* they must end also after Ctrl-C */
+        int stop = cli_stop; /* the commands must end, also after Ctrl-C */
         cli_stop = 0;
         pump(s, ALL_END, END_NS);
         cli_stop |= stop;
     }
-    /* What they have left behind. */
+    /* Kill the processes that they have left. */
     suite_child_kill(&s->client, true);
     suite_child_kill(&s->server, true);
     suite_child_close(&s->client);
@@ -155,7 +156,7 @@ static void end_commands(struct runner *s)
 static void untested(struct runner *s, const char *why, const struct suite_child *child)
 {
     char line[80] = "";
-    if (child && child->n) { /* the last line that it said */
+    if (child && child->n) { /* last line of its output */
         const char *end = child->said + child->n;
         while (end > child->said && end[-1] == '\n')
             end--;
@@ -181,11 +182,11 @@ static int start(struct runner *s, struct suite_child *c, const char *command)
     return rc;
 }
 
-/* Make the traffic of a case. Returns false when there is none to look at. */
+/* Make the traffic of a case. Returns false if there is none to judge. */
 static bool traffic(struct runner *s)
 {
     const struct suite_options *o = s->opt;
-    /* A client on the other side may do: the case depends on the sender only. */
+    /* A client on the other side is an alternative: the case depends on the sender only. */
     int from = o->client[s->c->from] ? s->c->from : !s->c->from;
 
     if (o->server[!from]) {
@@ -242,7 +243,7 @@ static int one(struct runner *s)
         fprintf(stderr, "--- the client said:\n%s", s->client.said);
     if (s->opt->verbose && s->server.n)
         fprintf(stderr, "--- the server said:\n%s", s->server.said);
-    s->rules_off = true; /* commands that end say good-bye */
+    s->rules_off = true; /* commands that end disconnect: move those packets */
     end_commands(s);
     fault_free(s->fault);
     s->fault = NULL;

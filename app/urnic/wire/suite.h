@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic wire --suite`: a device behind port B put to the test, case by case. Each case loads rules
- * into the bump, has commands make traffic through it, watches the packets, and says of some rules
- * of the catalogue whether the device has kept them.
+ * `urnic wire --suite`: tests the device at port B, case by case. Each case loads rules into the
+ * bump, has commands make traffic through it, watches the packets, and says of some rules of the
+ * catalogue whether the device has kept them.
  */
 #ifndef URNIC_SUITE_H
 #define URNIC_SUITE_H
@@ -11,7 +11,7 @@
 #include "suite_trace.h"
 #include "wire_capture.h"
 
-#define SUITE_RESULTS 128u /* twice what the cases say: how much that is hangs on no device */
+#define SUITE_RESULTS 128u /* twice as many as the cases give on any device */
 #define SUITE_TEXT    160u
 
 enum suite_verdict { SUITE_PASS, SUITE_FAIL, SUITE_UNTESTED };
@@ -20,47 +20,48 @@ struct suite_result {
     const char *test, *rule;
     enum suite_verdict verdict;
     char text[SUITE_TEXT];
-    const char *unit; /* of value; NULL = there is none */
+    const char *unit; /* unit of value; NULL = no value */
     double value;
 };
 
 struct suite_card {
     struct suite_result result[SUITE_RESULTS];
     unsigned n, count[3]; /* by verdict */
-    const char *test;     /* whose results come next */
+    const char *test;     /* the case of the next results */
 };
 
-/* What the user said. Commands are for `sh -c`; NULL = there is none. */
+/* The user's settings. Commands are for `sh -c`; NULL = none. */
 struct suite_options {
-    const char *server[2], *client[2]; /* at side A, at side B */
-    const char *only;                  /* cases whose name contains this */
+    const char *server[2], *client[2]; /* commands at side A, at side B */
+    const char *only;                  /* only cases with this in their name */
     const char *end[2];                /* "SOCKET,IP" of an urnicd: makes the commands */
-    char *made[4];                     /* ... which are these */
-    int timeout, retry;                /* the device's, when no CM message tells; -1 = not said */
+    char *made[4];                     /* ... these */
+    int timeout, retry;                /* the device's value, if no CM message has it; -1 = not
+                                        * given */
     uint64_t cnp_interval;             /* ns that the device claims */
-    uint64_t settle;                   /* ns to wait for a server that says nothing */
+    uint64_t settle;                   /* ns to wait for a server without output */
     uint64_t limit;                    /* ns that a case may take */
     uint64_t seed;
     bool list, verbose, quiet;
 };
 
-/* Where the checks of a case find everything. */
+/* The data for the checks of a case. */
 struct suite_run {
     const struct suite_options *opt;
     const struct suite_trace *trace;
     struct suite_card *card;
     struct suite_flow flow;
-    bool client_ok; /* it ended with status 0 */
+    bool client_ok; /* the client ended with status 0 */
     bool timed_out; /* it was ended */
 };
 
 struct suite_case {
-    const char *name, *rule, *what; /* the rule that it is about */
+    const char *name, *rule, *what; /* `rule`: the main one */
     const char *rules;              /* of lib/fault */
-    int from;                       /* where the client runs: 0 = side A, 1 = side B (the device) */
+    int from;                       /* side of the client: 0 = side A, 1 = side B (the device) */
     const char *op;                 /* its environment */
     unsigned size, messages, qps;
-    enum fault_dir dir; /* of the requests that are looked at */
+    enum fault_dir dir; /* direction of the judged requests */
     unsigned kinds;     /* WIRE_F_* of these */
     bool until_resent;  /* the rules end when the requester sends something again */
     void (*check)(struct suite_run *r);
@@ -69,8 +70,8 @@ struct suite_case {
 extern const struct suite_case suite_cases[];
 extern const unsigned suite_ncases;
 
-/* The checks of the cases, for `check`: each judges what the trace has of its case, and says it
- * with suite_say. In suite_requester.c, suite_responder.c and suite_congestion.c. */
+/* The checks of the cases, for `check`: each judges the trace of its case, and reports by
+ * suite_say. In suite_requester.c, suite_responder.c and suite_congestion.c. */
 void suite_check_lost(struct suite_run *r);
 void suite_check_lost_twice(struct suite_run *r);
 void suite_check_reordered(struct suite_run *r);
@@ -90,7 +91,7 @@ void suite_check_read_again(struct suite_run *r);
 /* Add a result to the card: a sentence about this rule. */
 void suite_say(struct suite_card *card, const char *rule, enum suite_verdict verdict,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The last one's figure. */
+/* Set the figure of the last result. */
 void suite_measured(struct suite_card *card, double value, const char *unit);
 
 /* The suite's options, for getopt_long; suite_option takes those from SUITE_OPTION_FIRST on.
@@ -129,13 +130,13 @@ enum {
     {"list", no_argument, NULL, SUITE_LIST},                                                       \
     {"verbose", no_argument, NULL, SUITE_VERBOSE}
 /* clang-format on */
-/* As they are when the user says nothing. */
+/* Set the defaults. */
 void suite_options_init(struct suite_options *o);
-/* Take an option of SUITE_OPTIONS; `arg`, its value, has to stay. CLI_OK, or CLI_USAGE with a
+/* Take an option of SUITE_OPTIONS; `arg`, its value, must stay valid. CLI_OK, or CLI_USAGE with a
  * message. */
 int suite_option(int c, const char *arg, struct suite_options *o);
-/* When all have been taken: make the commands of --end-a and --end-b. CLI_OK, or another CLI_* with
- * a message. */
+/* After all options: make the commands of --end-a and --end-b. CLI_OK, or another CLI_* with a
+ * message. */
 int suite_options_done(struct suite_options *o);
 void suite_options_free(struct suite_options *o);
 

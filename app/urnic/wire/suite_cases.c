@@ -7,7 +7,7 @@
 #define K64 65536u
 
 const struct suite_case suite_cases[] = {
-    /* The device answers: requests from side A. */
+    /* The device is the responder: requests from side A. */
     {"lost-request", "RSP-02", "a WRITE packet of the tester is lost",
      "drop a->b write nth 10 first-tx", 0, "write", K64, 12, 1, FAULT_AB,
      WIRE_F_WRITE | WIRE_F_SEND, false, suite_check_lost},
@@ -34,7 +34,7 @@ const struct suite_case suite_cases[] = {
     {"lost-answer", "RD-10", "a READ response of the device is lost",
      "drop b->a read-response nth 10 first-tx", 0, "read", K64, 12, 1, FAULT_AB, WIRE_F_READ, false,
      suite_check_read_answer},
-    /* The device asks: requests from side B. */
+    /* The device is the requester: requests from side B. */
     {"go-back", "RTX-01", "a WRITE packet of the device is lost", "drop b->a write nth 10 first-tx",
      1, "write", K64, 12, 1, FAULT_BA, WIRE_F_WRITE | WIRE_F_SEND, false, suite_check_go_back},
     {"go-back-twice", "TMR-03", "a WRITE packet of the device is lost, and lost again",

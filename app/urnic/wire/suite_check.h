@@ -15,7 +15,7 @@ static inline const struct suite_pkt *suite_at(const struct suite_run *r, uint32
     return &r->trace->pkt[i];
 }
 
-/* The first request whose fate has one of these bits. */
+/* The first request with one of these bits in its fate. */
 static inline uint32_t suite_find_fate(const struct suite_run *r, unsigned fate)
 {
     for (uint32_t i = 0; i < r->trace->n; i++)
@@ -44,9 +44,9 @@ static inline uint32_t suite_find_nak(const struct suite_run *r, uint32_t i, uin
     return SUITE_NONE;
 }
 
-/* The device sent `b` after it had sent, or been sent, `a`: how long it may have taken, at the
- * least and at the most, given that the bump sees a packet only when it looks. Without the time on
- * the cables, and with it if `a` came from the tester. */
+/* The device sent `b` after it had sent or received `a`. These are the shortest and longest times
+ * that it may have taken: the bump sees a packet only when it polls. They include the time on the
+ * cables only if `a` came from the tester. */
 struct suite_span {
     uint64_t least, seen, most; /* ns */
 };
@@ -62,13 +62,13 @@ static inline struct suite_span suite_span(const struct suite_run *r, uint32_t a
     };
 }
 
-/* Surely earlier than T; a hundredth is left to the way here and back. */
+/* Surely earlier than T; a hundredth is allowed for the way here and back. */
 static inline bool suite_early(struct suite_span s, uint64_t t)
 {
     return s.most < t - t / 100;
 }
 
-/* The device's ACK timeout T in ns; 0 = not known, or switched off. */
+/* The device's ACK time-out T in ns; 0 = not known, or switched off. */
 static inline uint64_t suite_timeout(const struct suite_run *r)
 {
     int t = r->opt->timeout;

@@ -23,13 +23,13 @@ struct suite_child {
  * process group of its own. Returns 0 or -errno. */
 int suite_child_start(struct suite_child *c, const char *command, char *const environment[]);
 
-/* Take its output, notice its end. Never blocks. */
+/* Read its output, and detect its end. Never blocks. */
 void suite_child_poll(struct suite_child *c);
 
-/* Ask it, and its children, to end; `force` makes them. */
+/* Send SIGTERM, or with `force` SIGKILL, to it and its children. */
 void suite_child_kill(const struct suite_child *c, bool force);
 
-/* Forget it; it must have ended. */
+/* Free the state; the child must have ended. */
 void suite_child_close(struct suite_child *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The device as notification point: what comes to it is marked CE, and it sends CNPs.
+ * The device as notification point: packets to it are marked CE, and it sends CNPs.
  */
 #include "suite_check.h"
 
@@ -13,7 +13,7 @@ struct point {
     uint32_t marked, cnps;
     uint64_t first_mark, first_cnp;
     const struct suite_pkt *last;
-    uint64_t nearest; /* ns between two CNPs, at the most: the first may have lain unseen */
+    uint64_t nearest; /* upper bound of the ns between two CNPs: the first may have waited unseen */
 };
 
 static struct point *find_point(struct point *table, unsigned *n, const struct suite_trace *t,
@@ -41,7 +41,7 @@ static void on_cnp(struct point *p, const struct suite_pkt *k)
     p->last = k;
 }
 
-/* Surely closer together than the device claims; a tenth is left to the way here. */
+/* Surely closer together than the device claims; a tenth is allowed for the way here. */
 static bool too_near(const struct point *p, uint64_t interval)
 {
     return p->nearest < interval - interval / 10;
@@ -69,7 +69,7 @@ static void check_fields(struct suite_run *r, const struct point *table, unsigne
               dscp);
 }
 
-/* Does each queue pair have an interval of its own, or do they share one? */
+/* Report whether each queue pair has an interval of its own, or all share one. */
 static void check_scope(struct suite_run *r, const struct point *table, unsigned n,
                         const struct point *all)
 {
@@ -116,7 +116,7 @@ static unsigned find_points(const struct suite_run *r, struct point table[QPAIRS
     return n;
 }
 
-/* How soon the first CNP comes, and how close to each other the next ones are. */
+/* Report the delay of the first CNP, and the intervals of the next ones. */
 static void check_interval(struct suite_run *r, const struct point *table, unsigned n)
 {
     uint64_t nearest = UINT64_MAX, latency = UINT64_MAX, interval = r->opt->cnp_interval;

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "suite.h"
 
-/* Unless the user says something else. */
+/* Defaults of the settings. */
 #define CNP_INTERVAL_NS 50000u
 #define SETTLE_NS       1000000000u
 #define LIMIT_NS        10000000000u
@@ -88,7 +88,7 @@ int suite_option(int c, const char *arg, struct suite_options *o)
     return bad ? CLI_USAGE : CLI_OK;
 }
 
-/* May `text` stand between single quotes in a shell's command? */
+/* Can `text` be put between single quotes in a shell's command? */
 static bool quotable(const char *text)
 {
     return strchr(text, '\'') == NULL;

@@ -19,7 +19,7 @@ static const struct suite_case *case_of(const char *name)
     return NULL;
 }
 
-/* One a line, the first behind "rules: ". */
+/* Print one a line, the first after "rules: ". */
 static void print_rules(const char *rules)
 {
     const char *label = "rules:";

@@ -6,7 +6,7 @@
 
 #include "suite_check.h"
 
-/* From `i` on: the first request whose PSN the device has sent before, whatever becomes of it. */
+/* From `i` on: the first request with a PSN that the device has sent before, lost or not. */
 static uint32_t find_resent(const struct suite_run *r, uint32_t i)
 {
     int32_t highest = -1;
@@ -22,7 +22,7 @@ static uint32_t find_resent(const struct suite_run *r, uint32_t i)
     return SUITE_NONE;
 }
 
-/* Behind `i`: the first request that doesn't come after the one before it. */
+/* After `i`: the first request that does not continue the one before it. */
 static uint32_t find_going_back(const struct suite_run *r, uint32_t i)
 {
     int32_t last = suite_rel(&r->flow, suite_at(r, i)->psn);
@@ -38,7 +38,7 @@ static uint32_t find_going_back(const struct suite_run *r, uint32_t i)
     return SUITE_NONE;
 }
 
-/* What is sent again must be what was sent before; a READ may ask for less. */
+/* A retransmission must equal the first transmission; a READ may ask for less. */
 static void check_same(struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;
@@ -66,8 +66,8 @@ static void check_same(struct suite_run *r)
               "%u packets sent again, %u of them differ", again, differ);
 }
 
-/* From the first packet of a round of retransmission on: PSN after PSN, without hole or repetition,
- * until what is new; or until another NAK or time-out begins another round. */
+/* From the first packet of a retransmission on: PSN after PSN, without gap or repetition, up to new
+ * packets; or until a NAK or time-out starts another retransmission. */
 static void check_order(struct suite_run *r, uint32_t start)
 {
     const struct suite_flow *f = &r->flow;
@@ -97,7 +97,7 @@ static void check_order(struct suite_run *r, uint32_t start)
               n);
 }
 
-/* The device learned by `nak` what is missing. Returns the first packet of its answer. */
+/* The NAK tells the device the missing packet. Returns the first packet of its answer. */
 static uint32_t check_answer_to_nak(struct suite_run *r, uint32_t nak)
 {
     const struct suite_flow *f = &r->flow;
@@ -144,8 +144,9 @@ void suite_check_go_back(struct suite_run *r)
 
 /* ---- time-outs ---- */
 
-/* T <= the time from `since` to `resent`, and from `owed` on it is <= 4 T. The timer must run from
- * where an answer is owed, and devices may start it before: with the first packet that is open. */
+/* The time from `since` to `resent` must be at least T, that from `owed` on at most 4 T. The timer
+ * must run once an answer is due; devices may start it earlier, with the first unacknowledged
+ * packet. */
 static void check_timeout(struct suite_run *r, uint32_t since, uint32_t owed, uint32_t resent)
 {
     uint64_t t = suite_timeout(r);
@@ -194,7 +195,7 @@ void suite_check_go_back_twice(struct suite_run *r)
     check_same(r);
 }
 
-/* Nothing but silence came back. */
+/* The device received no answer. */
 void suite_check_acks_lost(struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;
@@ -227,7 +228,8 @@ void suite_check_acks_lost(struct suite_run *r)
               r->client_ok ? "the transfer completed" : "the transfer failed");
 }
 
-/* From one packet on nothing of the device arrives: it must try retry_cnt more times, then stop. */
+/* From one packet on all packets of the device are lost: it must retry retry_cnt times, then
+ * stop. */
 void suite_check_exhausted(struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;
@@ -278,7 +280,7 @@ void suite_check_exhausted(struct suite_run *r)
 /* An RNR NAK in the tester's name came back for a packet that was dropped. */
 void suite_check_rnr(struct suite_run *r)
 {
-    enum { CODE = 18 }; /* as in the case's rules */
+    enum { CODE = 18 }; /* as in the rules of the case */
     const uint64_t wanted = wire_rnr_ns(CODE);
     uint32_t lost = suite_find_fate(r, FAULT_INJECT);
     if (lost == SUITE_NONE) {
@@ -303,7 +305,7 @@ void suite_check_rnr(struct suite_run *r)
 
 /* ---- CNPs ---- */
 
-/* ns for the packets from +first to before +last, as they came. 0 = they didn't all come. */
+/* ns from the packet +first to +last, as seen. 0 = some are missing. */
 static uint64_t time_of(const struct suite_run *r, int32_t first, int32_t last)
 {
     uint64_t since = 0;
@@ -318,7 +320,7 @@ static uint64_t time_of(const struct suite_run *r, int32_t first, int32_t last)
     return 0;
 }
 
-/* From one packet on, each brought forth a CNP. */
+/* From one packet on, the tester answers each with a CNP. */
 void suite_check_slowed(struct suite_run *r)
 {
     uint32_t start = suite_find_fate(r, FAULT_INJECT);
@@ -342,11 +344,11 @@ void suite_check_slowed(struct suite_run *r)
 
 /* ---- READs: the device's requests ---- */
 
-/* A READ of the device, one of its responses lost, and what followed; SUITE_NONE = not there. */
+/* A READ of the device with a lost response, and the packets that followed; SUITE_NONE = none. */
 struct lost_response {
     uint32_t lost;  /* the response */
-    uint32_t later; /* the first one behind it that arrived: it shows the gap */
-    uint32_t again; /* the READ that asks for it anew */
+    uint32_t later; /* the first response after it that arrived: it shows the gap */
+    uint32_t again; /* the READ that asks for it again */
 };
 
 static struct lost_response find_lost_response(const struct suite_run *r)
@@ -371,8 +373,7 @@ static struct lost_response find_lost_response(const struct suite_run *r)
     return l;
 }
 
-/* The last READ before `end` that begins at or before `gap`: the one that the lost response is of.
- */
+/* The last READ before `end` that begins at or before `gap`: the lost response answers it. */
 static uint32_t find_read(const struct suite_run *r, uint32_t end, int32_t gap)
 {
     uint32_t found = SUITE_NONE;
@@ -384,7 +385,7 @@ static uint32_t find_read(const struct suite_run *r, uint32_t end, int32_t gap)
     }
     return found;
 }
-/* From the gap on, or the whole READ. */
+/* The new READ must ask for the rest from the gap on, or for the whole. */
 static void check_asked_again(struct suite_run *r, const struct lost_response *l)
 {
     const struct suite_flow *f = &r->flow;

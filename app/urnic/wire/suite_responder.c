@@ -4,7 +4,7 @@
  */
 #include "suite_check.h"
 
-/* The packet that something was done to, or a result that says why there is nothing to see. */
+/* The packet that the case's rules have hit; or add a result with the reason why there is none. */
 static uint32_t victim(struct suite_run *r, unsigned fate, const char *rule)
 {
     uint32_t i = suite_find_fate(r, fate);
@@ -29,13 +29,13 @@ static void say_latency(struct suite_run *r, uint32_t trigger, uint32_t nak)
 {
     struct suite_span s = suite_span(r, trigger, nak);
     uint64_t t = suite_timeout(r);
-    bool late = t && s.least > t; /* of no use: the requester's timer is faster */
+    bool late = t && s.least > t; /* no result: the requester's timer is faster */
     suite_say(r->card, "LR-14", late ? SUITE_FAIL : SUITE_PASS,
               "NAK %.1f us after the packet that shows the gap", (double)s.seen / 1e3);
     suite_measured(r->card, (double)s.seen, "ns");
 }
 
-/* Exactly one NAK for the gap, with its PSN, and nothing acknowledged beyond it before it is
+/* Exactly one NAK for the gap, with its PSN, and no acknowledgement past the gap before it is
  * filled. */
 static void check_gap(struct suite_run *r, uint32_t lost)
 {
@@ -74,7 +74,7 @@ static void check_gap(struct suite_run *r, uint32_t lost)
         say_latency(r, trigger, nak);
 }
 
-/* Everything that was sent is acknowledged in the end. */
+/* In the end all requests are acknowledged. */
 static void check_recovered(struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;
@@ -119,8 +119,8 @@ void suite_check_lost_twice(struct suite_run *r)
     check_recovered(r);
 }
 
-/* A late packet looks like a lost one until it comes; then those that overtook it are missing. So
- * there may be a NAK for it and one for its successor, but none twice. */
+/* A late packet looks lost until it comes; then the packets that overtook it are missing. So there
+ * may be a NAK for it and one for its successor, but each only once. */
 void suite_check_reordered(struct suite_run *r)
 {
     uint32_t late = victim(r, FAULT_HOLD, "ACK-08");
@@ -161,8 +161,8 @@ void suite_check_duplicated(struct suite_run *r)
     check_recovered(r);
 }
 
-/* The tester sends all again that the device has executed: that must be acknowledged, by the PSN
- * that it has come to, not by those of the duplicates. */
+/* The tester repeats all executed requests. The device must acknowledge them with its newest PSN,
+ * not with those of the duplicates. */
 void suite_check_answers_lost(struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;
@@ -195,7 +195,7 @@ void suite_check_answers_lost(struct suite_run *r)
     check_recovered(r);
 }
 
-/* As if it had never come: no reaction, then the reaction to a gap. */
+/* The packet is to be discarded: no reaction to it, then the reaction to a gap. */
 void suite_check_bad_icrc(struct suite_run *r)
 {
     uint32_t bad = victim(r, FAULT_DAMAGED, "ICRC-08");
@@ -232,7 +232,7 @@ static uint32_t find_response(const struct suite_run *r, uint32_t i, uint32_t en
     return SUITE_NONE;
 }
 
-/* A response was lost on the way back; the tester asks again, from the gap on. */
+/* A response was lost on the way back; the tester requests it again, from the gap on. */
 void suite_check_read_answer(struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;

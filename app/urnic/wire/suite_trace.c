@@ -53,7 +53,7 @@ static void on_req(struct suite_trace *t, const struct cm_msg *m, enum fault_dir
                              .retry = m->retry_count,
                              .mtu = m->mtu};
     c->qpn[dir] = m->qpn;
-    c->psn[!dir] = m->psn; /* each names the PSN from which it wants to be sent to (CM-08) */
+    c->psn[!dir] = m->psn; /* each end names the first PSN that it expects (CM-08) */
 }
 
 static void on_rep(struct suite_trace *t, const struct cm_msg *m, enum fault_dir dir)
@@ -113,7 +113,7 @@ const struct suite_pkt *suite_trace_add(struct suite_trace *t, const struct suit
     k->dqpn = p->dqpn;
     k->msn = p->msn;
     k->len = p->payload_len;
-    /* Damage and trimming come behind the parse: the hash is then of what was left. */
+    /* Damage and trimming come after the parse, so the hash covers what they left. */
     k->hash = head->fate & FAULT_CHANGED
                   ? 0
                   : wire_icrc_update(0, frame + p->payload_off, p->payload_len);
@@ -162,7 +162,7 @@ static const struct suite_conn *conn_of(const struct suite_trace *t, enum fault_
     return NULL;
 }
 
-/* No CM message announced it: which queue pair gets responses with PSNs of these requests? */
+/* Without CM messages: find the queue pair that gets responses with the PSNs of these requests. */
 static uint32_t guess_back(const struct suite_flow *f)
 {
     struct tally table[CANDIDATES];
@@ -177,7 +177,7 @@ static uint32_t guess_back(const struct suite_flow *f)
     return best ? best->qpn : 0;
 }
 
-/* The PSN space of the flow: where it begins and how far it goes. */
+/* Find the PSNs of the flow: the first and the highest. */
 static void measure(struct suite_flow *f)
 {
     bool known = f->conn != NULL;

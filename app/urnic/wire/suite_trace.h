@@ -11,13 +11,13 @@
 #include "fault.h"
 #include "wire.h"
 
-#define SUITE_PACKETS (1u << 18) /* of a case; more are counted, not kept */
+#define SUITE_PACKETS (1u << 18) /* most packets of a case; more are counted, not kept */
 #define SUITE_CONNS   64u
 
-/* A packet as it came from its sender, and what the rules did to it. */
+/* A packet as its sender sent it, and the rules' actions on it. */
 struct suite_pkt {
-    uint64_t at;     /* when the bump saw it */
-    uint32_t waited; /* ns that it may have lain unseen before */
+    uint64_t at;     /* time when the bump saw it */
+    uint32_t waited; /* ns that it may have waited unseen before */
     uint8_t dir;     /* enum fault_dir */
     uint8_t fate;    /* FAULT_* */
     uint8_t opcode, syndrome;
@@ -30,9 +30,9 @@ struct suite_pkt {
     uint64_t va;
 };
 
-/* By REQ and REP. [FAULT_AB]: of the end that sends in that direction. */
+/* From REQ and REP. [FAULT_AB]: of the end that sends in that direction. */
 struct suite_conn {
-    uint32_t comm_id; /* of the REQ's sender */
+    uint32_t comm_id; /* communication id of the REQ's sender */
     enum fault_dir active;
     uint32_t qpn[2], psn[2];
     unsigned timeout, retry, mtu;
@@ -66,16 +66,17 @@ const struct suite_pkt *suite_trace_add(struct suite_trace *t, const struct suit
 struct suite_flow {
     const struct suite_trace *t;
     enum fault_dir dir;            /* of the requests */
-    uint32_t to, back;             /* QPN that requests and responses go to; back 0 = not known */
+    uint32_t to, back;             /* destination QPN of requests and of responses; back 0 = not
+                                    * known */
     uint32_t base;                 /* PSN of the first request */
-    uint32_t packets;              /* of the kind that was asked for */
-    int32_t highest;               /* of its PSNs, relative; covers the responses of READs */
+    uint32_t packets;              /* number of requests of the wanted kind */
+    int32_t highest;               /* highest of its PSNs, relative to base, with those of READ
+                                    * responses */
     const struct suite_conn *conn; /* NULL = not announced */
 };
 
 /* The flow in direction `dir` with the most requests that have one of the WIRE_F_* in `kinds`
- * (WIRE_F_WRITE, WIRE_F_SEND, WIRE_F_READ). For READs what counts is the responses. False = none.
- */
+ * (WIRE_F_WRITE, WIRE_F_SEND, WIRE_F_READ). For READs the responses count. False = none. */
 bool suite_flow_find(const struct suite_trace *t, enum fault_dir dir, unsigned kinds,
                      struct suite_flow *f);
 
@@ -100,7 +101,7 @@ static inline bool suite_response(const struct suite_flow *f, const struct suite
     return p->dir != f->dir && p->dqpn == f->back && suite_flags(p) & WIRE_F_RESPONSE;
 }
 
-/* A response that carries a NAK of this syndrome. */
+/* Is it a response with a NAK of this syndrome? */
 static inline bool suite_nak(const struct suite_flow *f, const struct suite_pkt *p,
                              uint8_t syndrome)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames are written as they came. The comment says what the rules did, and they do it in place: so
- * the frame is copied before.
+ * Frames are written as they came. The comment lists the rules' actions. They change the frame in
+ * place: so the frame is copied before.
  */
 #include "wire_capture.h"
 

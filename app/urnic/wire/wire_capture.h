@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A capture of what comes in at the two ports of a bump, with comments on what was done to it. One
- * thread.
+ * A capture of the frames received at the two ports of a bump, with comments on the rules' actions.
+ * One thread.
  */
 #ifndef URNIC_WIRE_CAPTURE_H
 #define URNIC_WIRE_CAPTURE_H
@@ -10,7 +10,7 @@
 #include "pcapng.h"
 
 struct wire_capture {
-    struct pcapng *w; /* NULL = there is none */
+    struct pcapng *w; /* NULL = none */
     int interface[BUMP_DIRS];
     uint8_t before[IO_FRAME_MAX]; /* the frame, while the rules change it */
 };
@@ -20,11 +20,11 @@ int wire_capture_open(struct wire_capture *c, const char *path, const struct bum
 
 /* Before the rules see a frame ... */
 void wire_capture_before(struct wire_capture *c, const uint8_t *frame, uint32_t len);
-/* ... and afterwards: `bits` = FAULT_* that they said. */
+/* ... and afterwards: `bits` = the rules' FAULT_*. */
 void wire_capture_after(struct wire_capture *c, enum fault_dir dir, uint32_t len, uint64_t now,
                         unsigned bits);
 
-/* Returns 0, or -errno of anything that went wrong with the file. */
+/* Close the file. Returns 0, or -errno of any error of the file. */
 int wire_capture_close(struct wire_capture *c);
 
 #endif

@@ -136,7 +136,7 @@ static int wire(struct wire_job *j)
         status = CLI_FAIL;
     }
     if (status == CLI_OK) {
-        prctl(PR_SET_TIMERSLACK, 1ul); /* or what is delayed goes 50 us late */
+        prctl(PR_SET_TIMERSLACK, 1ul); /* otherwise delayed frames leave 50 us late */
         cli_catch_signals();
         if (j->suite)
             status = test(j);
@@ -203,7 +203,7 @@ static int take(void *arg, int c, char *value)
     }
 }
 
-/* What the options say together, and the ports. CLI_*. */
+/* Check the options together, and the ports. CLI_*. */
 static int complete(struct wire_job *j, int argc, char **argv)
 {
     if (j->test.list)
@@ -221,7 +221,7 @@ static int complete(struct wire_job *j, int argc, char **argv)
     return j->suite ? suite_options_done(&j->test) : parse_rules(j);
 }
 
-/* CLI_*; -1 = the manual was asked for. */
+/* CLI_*; -1 = the manual was printed. */
 static int options(struct wire_job *j, int argc, char **argv)
 {
     static const struct option list[] = {{"rules", required_argument, NULL, 'r'},
@@ -245,7 +245,7 @@ static int options(struct wire_job *j, int argc, char **argv)
     return complete(j, argc, argv);
 }
 
-/* Say which cases the suite has. */
+/* List the cases of the suite. */
 static void list_cases(bool json)
 {
     for (unsigned i = 0; i < suite_ncases; i++) {

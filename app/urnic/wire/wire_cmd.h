@@ -14,7 +14,7 @@ struct wire_job {
     const char *port[BUMP_DIRS];
     uint64_t mtu, queue, ns, seed;
     const char *rules_file, *capture_file;
-    char *rules; /* those of --rule, one a line; NULL = none */
+    char *rules; /* rules of --rule, one a line; NULL = none */
     bool poll, json, quiet, check, suite;
     struct suite_options test;
     struct bump bump;
@@ -25,14 +25,14 @@ struct wire_job {
 
 /* Rates of the last second, on a terminal. */
 struct wire_ticker {
-    uint64_t at; /* of the last line; ns */
+    uint64_t at; /* time of the last line, ns */
     uint64_t frames[BUMP_DIRS], octets[BUMP_DIRS];
     bool on, drawn;
 };
 /* Draw the line anew, once a second at most; nothing while t->on is false. */
 void wire_tick(struct wire_ticker *t, const struct wire_job *j, uint64_t now);
 
-/* At the end: text on stderr, JSON on stdout. */
+/* Print the totals: text on stderr, JSON on stdout. */
 void wire_summary(const struct wire_job *j, double seconds);
 void wire_json(const struct wire_job *j, double seconds);
 
