@@ -30,7 +30,7 @@ struct app {
     struct urnic_qp *qp;
     struct urnic_mr *mr;
     char *out, *in; /* in: GRH, then data */
-    uint16_t gid;   /* which of our addresses we send from */
+    uint16_t gid;   /* index of our source address */
     int sent;       /* send completions */
 };
 
@@ -92,7 +92,7 @@ static bool next(struct app *a, struct urnic_wc *wc)
     return true;
 }
 
-/* By hand what connecting does for other queue pairs: RESET, INIT, RTR, RTS. */
+/* Move by hand, as a connection does with other queue pairs: RESET, INIT, RTR, RTS. */
 static void make_qp(struct app *a)
 {
     struct urnic_qp_init_attr init = {

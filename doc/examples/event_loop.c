@@ -23,11 +23,11 @@
 #define CONNS    3
 #define ROUNDS   100
 #define MESSAGE  64
-#define RECEIVES 16 /* of all connections together */
+#define RECEIVES 16 /* buffers of all connections together */
 #define PORT     7475
 
 struct peer {
-    struct urnic_cm_id *id; /* NULL: the place is free */
+    struct urnic_cm_id *id; /* NULL: free place */
     struct urnic_qp *qp;
     int rounds;
 };
@@ -82,7 +82,7 @@ static struct peer *by_number(struct app *a, uint32_t qp_num)
     return NULL;
 }
 
-/* A message has come: the server answers, the client asks again, or hangs up. */
+/* A message has arrived: the server answers; the client sends the next one, or hangs up. */
 static void received(struct app *a, struct peer *p, uint64_t slot)
 {
     char text[MESSAGE];

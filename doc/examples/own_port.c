@@ -25,9 +25,7 @@ struct where {
     uint32_t rkey;
 };
 
-/* In memory that the other end writes: the number of the round that has come. And one to write
- * from.
- */
+/* Memory that the other end writes: the number of the latest round; and memory to write from. */
 struct words {
     _Atomic uint64_t come, go;
 };

@@ -26,7 +26,7 @@ struct app {
     struct urnic_cq *cq;
     struct urnic_mr *mr;
     char *buf;           /* the first half to send from, the second half to receive into */
-    int sends, receives; /* that are done, and haven't been waited for yet */
+    int sends, receives; /* completed operations that no wait has consumed yet */
 };
 
 static void check(int err, const char *what)
@@ -68,8 +68,8 @@ static void look_for_goodbye(struct urnic_conn *conn)
         check(urnic_get_cm_event(conn->channel, &ev), "event");
 }
 
-/* Poll until as many of each kind are done. They may come in any order: the peer's next message can
- * arrive before the acknowledgement of our last one. False: the peer has gone. */
+/* Poll until this many of each kind are complete. They may come in any order: the peer's next
+ * message can arrive before the acknowledgement of our last one. False: the peer has gone. */
 static bool wait_for(struct app *a, struct urnic_conn *conn, int sends, int receives)
 {
     struct urnic_wc wc;

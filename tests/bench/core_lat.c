@@ -19,7 +19,7 @@
 #define ROUNDS 40u
 #define TURNS  100u
 
-static _Alignas(128) _Atomic uint32_t ball; /* even: with A, odd: with B */
+static _Alignas(128) _Atomic uint32_t ball; /* even: A has it; else B */
 static int cpu[2] = {0, 1};
 
 /* Wait for the ball's number `from`, pass it on. Yields when it takes long: both may be on one

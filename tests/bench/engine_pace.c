@@ -26,7 +26,7 @@ static uint8_t memory[MEMORY];
 static uint8_t frames[ENGINE_BURST][WIRE_FRAME_MAX];
 static struct engine_slot slots[ENGINE_BURST];
 
-static uint64_t done[2 * ENGINE_BURST]; /* queue pairs of which a message is done */
+static uint64_t done[2 * ENGINE_BURST]; /* queue pairs with a completed message */
 static unsigned ndone;
 
 static bool on_cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
@@ -96,7 +96,7 @@ static struct qp *make_qp(struct engine *e, uint32_t pd, struct cq *cq)
     return qp;
 }
 
-/* All of the memory in turn, however many queue pairs there are. */
+/* All of the memory in turn, with any number of queue pairs. */
 static void post(struct engine *e, struct qp *qp, uint32_t lkey, uint32_t i, uint64_t now)
 {
     static unsigned place;

@@ -27,7 +27,7 @@ struct side {
 void check(int rc, const char *what);
 /* Side n, 0 or 1, on a port of this specification. */
 void side_create(struct side *s, unsigned n, const char *port, uint64_t now);
-/* To RTS, with `peer`, which is side 1 - n. */
+/* Move to RTS, connected to `peer`, which is side 1 - n. */
 void side_connect(struct side *s, const struct side *peer, unsigned n, uint64_t now);
 
 #endif

@@ -173,7 +173,7 @@ static void report(const struct options *o, const char *what, uint32_t size, con
     fflush(stdout);
 }
 
-/* Let it run, measure in the middle: neither the connecting nor the end counts. */
+/* Measure in the middle of the run: neither the connection nor the end counts. */
 static bool measure(const struct options *o, const char *what, uint32_t size, struct pair *pair)
 {
     uint64_t deadline = clock_ns() + CONNECT_NS;

@@ -20,13 +20,13 @@
 struct channel_rig {
     struct io_port *end[2]; /* by enum channel_side */
     struct channel_head *head;
-    uint8_t *base; /* the memory, as a mapping of the test's own */
+    uint8_t *base; /* the test's own mapping of the memory */
     size_t size;
-    int memfd; /* a descriptor of the test's own, as a program has one */
+    int memfd; /* the test's own descriptor, like a program's */
     int event; /* likewise */
 };
 
-/* Memory for both sides of a growth or a beginning; returns a descriptor of the test's own. */
+/* Make memory for both sides, at the start or to grow. Returns the test's own descriptor. */
 static inline int rig_memory(struct channel_memory *daemon, struct channel_memory *program,
                              uint32_t slots)
 {
@@ -65,7 +65,7 @@ static inline void rig_close(struct channel_rig *r)
     close(r->event);
 }
 
-/* Send a frame of `len` octets that says `number`. Returns whether there was room. */
+/* Send a frame of `len` octets with this number in it. Returns whether there was room. */
 static inline bool rig_send(struct io_port *io, uint32_t number, uint32_t len)
 {
     struct io_slot s;

@@ -101,7 +101,7 @@ static inline void pump(void)
     listen_to(&b);
 }
 
-/* Let time pass; stops at every deadline on the way. */
+/* Let time pass, with a stop at every deadline on the way. */
 static inline void wait_ns(uint64_t ns)
 {
     uint64_t end = now + ns;

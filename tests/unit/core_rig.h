@@ -69,16 +69,16 @@ struct rig {
     struct engine_copy copies[RIG_LOG];
     unsigned ncopies;
     uint64_t orig[RIG_LOG];
-    int fail_status;          /* of a slot that fails; 0: -EFAULT */
+    int fail_status;          /* error of a slot that fails; 0: -EFAULT */
     unsigned fail_gather;     /* the n-th slot from now fails, 1 = the next; 0 = none */
-    struct engine_frame last; /* of the last rig_rx */
+    struct engine_frame last; /* result of the last rig_rx */
 };
 
-/* An engine with memory, queues and a queue pair, as `o` wants them. */
+/* An engine with memory, queues and a queue pair, by the options `o`. */
 struct rig *rig_new(const struct rig_opts *o);
 void rig_free(struct rig *r);
-/* Both have sent the same packets, payload included, but for IP ids, which a slot that was filled
- * in vain uses up; else the test fails. */
+/* Check that both have sent the same packets, payload included. Only IP ids may differ, since a
+ * slot that was filled in vain uses one up. */
 void rig_same_sent(const struct rig *a, const struct rig *b);
 struct engine_qp_attr rig_attr(const struct rig *r, const struct rig_opts *o);
 /* RESET to RTS, or as far as `to`. */

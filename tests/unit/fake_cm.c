@@ -24,7 +24,7 @@ static void cm_tell(struct obj *id, enum ipc_cm_event_type type, int status)
         cm_send(id, &ev, type);
 }
 
-/* The id's queue pair, if it goes with it, moves. */
+/* Move the id's queue pair, if it has one. */
 static void cm_move(struct obj *id, uint32_t state)
 {
     struct ipc_qp_modify m = {.qp = id->qp_handle, .mask = 1, .attr.state = state};

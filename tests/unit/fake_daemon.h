@@ -31,11 +31,11 @@ struct fake_knobs {
     _Atomic unsigned status; /* of the next completions */
     _Atomic unsigned kicks;  /* counted: wakes of the worker by clients */
     _Atomic unsigned async;  /* 1 + event number to send about the newest queue pair; cleared */
-    _Atomic unsigned stale_async; /* the same, about a queue pair that never was */
+    _Atomic unsigned stale_async; /* the same, about a queue pair that never existed */
     _Atomic bool lost;            /* with the event: others were lost before it */
     _Atomic unsigned newer; /* octets of zeros and ones that a newer daemon appends to replies */
-    _Atomic unsigned late;  /* a message type whose answers stay here, 0 = send them, last first */
-    _Atomic unsigned kept;  /* counted: answers that do */
+    _Atomic unsigned late;  /* message type with answers held back; 0 = send them, last first */
+    _Atomic unsigned kept;  /* counted: answers held back */
     _Atomic unsigned lie;   /* enum fake_lie: about the next completion queue; cleared */
 };
 

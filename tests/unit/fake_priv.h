@@ -32,7 +32,7 @@ struct obj {
     /* CM */
     uint16_t port;
     struct obj *peer;
-    uint32_t qp_handle; /* that goes with the connection, 0 = none */
+    uint32_t qp_handle; /* queue pair of the connection, 0 = none */
 };
 
 struct conn {
@@ -115,7 +115,7 @@ int qp_modify(struct conn *c, const struct ipc_qp_modify *r);
 
 /* Requests about connections: status as in the reply. */
 int cm_request(struct fake *f, struct conn *c, const union msg *r, struct answer *a);
-/* A queue pair goes with an id / is gone. */
+/* Bind a queue pair to an id; a queue pair is gone. */
 int cm_take(struct conn *c, uint32_t id, uint32_t qp);
 void cm_destroy(struct conn *c, uint32_t id);
 

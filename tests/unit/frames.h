@@ -15,7 +15,7 @@
 #define FRAME_V6     1u
 #define FRAME_TAGGED 2u
 
-/* A packet with every field set to something that shows when it's lost. */
+/* A packet with a value in every field that shows a loss of the field. */
 static inline struct wire_pkt frame_pkt(unsigned kind, uint8_t opcode, uint32_t payload_len)
 {
     struct wire_pkt p = {

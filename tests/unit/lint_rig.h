@@ -33,7 +33,7 @@ struct step {
     uint64_t va;
     uint64_t after; /* us since the packet before; 0 = 10 */
     enum cm_attr cm;
-    bool gone; /* was sent, and lost before the point of capture */
+    bool gone; /* sent, but lost before the point of capture */
 };
 
 #define ACK(psn_, msn_)                                                                            \
@@ -113,7 +113,7 @@ struct found {
 /* The row's exchange as packets, with the row's changes. */
 void build(struct run *r, const struct row *row, enum net net);
 
-/* For lint_new, with a struct found: keeps the first ones. */
+/* For lint_new, with a struct found: keeps the first findings. */
 void keep_finding(void *ctx, const struct lint_finding *f);
 
 /* Lint's findings in them. */

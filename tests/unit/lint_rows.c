@@ -97,7 +97,7 @@ START_TEST(once_for_two_interfaces)
 }
 END_TEST
 
-/* Which file of tests has the rows of which rules. */
+/* The file of tests for the rows of each family of rules. */
 static const struct {
     const char *file, *families;
 } homes[] = {

@@ -10,7 +10,7 @@
 
 #include "lint_rig.h"
 
-/* Fails unless just the row's rule is found, where the row says. */
+/* Fails unless exactly the row's rule is found, at the row's packet. */
 void lint_check_row(const struct row *row, enum net net);
 /* A case with the tests of a table of `n` rows, which must live on: each row on each network layer
  * that it is about, and mirrored, that is with each packet on two interfaces; and that every rule
@@ -18,7 +18,7 @@ void lint_check_row(const struct row *row, enum net net);
  */
 TCase *lint_rows_case(const char *name, const struct row *rows, size_t n, const char *file);
 
-/* A change that several tables need. */
+/* A change for several tables. */
 change_step ackreq;
 
 #endif

@@ -89,7 +89,7 @@ static inline void gratuitous(struct net_port *p, const char *who, const uint8_t
     ck_assert_uint_eq(net_rx(p, f, sizeof(f), now, r, sizeof(r)), 0);
 }
 
-/* An ARP answer to us in a frame of `src`: 10.0.0.2 is at `mac`. */
+/* An ARP answer to us, in a frame from `src`: 10.0.0.2 has `mac`. */
 static inline void answer_by(struct net_port *p, const uint8_t *src, const uint8_t *mac,
                              uint64_t now)
 {

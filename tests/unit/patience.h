@@ -19,7 +19,7 @@ static inline unsigned patience_factor(void)
     return load > 19 * cores ? 20 : 1 + (unsigned)(load / cores);
 }
 
-/* Check's limits, which end a test that hangs, grow with it. Before the first test case is made. */
+/* Scale Check's limits, which end a hanging test, by it. Before the first test case is made. */
 __attribute__((constructor)) static void patience_of_check(void)
 {
     char times[16];

@@ -29,7 +29,7 @@ static uint32_t psns_of(const struct step *s)
     return s->dma_len > MTU ? (s->dma_len - 1) / MTU + 1 : 1;
 }
 
-/* Is it a READ of others than earlier READs have asked for? */
+/* Is it a READ with a PSN that no earlier READ covers? */
 static bool new_read(const struct step *all, const struct step *s)
 {
     for (const struct step *e = all; e < s; e++)
@@ -134,7 +134,7 @@ static void add_row(struct replay *r, const struct row *row, enum ids kind, bool
                     unsigned at_responder)
 {
     uint8_t frame[2 * MTU];
-    uint64_t ns = 0; /* of the first packet: some programs write times since then */
+    uint64_t ns = 0; /* time of the first packet: some programs count times from it */
     for (unsigned i = 0; row->step[i].opcode != 0xFF; i++) {
         const struct step *s = &row->step[i];
         ns += i ? (s->us ? s->us : 1) * US : 0;

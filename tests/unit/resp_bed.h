@@ -64,7 +64,7 @@ struct bed {
 /* The queue pair's memory: the region that requests name, and the buffers of receives. */
 extern uint8_t region[REGION + 64], rbufs[RBUFS];
 
-/* Ends the test, with the script's name and the step under way. */
+/* End the test, with the script's name and present step. */
 #define FAIL(b, ...)                                                                               \
     do {                                                                                           \
         char text_[400];                                                                           \
@@ -93,14 +93,14 @@ void bed_setup(struct bed *b, const struct script *s, uint32_t psn0);
 void bed_teardown(struct bed *b);
 /* Move the queue pair from RESET to RTS, or to RTR if its set-up demands it. */
 void bed_to_rts(struct bed *b);
-/* The queue pair goes to this state, with these attributes. */
+/* Move the queue pair to this state, with these attributes. */
 void bed_modify(struct bed *b, struct engine_qp_attr *a, enum qp_state state, unsigned mask);
 
-/* The copies that wait are done, with this status. */
+/* Complete the waiting copies, with this status. */
 void bed_copies(struct bed *b, int status);
 /* Take the outgoing packets, unless the port is full. */
 void bed_tx(struct bed *b);
-/* The burst that was gathered comes in, and all happens that follows from it. */
+/* Receive the gathered burst, and do all work that follows from it. */
 void bed_pump(struct bed *b);
 
 #endif

@@ -13,7 +13,7 @@
  *     ! QP_REQ_ERR            this event is raised (HOOK: the comm_est hook is called)
  *     state ERR               the queue pair's state
  *     count NAME 2            a counter
- *     drop NAME               what counted the drop of the last frame that came in
+ *     drop NAME               counter of the last received frame's drop
  *     room 64                 receives that may be posted
  *     mem 16 4 is 0:2         octets 16..20 of the region are octets 2.. of the payload of packet 0
  *     mem 0 16 clean          ... are as before
@@ -31,12 +31,12 @@
  *     dest 4                  max_dest_rd_atomic changes in SQD; then RTS again
  *     err; sqd; reset; rts; dead  the queue pair goes to ERR, SQD, RESET, again to RTS; is destroyed
  *
- * Whatever goes out, completes or is raised and isn't named is an error. Each script runs with
- * several start PSNs (PSN-05).
+ * An unnamed packet, completion or event is an error. Each script runs with several start PSNs
+ * (PSN-05).
  *
  * Fields of requests: len= payload, pad=, dma= (RETH), va= (offset in the region), imm=, se, ack,
  * key=rw|ro|wo|at|none|pd2|win|variant|recv, add=, cmp=, src= (source QP), qkey=.
- * Fields of what goes out: len=, syn= (hex), msn=, from= (offset in the region that the payload must
+ * Fields of sent packets: len=, syn= (hex), msn=, from= (offset in the region that the payload must
  * equal), orig=.
  * Fields of completions: id=, len=, op=IMM, imm=, inv, sol, src=, grh.
  */

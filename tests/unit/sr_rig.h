@@ -12,7 +12,7 @@
 
 #define US 1000ull
 
-/* A rig in RTS whose device has this congestion control and recovery. */
+/* A rig in RTS, on a device with this congestion control and recovery. */
 static inline struct rig *rig_with(const char *spec, const struct rig_opts *opts)
 {
     struct rig_opts o = opts ? *opts : (struct rig_opts){0};
@@ -35,7 +35,7 @@ static inline void sack(struct rig *r, unsigned syndrome, uint32_t psn, uint32_t
     rig_rx(r, &p, NULL);
 }
 
-/* A queue pair whose peer has said hello. */
+/* A queue pair that has received its peer's hello. */
 static inline struct rig *agreed(const struct rig_opts *o)
 {
     struct rig *r = rig_with("none,recovery=sr", o);

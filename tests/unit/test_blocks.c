@@ -76,7 +76,7 @@ START_TEST(sec_08_a_block_rests)
     ck_assert_int_eq(blocks_draw(&b, &owner[2], NULL, 65 * S - 1, 0), -EAGAIN);
     ck_assert_int_eq(blocks_draw(&b, &owner[2], NULL, 65 * S, 0), 77);
     ck_assert_ptr_eq(blocks_owner(&b, 0x800000 | 77 << 13), &owner[2]);
-    /* A program that dies gives all of its own. */
+    /* A dead program's blocks are all given back. */
     blocks_give_all(&b, &owner[0], 100 * S);
     ck_assert_ptr_eq(blocks_owner(&b, 0x800000 | 77 << 13), &owner[2]);
     ck_assert_int_eq(blocks_draw(&b, &owner[1], NULL, 159 * S, 0), -EAGAIN);
@@ -100,7 +100,7 @@ START_TEST(sec_22_a_user_has_its_share)
     ck_assert_int_eq(blocks_draw(&b, &owner[0], user, 2 * S, 0), -EDQUOT);
     ck_assert_int_ge(blocks_draw(&b, &owner[1], other, 2 * S, 0), 0);
     ck_assert_int_ge(blocks_draw(&b, &owner[2], admin, 2 * S, 0), 0);
-    share_leave(user); /* it goes; what rests counts on */
+    share_leave(user); /* the user goes; resting blocks still count */
     user = share_join(&pool, 1000, false);
     ck_assert_int_eq(blocks_draw(&b, &owner[0], user, 61 * S, 0), -EDQUOT);
     ck_assert_int_ge(blocks_draw(&b, &owner[0], user, 62 * S, 0), 0);

@@ -21,7 +21,7 @@
 
 #define FEW    200u
 #define MANY   30000u
-#define ROUNDS 1000u /* that the rest of a job takes at most */
+#define ROUNDS 1000u /* most rounds that the rest of a job takes */
 
 static struct worker worker;
 static struct config_device conf;
@@ -111,7 +111,7 @@ static void setup_many(void)
     open_device(MANY);
 }
 
-/* Queue pairs that the worker has looked at, for whatever job. */
+/* The number of queue pairs that the worker has looked at, for any job. */
 static uint64_t looks(void)
 {
     return engine_qp_looks(dev->engine) + dev->stats.job[BUDGET_neigh].visits +
@@ -273,7 +273,7 @@ START_TEST(waiters)
         neigh_run(dev->neigh, now);
         ck_assert_uint_le(looks() - before, budget_of[BUDGET_waiter]);
     }
-    ck_assert_uint_eq(given_up, nqps - 1); /* each in time, and once */
+    ck_assert_uint_eq(given_up, nqps - 1); /* each in time, and only once */
     neigh_run(dev->neigh, now);
     ck_assert_uint_eq(given_up, nqps - 1);
 }

@@ -53,7 +53,7 @@ static void send_frames(enum fault_dir from, uint32_t first, uint32_t n, uint32_
     }
 }
 
-/* Numbers of the frames that have arrived where `dir` leads to; each must be as it was sent. */
+/* The numbers of the frames that have arrived in direction `dir`; each must be unchanged. */
 static unsigned arrived(enum fault_dir dir, uint32_t len)
 {
     struct io_port *io = end[!dir];
@@ -247,7 +247,7 @@ START_TEST(verdicts_are_executed_in_order)
 }
 END_TEST
 
-/* A frame that can't be held is sent: an early frame is better than a lost one. */
+/* A frame without room in the queue is sent: early is better than lost. */
 START_TEST(a_full_queue_lets_frames_pass_and_says_so)
 {
     static const struct sentence late[] = {

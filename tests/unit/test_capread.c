@@ -213,7 +213,7 @@ START_TEST(pcapng_interfaces_and_sections)
     put32(&f, sizeof(eth));
     put(&f, eth, sizeof(eth));
     block_end(&f, at);
-    ng_interface(&f, 1, -1, 0); /* was another one there */
+    ng_interface(&f, 1, -1, 0); /* another one in the first section */
     ng_packet(&f, 0, 5, eth, sizeof(eth), sizeof(eth), NULL);
     ng_packet(&f, 1, 6, eth, sizeof(eth), sizeof(eth), NULL);
     ng_section(&f);
@@ -285,7 +285,7 @@ START_TEST(what_is_no_capture)
 }
 END_TEST
 
-/* Lengths that can't be end the reading, with a reason, not with a crash. */
+/* Impossible lengths end the reading with a reason, not with a crash. */
 START_TEST(damage)
 {
     struct capread_packet p;
@@ -418,7 +418,7 @@ START_TEST(drops_are_counted_once)
         ng_statistics(&f, 0, 3);
         ng_statistics(&f, 1, 10);
         ng_statistics(&f, 0, 5);
-        ng_statistics(&f, 2, 1000); /* of an interface that isn't there */
+        ng_statistics(&f, 2, 1000); /* of a missing interface */
     }
     struct capread *c = open_file(&f);
     ck_assert_int_eq(capread_next(c, &p), 0);
@@ -554,7 +554,7 @@ START_TEST(a_source_that_fails)
 }
 END_TEST
 
-/* Standard input that another process has made not to block: the reader waits all the same. */
+/* Another process has made standard input non-blocking: the reader still waits. */
 START_TEST(a_pipe_that_does_not_block)
 {
     int fd[2], status;

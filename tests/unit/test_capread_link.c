@@ -195,7 +195,7 @@ START_TEST(what_is_wrapped)
     ck_assert_int_eq(p.no_ether, w->bare);
     capread_close(c);
 
-    unwrap(w, 4790, UINT32_MAX, &p, &c); /* anything else stays as it is */
+    unwrap(w, 4790, UINT32_MAX, &p, &c); /* everything else stays unchanged */
     ck_assert_mem_eq(p.frame + 12, w->head, w->n);
     ck_assert_uint_eq(p.interface, 0);
     capread_close(c);

@@ -24,7 +24,7 @@ static void rate_is(double gbps)
 }
 
 /* CC-24, TIMELY: above T_high the rate falls by beta of the part that is too much, below T_low it
- * rises, whatever the gradient. */
+ * rises, with any gradient. */
 START_TEST(cc_24_timely_thresholds)
 {
     begin("timely:paper");

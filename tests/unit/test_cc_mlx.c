@@ -4,8 +4,8 @@
  */
 #include "cc_rig.h"
 
-/* CC-15: the first CNP cuts at once; later ones only leave a mark, on which the next end of a rate
- * reduce period acts, once however many there were. */
+/* CC-15: the first CNP cuts at once; later ones only leave a mark. The next end of a rate reduce
+ * period acts on it once, for any number of CNPs. */
 START_TEST(cc_15_periods)
 {
     start("dcqcn-mlx:ns3");

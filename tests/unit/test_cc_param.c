@@ -9,7 +9,7 @@
 #include "cc_of.h"
 #include "unit.h"
 
-/* CC-24: every algorithm can be found by its name, begins, and takes everything that may happen. */
+/* CC-24: every algorithm is found by its name, starts, and accepts all events. */
 START_TEST(cc_24_all)
 {
     ck_assert_ptr_null(cc_type_find("nonsense"));
@@ -40,7 +40,7 @@ START_TEST(cc_24_all)
 }
 END_TEST
 
-/* CC-24: "max" counts, also where it is less than "min": a queue pair's rate limit may be that. */
+/* CC-24: "max" counts even below "min", since a queue pair's rate limit may be that low. */
 START_TEST(cc_24_max_below_min)
 {
     for (const struct cc_type *const *t = cc_types; *t; t++) {
@@ -226,7 +226,7 @@ START_TEST(cc_31_says_what_does_not_fit)
 }
 END_TEST
 
-/* CC-13: a mistake is refused, and the message names the right form. */
+/* CC-13: a mistake is refused, and the message shows the right form. */
 START_TEST(cc_13_refused)
 {
     static const struct {

@@ -120,7 +120,7 @@ START_TEST(metadata_goes_with_its_frame)
         ck_assert_uint_eq(channel_tx_waiting(from), 3);
         to->ops->rx_release(to, 64); /* no more than are lent */
         ck_assert_uint_eq(channel_tx_waiting(from), 0);
-        /* Nothing said is 0. */
+        /* Metadata that was not set is 0. */
         ck_assert_uint_eq(from->ops->tx_reserve(from, s, 1, 0), 1);
         s[0].len = 60;
         from->ops->tx_commit(from, s, 1, 0);
@@ -132,7 +132,7 @@ START_TEST(metadata_goes_with_its_frame)
 }
 END_TEST
 
-/* SHM-02: neither end believes an index; each fault ends the channel and shows in its link. */
+/* SHM-02: each end checks every index; each fault ends the channel and shows in its link. */
 START_TEST(shm_02_wrong_indices_end_the_channel)
 {
     static const uint32_t wrong[] = {65, 1000, 0x80000000u, UINT32_MAX};
@@ -228,7 +228,7 @@ START_TEST(shm_01_descriptors_that_are_wrong_lose_their_frame)
 }
 END_TEST
 
-/* A program that says "moved" without having been given more memory stops its own channel. */
+/* A program that says "moved" without more memory stops its own channel. */
 START_TEST(moving_nowhere_only_stops)
 {
     struct io_frame f[8];

@@ -118,7 +118,7 @@ static struct litmus {
     enum channel_side to;
     _Atomic uint32_t taken; /* frames */
     _Atomic bool lost, stop;
-    _Atomic uint32_t turns; /* of the sender, in which it waited */
+    _Atomic uint32_t turns; /* turns of the sender, in which it waited */
 } litmus;
 
 static void *litmus_sleeper(void *arg)

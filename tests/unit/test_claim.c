@@ -35,7 +35,7 @@ static bool has_owner(struct claims *in, const struct claim_key *k, uid_t uid)
     return claim_refuses(in, k, uid, 0, &owner, 0);
 }
 
-/* SEC-33: keys that differ in one part are not the same, whatever bucket they are in. */
+/* SEC-33: keys that differ in one part are different keys, in any bucket. */
 START_TEST(sec_33_every_part_counts)
 {
     claims_init(&t, 7);
@@ -70,8 +70,8 @@ START_TEST(sec_33_every_part_counts)
 }
 END_TEST
 
-/* SHM-12: a user that claims the same again and again costs others nothing, in whatever order the
- * claims are dropped. */
+/* SHM-12: a user that claims the same again and again costs others nothing, in any order of
+ * dropping the claims. */
 START_TEST(the_same_often)
 {
     static struct claim c[10000];
@@ -219,7 +219,7 @@ START_TEST(sec_33_on_other_workers)
     ck_assert_uint_eq(woken, 6);
     ck_assert_uint_eq(left, 61);
     ck_assert(!claim_has_news(&t, 0) && claim_has_news(&t, 1) && claim_has_news(&t, 2));
-    ck_assert(!has_owner(&t, &key, 1)); /* no other user has it any more */
+    ck_assert(!has_owner(&t, &key, 1)); /* no other user claims it now */
     claim_drop(&qp[2]);                 /* its queue pair is gone before it hears */
     ck_assert_ptr_null(claim_news(&t, 2));
     ck_assert(!claim_has_news(&t, 2));

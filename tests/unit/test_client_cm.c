@@ -119,7 +119,7 @@ END_TEST
 
 START_TEST(no_datagrams)
 {
-    /* Datagrams know no connection: neither end of one is waited for, nor asked for */
+    /* Datagrams have no connection: no call waits or asks for its end */
     struct setup s = setup_start(8);
     struct urnic_listener *l;
     struct urnic_conn *conn;
@@ -249,7 +249,7 @@ START_TEST(cm_35_unread_events_go_with_their_id)
     ck_assert(!readable(ch));
     OK(urnic_destroy_id(id[0]));
 
-    /* and a request is turned down when its listener goes without having heard of it */
+    /* and a request is rejected when its listener goes before it has taken the request */
     OK(urnic_create_id(ch, URNIC_PS_TCP, NULL, &listen));
     OK(urnic_bind_addr(listen, (struct sockaddr *)&sin));
     OK(urnic_listen(listen, 1));
@@ -263,7 +263,7 @@ START_TEST(cm_35_unread_events_go_with_their_id)
         usleep(1000);
     OK(urnic_destroy_id(listen));
     ck_assert(!readable(ch));
-    /* CM-35 and a program that has seen it readable doesn't wait for an event */
+    /* CM-35 a program that has seen the channel readable doesn't wait for an event */
     alarm(5);
     ck_assert_int_eq(urnic_get_cm_event(ch, &ev), -EAGAIN);
     alarm(0);

@@ -40,7 +40,7 @@ END_TEST
 
 static suseconds_t patience_us; /* 0 = the library's own */
 
-/* In the place of libc's: the library's minute would be a long test. */
+/* Replaces libc's: the library's minute would make a long test. */
 int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
     const struct timeval soon = {.tv_usec = patience_us}, *asked = value;
@@ -55,7 +55,7 @@ static void on_alarm(int sig)
     (void)sig;
 }
 
-/* Signals from now on, more often than the library loses patience; or none any more. */
+/* Start signals, more frequent than the library's time limit; or stop them. */
 static void signals(bool on)
 {
     const struct sigaction act = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
@@ -279,7 +279,7 @@ END_TEST
 /* Acknowledges events after a while. */
 struct later {
     struct urnic_async_event ev;
-    struct urnic_cq *cq; /* its event, if not NULL */
+    struct urnic_cq *cq; /* the event to acknowledge, if not NULL */
     _Atomic bool done;
 };
 
@@ -564,7 +564,7 @@ END_TEST
 
 START_TEST(evt_01_polling_alone_notices_death)
 {
-    /* SHM-07 an application that only polls learns of it too */
+    /* SHM-07 an application that only polls also learns of the daemon's death */
     struct setup s = setup_start(8);
     struct urnic_wc wc;
     int ret;

@@ -26,7 +26,7 @@ START_TEST(cm_16_three_messages_connect)
     ck_assert_int_eq(cm_qp_attr(cb, &qb), 0);
     ck_assert_uint_eq(qa.dest_qpn, 0xABC);
     ck_assert_uint_eq(qb.dest_qpn, 0x123);
-    /* CM-08: each side named the PSN that it expects, the other one sends from there */
+    /* CM-08: each side names the PSN that it expects, and the other one sends from there */
     ck_assert_uint_eq(qa.rq_psn, 0xABCDEF);
     ck_assert_uint_eq(qa.sq_psn, 0x123456);
     ck_assert_uint_eq(qb.rq_psn, 0x123456);
@@ -292,7 +292,7 @@ START_TEST(cm_14_messages_carry_what_the_exchange_fixed)
     ap.srq = true;
     cm_accept(b.cm, last(&b)->conn, &ap, &b, now);
     ck_assert(cm_tx(b.cm, &out));
-    /* CM-06: the answer goes to where the question came from, from where it was sent to */
+    /* CM-06: the answer goes to the question's source, from the question's destination */
     ck_assert_mem_eq(&out.dst, &a.addr, 16);
     ck_assert_mem_eq(&out.src, &b.addr, 16);
     ck_assert_uint_eq(out.pkey, 0x8001);

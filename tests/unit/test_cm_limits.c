@@ -9,7 +9,7 @@
 #include "cm_pair.h"
 #include "unit.h"
 
-/* A peer that knows one number too few changes nothing. */
+/* A peer that lacks one of the numbers changes nothing. */
 static const struct {
     const char *rule;
     enum cm_attr attr;
@@ -245,7 +245,7 @@ START_TEST(sec_20_who_has_many_pending_is_not_waited_for_long)
 END_TEST
 
 /* SEC-20: six ask a side for eight connections, of which half may be half open: the sixth must come
- * again, however long its timeout says that will take. */
+ * again, even if its timeout says that this takes long. */
 static const struct {
     uint8_t cm_timeout;
     uint64_t again; /* ns */
@@ -341,7 +341,7 @@ START_TEST(sec_20_all_places_taken)
     pump();
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 2);
     wait_ns(10 * SEC);
-    ck_assert_uint_eq(b.nev, 1); /* whichever came first again */
+    ck_assert_uint_eq(b.nev, 1); /* the first to come again */
 }
 END_TEST
 
@@ -397,7 +397,7 @@ END_TEST
 
 START_TEST(sec_20_an_impatient_peer_leaves_a_second)
 {
-    /* SEC-20 SEC-24: whose REQ says that it waits for 131 us must not take the request away from a
+    /* SEC-20 SEC-24: a REQ with a waiting time of 131 us must not take the request away from a
      * consumer that is about to answer. */
     struct cm_connect_params p = params();
     struct cm_conn *c;
@@ -496,8 +496,8 @@ START_TEST(sec_19_neighbours_in_a_bucket)
 }
 END_TEST
 
-/* SEC-20 SEC-24: a peer that never means to answer says that it waits for 4.9 hours, 16 times 18
- * minutes; its request is kept for five minutes, and our answer to it for five more. */
+/* SEC-20 SEC-24: a peer that never answers names a waiting time of 4.9 hours, 16 times 18 minutes.
+ * Its request is kept for five minutes, and our answer to it for five more. */
 START_TEST(sec_20_half_open_for_minutes_at_most)
 {
     struct cm_connect_params p = params();

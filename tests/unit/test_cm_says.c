@@ -8,7 +8,7 @@
 #include "cm_pair.h"
 #include "unit.h"
 
-/* Nothing in it is a default, or like anything else in it. */
+/* No value in it is a default, or equal to another one in it. */
 static struct cm_connect_params unusual_params(void)
 {
     struct cm_connect_params p = params();
@@ -293,7 +293,7 @@ START_TEST(cm_13_flow_control_takes_two)
 }
 END_TEST
 
-/* CM-07: no more is granted than was asked for, whichever side has more. */
+/* CM-07: no more is granted than was asked for, even if one side has more. */
 START_TEST(cm_07_a_grant_beyond_what_was_asked_for)
 {
     struct cm_connect_params p = params();
@@ -432,7 +432,7 @@ START_TEST(cm_30_nobody_listens)
     struct cm_listener *l;
     struct cm_out out;
     for (unsigned i = 0; i < 4; i++) {
-        if (i == 1) /* whatever stands where an IP header would */
+        if (i == 1) /* arbitrary octets in the place of an IP header */
             memset(req.priv, 0xFF, CM_IP_HDR_LEN);
         if (i == 2) { /* a listener at another address */
             req = request();
@@ -453,7 +453,7 @@ START_TEST(cm_30_nobody_listens)
 }
 END_TEST
 
-/* CM-06: the connection is with the address that the REQ came to, whatever it says inside. */
+/* CM-06: the connection uses the address that the REQ came to, not one inside the REQ. */
 START_TEST(cm_06_answered_from_where_it_came_to)
 {
     const struct wire_addr other = wire_addr_v4(0x0A000003);
@@ -502,7 +502,7 @@ START_TEST(cm_18_two_timeouts)
 }
 END_TEST
 
-/* SEC-24: the ACK timeout that follows from a peer's value, however absurd. */
+/* SEC-24: the ACK timeout that follows from a peer's value, even an absurd one. */
 START_TEST(sec_24_ack_timeouts)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Users' shares of a device's connection manager (SEC-22): a device without a thread, a client
- * whose user has a share of sixteen, and a peer that asks for its datagram service.
+ * Users' shares of a device's connection manager (SEC-22): a device without a thread, a client of a
+ * user with a share of sixteen, and a peer that asks for its datagram service.
  */
 #include <errno.h>
 #include <limits.h>
@@ -59,7 +59,7 @@ static void open_client(void)
     c = client_new(&d.nic.clients, sock[0]);
     ck_assert_ptr_nonnull(c);
     ck_assert_int_eq(client_open(c, dev), 0);
-    c->of_device->all = false; /* whichever user runs this */
+    c->of_device->all = false; /* also if an administrator runs this */
     channel = calloc(1, sizeof(*channel));
     channel->last = &channel->first;
     ck_assert_int_eq(socket_pair(SOCK_SEQPACKET, &channel->fd, &theirs), 0);
@@ -159,8 +159,8 @@ static bool ask_and_answer(void)
     return true;
 }
 
-/* SEC-22: a place in the table is the user's until it is free, whatever became of the id; a user
- * without places left is asked in vain, and that takes no place either. */
+/* SEC-22: a place in the table is the user's until it is free, also after the end of the id. A
+ * request to a user without places left is dropped, and takes no place either. */
 START_TEST(share_of_what_is_over)
 {
     for (unsigned round = 0; round < 3; round++) {
@@ -178,7 +178,7 @@ START_TEST(share_of_what_is_over)
 }
 END_TEST
 
-/* One's own questions count, too, until they are given up. */
+/* The user's own questions count, too, until they are given up. */
 START_TEST(share_of_what_is_asked)
 {
     const struct ipc_cm_conn req = {0};

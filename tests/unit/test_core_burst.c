@@ -39,7 +39,7 @@ struct peer {
 };
 
 struct world {
-    bool ipv6, uc;       /* uc: the second queue pair is one */
+    bool ipv6, uc;       /* uc: the second queue pair is UC */
     struct end one, all; /* frame by frame; all at once */
     struct peer peer[QPS];
     uint8_t frame[BURST][WIRE_FRAME_MAX];
@@ -153,7 +153,7 @@ static struct wire_pkt healthy(struct world *w, unsigned q)
     return pkt;
 }
 
-/* Something that a healthy peer doesn't do, or not now. True: the iCRC is to be wrong. */
+/* Make a packet that a healthy peer doesn't send, or not now. True: make its iCRC wrong. */
 static bool spoil(struct world *w, struct wire_pkt *p)
 {
     switch (below(w, 14)) {
@@ -241,7 +241,7 @@ static void feed(struct world *w, struct end *x, unsigned n, unsigned step)
     }
 }
 
-/* How a copy of this burst ends, for both alike. */
+/* The result of a copy of this burst, the same for both. */
 static struct engine_result outcome(const struct world *w, const struct engine_copy *c)
 {
     uint32_t h = (w->rnd + c->frame) * 2654435761u + (uint32_t)c->dst.off;
@@ -482,8 +482,8 @@ static void make_write(struct world *w, unsigned at, uint32_t psn, unsigned n)
     }
 }
 
-/* RSP-24 RSP-25: a WRITE is acknowledged when the last of its packets is in memory, in whatever
- * order they get there. */
+/* RSP-24 RSP-25: a WRITE is acknowledged when the last of its packets is in memory, in any order of
+ * their copies. */
 START_TEST(rsp_24_all_of_them)
 {
     static struct world w;
@@ -507,7 +507,7 @@ START_TEST(rsp_24_all_of_them)
 END_TEST
 
 /* RSP-25 MR-12 ACK-07: when the memory of packets is gone the message fails. Requests before the
- * first of them are executed, later ones are not, in whatever order the results are reported. */
+ * first of them are executed, later ones are not, in any order of the reports. */
 START_TEST(rsp_25_one_of_them_fails)
 {
     static struct world w;

@@ -95,7 +95,7 @@ static void end(struct world *w)
     rig_free(w->all);
 }
 
-/* All that can be seen from outside. */
+/* All effects that are visible from outside. */
 static void compare_state(const struct rig *a, const struct rig *b)
 {
     struct engine_qp_info x, y;
@@ -128,7 +128,7 @@ static void compare_state(const struct rig *a, const struct rig *b)
 
 /* ---- responses come ---- */
 
-/* A work request of a kind and length that the seed says, of one range or several. */
+/* A work request of a random kind and length, of one range or several. */
 static void post(struct world *w, uint64_t wr_id)
 {
     static const enum wr_opcode ops[] = {WR_RDMA_READ, WR_RDMA_READ, WR_RDMA_READ, WR_RDMA_WRITE,
@@ -375,7 +375,7 @@ START_TEST(rd_14_as_one_by_one)
 }
 END_TEST
 
-/* REQ-29 REQ-30: whatever stands before it in the burst, the last answer says that it is the last,
+/* REQ-29 REQ-30: with any frames before it in the burst, the last answer says that it is the last,
  * and one in the middle has as many octets as fit. */
 START_TEST(req_30_each_in_its_place)
 {

@@ -290,8 +290,7 @@ START_TEST(cc_30_fecn_becn)
 }
 END_TEST
 
-/* CC-03, CC-26: a flow whose CNP the cap has refused has had none, so its interval hasn't started.
- */
+/* CC-03, CC-26: if the cap refuses a flow's CNP, the flow's interval doesn't start. */
 START_TEST(cc_26_cap_takes_no_interval)
 {
     struct rig_opts o = {0};

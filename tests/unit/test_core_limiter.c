@@ -77,7 +77,7 @@ static void send_for(struct rig *r, uint64_t ns, uint64_t step, struct meter *m)
 }
 
 /* CC-19: the rate within 1 % over 10 ms, at 1, 10 and 40 Gb/s, and never more than 16 packets or 64
- * KiB ahead of it, however late the caller. */
+ * KiB ahead of it, even if the caller is late. */
 START_TEST(cc_19_rate_and_burst)
 {
     static const struct {
@@ -183,8 +183,8 @@ START_TEST(cc_09_no_limiter)
 }
 END_TEST
 
-/* TMR-09, CC-23: however long the limiter holds packets, the ACK timer runs only while one that
- * asks for an answer is out. Here a message takes twenty times the time-out to send. */
+/* TMR-09, CC-23: however long the limiter holds packets, the ACK timer runs only while a packet
+ * with AckReq is in flight. Here a message takes twenty times the time-out to send. */
 START_TEST(tmr_09_paced)
 {
     struct rig *r = rig_new(&(struct rig_opts){.window = 256});

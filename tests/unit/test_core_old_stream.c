@@ -112,7 +112,7 @@ static void run(unsigned seed, uint32_t loss, uint32_t twice, uint32_t late)
     while (right < PACKETS * RIG_MTU && s.r->mem[right] == 1 + right / RIG_MTU % 251)
         right++;
     ck_assert_uint_eq(right, PACKETS * RIG_MTU);
-    /* A needless request is still answered, and later ones wait for it. */
+    /* A needless request is answered, too, and later ones wait for it. */
     ck_assert_msg(s.tail - s.streams <= s.streams / 4, "seed %u: asked %u times, %u answers", seed,
                   s.tail, s.streams);
     rig_free(s.r);

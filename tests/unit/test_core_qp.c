@@ -303,7 +303,7 @@ START_TEST(qp_04_reset)
     rig_post(r, WR_SEND, 3, 8, WR_F_SIGNALED);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
     ck_assert_uint_eq(r->sent[0].psn, 5);
-    rig_copy(r, 1, -14); /* of the life before: means nothing now */
+    rig_copy(r, 1, -14); /* from the life before: has no effect now */
     ck_assert_uint_eq(rig_state(r), QPS_RTS);
     ck_assert_uint_eq(r->nwc, 0);
     rig_ack(r, 5);
@@ -681,7 +681,7 @@ START_TEST(recorder_is_told_of_icmp)
 }
 END_TEST
 
-/* It keeps the latest events, however many there have been: a dozen, the newest one last. */
+/* After any number of events it keeps the latest dozen, the newest one last. */
 START_TEST(recorder_keeps_the_latest)
 {
     struct rig *r = rig_new(NULL);

@@ -4,7 +4,7 @@
 
 #include "core_rig.h"
 
-/* How a message of each length is cut: REQ-02, REQ-03, REQ-04, PSN-06, HDR-09. */
+/* The packets of a message of each length: REQ-02, REQ-03, REQ-04, PSN-06, HDR-09. */
 static const struct cut {
     const char *rule;
     enum wr_opcode op;

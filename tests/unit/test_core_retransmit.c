@@ -305,7 +305,7 @@ START_TEST(rd_12_partial)
 }
 END_TEST
 
-/* REQ-24 uses one retry each round: a READ whose answers never come ends. */
+/* REQ-24 uses one retry each round: a READ without answers ends. */
 START_TEST(req_24_exhausted)
 {
     struct rig *r = rig_new(&(struct rig_opts){.retry_cnt = 2});
@@ -541,8 +541,8 @@ START_TEST(tmr_07_late_old_stream)
 }
 END_TEST
 
-/* TMR-07: answers to READs between WRITEs stand far from each other. The one next to the gap says
- * at once that it is lost again. */
+/* TMR-07: answers to READs between WRITEs have distant PSNs. The one next to the gap shows at once
+ * that it is lost again. */
 START_TEST(tmr_07_short_reads)
 {
     struct rig *r = rig_new(&(struct rig_opts){.retry_cnt = 7, .max_rd_atomic = 8});

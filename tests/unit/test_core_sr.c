@@ -87,8 +87,7 @@ START_TEST(lr_02_for_another_queue_pair)
 }
 END_TEST
 
-/* LR-01: a peer that says nothing gets go-back-N and nothing else, but for a few hellos that it
- * drops. */
+/* LR-01: a peer without a hello gets go-back-N only, and a few hellos, which it drops. */
 START_TEST(lr_01_plain_peer)
 {
     struct rig *r = rig_with("none,recovery=sr", NULL);
@@ -258,8 +257,8 @@ START_TEST(lr_02_window)
 }
 END_TEST
 
-/* LR-06: a SEND finds its receive by number, whatever of the messages before it is missing. LR-07:
- * completions keep the order of the messages. */
+/* LR-06: a SEND finds its receive by number, even if packets of the messages before it are missing.
+ * LR-07: completions keep the order of the messages. */
 START_TEST(lr_06_sends)
 {
     struct rig *r = agreed(NULL);
@@ -418,8 +417,8 @@ START_TEST(lr_07_late_and_failed_copies)
 }
 END_TEST
 
-/* LR-02: nothing new has come: that is said of the packet that is missing, not of the one before it
- * whose copy is late, and doesn't make the missing one come. */
+/* LR-02: "nothing new has come" names the missing packet, not the one before it with a late copy,
+ * and doesn't cause a retransmission of the missing one. */
 START_TEST(lr_02_nothing_new_beside_a_late_copy)
 {
     struct rig *r = agreed(NULL);
@@ -505,7 +504,7 @@ START_TEST(lr_15_delay)
 }
 END_TEST
 
-/* LR-11: a peer that sends again early, and more often than it says, is served all the same. */
+/* LR-11: a peer that retransmits early, and more often than it announces, is still served. */
 START_TEST(lr_11_early_retransmissions)
 {
     struct rig *r = rig_new(NULL);

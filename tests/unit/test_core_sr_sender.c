@@ -261,7 +261,7 @@ START_TEST(lr_04_plain_peer)
         rig_pass(r, 1000 * US);
     }
     lone_loss_takes_t(r);
-    lone_loss_takes_t(rig_with("none,recovery=gbn-ooo", NULL)); /* it says no hello */
+    lone_loss_takes_t(rig_with("none,recovery=gbn-ooo", NULL)); /* it sends no hello */
 }
 END_TEST
 
@@ -363,8 +363,8 @@ START_TEST(lr_12_probe)
 }
 END_TEST
 
-/* LR-03 beside RNR-05: while the peer has no receive nothing is sent; then the missing packets are.
- */
+/* LR-03 with RNR-05: while the peer has no receive nothing is sent; then the missing packets
+ * are. */
 START_TEST(lr_03_rnr)
 {
     struct rig *r = agreed(NULL);

@@ -45,7 +45,7 @@ static struct wire_addr ip(const char *s)
     return a;
 }
 
-/* GID-01 GID-03: link-local at 0/1, the first IPv4 at 2/3 whatever was added before it. */
+/* GID-01 GID-03: link-local at 0/1, the first IPv4 at 2/3, also after other additions. */
 START_TEST(gid_places)
 {
     static const uint8_t mac[6] = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
@@ -181,7 +181,7 @@ START_TEST(handle_reuse)
         handle_del(&t, h);
         seen++;
     }
-    ck_assert_uint_lt(seen, 50); /* SHM-12: no more than it may look at */
+    ck_assert_uint_lt(seen, 50); /* SHM-12: no more than the budget */
     ck_assert_uint_eq(budget, 0);
     budget = 40;
     while (handle_each(&t, HANDLE_CQ, &h, &budget)) {
@@ -415,8 +415,8 @@ static void *maps_and_unmaps(void *arg)
     return NULL;
 }
 
-/* MR-12, SHM-09: the handler puts zeros in the place of the mapping that broke, whatever mappings
- * another thread takes back and makes at that moment. */
+/* MR-12, SHM-09: the handler puts zeros in the place of the mapping that broke, also if another
+ * thread removes and makes mappings at that moment. */
 START_TEST(sigbus_while_others_come_and_go)
 {
     int good = memfd_create("good", MFD_CLOEXEC), bad = memfd_create("bad", MFD_CLOEXEC);
@@ -520,7 +520,8 @@ START_TEST(memory_unsealable)
 }
 END_TEST
 
-/* SHM-10: which objects of another user's are mapped: none that could make a worker wait. */
+/* SHM-10: the kinds of another user's objects that are mapped: none that could make a worker
+ * wait. */
 START_TEST(memory_of_others)
 {
     static const int fixed = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -999,7 +1000,8 @@ START_TEST(watch_twice)
     ck_assert_int_eq(write(end[1], "k", 1), 1);
     ck_assert_int_eq(wake(&w, &drained), 1);
     ck_assert_uint_eq(drained, 1);
-    /* Fetched, and taken back before it was heard: the next one of this number isn't touched. */
+    /* An event was fetched, and its descriptor removed before the handling: the next descriptor
+     * with this number isn't touched. */
     ck_assert_int_eq(write(end[1], "k", 1), 1);
     ck_assert_int_eq(watch_sleep(&w, ev, WATCH_NS), 1);
     watch_del(&w, end[0]);

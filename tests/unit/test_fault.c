@@ -206,7 +206,7 @@ static const struct row psns[] = {
     {"drop psn 7",
      {{'b', RC(SEND_ONLY), 6, "-"},
       {'b', RC(SEND_ONLY), 7, "D"},
-      {'a', RC(ACKNOWLEDGE), 7, "-"}, /* without a class it speaks of requests */
+      {'a', RC(ACKNOWLEDGE), 7, "-"}, /* without a class it means requests */
       {'b', RC(SEND_ONLY), 8, "-"}}},
     {"drop ack psn 7", {{'b', RC(SEND_ONLY), 7, "-"}, {'a', RC(ACKNOWLEDGE), 7, "D"}}},
     {"drop psn 0xFFFFFF..0",

@@ -29,7 +29,7 @@ static void ignore(void *ctx, const struct lint_finding *f)
     (void)f;
 }
 
-/* Connections of lint: pairs, and directions whose other one was never seen. */
+/* Connections of lint: pairs, and directions without a captured other one. */
 static uint64_t connections(const struct lint *l)
 {
     struct lint_flow_info i;
@@ -39,7 +39,7 @@ static uint64_t connections(const struct lint *l)
     return n;
 }
 
-/* Of one packet: `out` is the rules' opinion, `view` is lint's. */
+/* One packet: `out` is the rules' view of it, `view` is lint's. */
 static void compare(const char *name, uint64_t number, const struct fault_out *out,
                     const struct lint_view *view)
 {
@@ -51,7 +51,7 @@ static void compare(const char *name, uint64_t number, const struct fault_out *o
     if (response)
         ck_assert_msg(out->gap, "%s, packet %llu: what does it answer?", name,
                       (unsigned long long)number);
-    else if (!strstr(name, "selective")) /* whose packets lint doesn't follow */
+    else if (!strstr(name, "selective")) /* lint doesn't follow these packets */
         ck_assert_msg((out->delay != 0) == again, "%s, packet %llu: sent again, or not?", name,
                       (unsigned long long)number);
 }

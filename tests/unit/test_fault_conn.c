@@ -76,7 +76,7 @@ static void connect(struct fault *f, uint32_t id, uint32_t qa, uint32_t psn_a, u
     cm(f, 2, 1, &rep);
 }
 
-/* CM-08: the first PSN is the one in the CM message, though its packet never passed here. */
+/* CM-08: the first PSN is the one in the CM message, even if its packet never passed here. */
 START_TEST(cm_08_the_first_psn_is_announced)
 {
     struct fault *f = parse("drop psn +4\ndrop ack psn +2 a->b", 1);
@@ -157,7 +157,7 @@ START_TEST(a_cnp_is_no_connection)
 }
 END_TEST
 
-/* A damaged packet makes no connection, whatever queue pair it now names. */
+/* A damaged packet makes no connection, with any queue pair number in it. */
 START_TEST(damage_makes_no_connection)
 {
     struct fault *f = parse("drop conn 1", 1);
@@ -173,7 +173,7 @@ START_TEST(damage_makes_no_connection)
 }
 END_TEST
 
-/* ... and doesn't move on where a connection is. */
+/* ... and doesn't advance a connection's PSNs. */
 START_TEST(damage_moves_no_psn)
 {
     struct fault *f = parse("drop retx", 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Descriptors of strangers whose close waits (SEC-22).
+ * Descriptors of other users with a close that waits (SEC-22).
  */
 #include "foreign.h"
 
@@ -40,7 +40,7 @@ static void until_closed(int fd)
     }
 }
 
-/* A user that passes a descriptor whose close blocks delays no other user. */
+/* A user that passes a descriptor with a blocking close delays no other user. */
 START_TEST(others_are_closed)
 {
     struct lingering l = lingering_new(LONG);
@@ -72,7 +72,7 @@ START_TEST(memory_closes_at_once)
 }
 END_TEST
 
-/* A socket in which nothing waits, whether the other end is there or not. */
+/* A socket without waiting messages, with or without its other end. */
 START_TEST(empty_socket_closes_at_once)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -111,7 +111,7 @@ START_TEST(message_that_waits)
         ck_assert(foreign_comes(sv[1]) == (i == 0));
         foreign_hang_up(EVE, sv[1]);
         ck_assert_uint_eq(foreign_waiting(EVE), 1);
-        ck_assert_int_le(recv(sv[0], &octet, 1, 0), 0); /* it hears of it at once */
+        ck_assert_int_le(recv(sv[0], &octet, 1, 0), 0); /* the other end notices at once */
         close(l.peer);
         close(sv[0]);
         ck_assert(foreign_settle(10000));

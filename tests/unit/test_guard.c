@@ -98,7 +98,7 @@ static struct guard_frame *frame(void)
     return own;
 }
 
-/* No copy changes a register of its caller's, nor does a fault in one, or in a compiled function
+/* Neither a copy nor a fault in one changes a register of the caller, also in a compiled function
  * that has used them all. */
 GUARD_CODE static uint32_t spoils(uint32_t crc, void *dst, const void *src, size_t n)
 {

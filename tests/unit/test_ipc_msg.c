@@ -253,7 +253,7 @@ START_TEST(shm_07_socket_of_others)
     snprintf(path, sizeof(path), IPC_SOCKET_TMP, (unsigned)somebody);
     snprintf(dir, sizeof(dir), "%s", path);
     *strrchr(dir, '/') = 0;
-    mkdir(dir, 0755); /* one that is left of a test that failed is as good */
+    mkdir(dir, 0755); /* one that a failed test has left will do, too */
     close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0666));
     ck_assert_int_eq(chown(path, 0, (gid_t)-1), 0);
     for (unsigned i = 0; i < 5; i++) {

@@ -16,7 +16,7 @@
 
 static struct jobs jobs;
 static unsigned order[8], nran;
-static _Atomic unsigned left; /* threads that still leave jobs */
+static _Atomic unsigned left; /* threads that still submit jobs */
 
 static void note(void *arg, uint64_t now)
 {

@@ -91,7 +91,7 @@ START_TEST(wire_07_the_kernels_table)
 }
 END_TEST
 
-/* The kernel is made to resolve a neighbour; without an answer it reports a failure, before our own
+/* We make the kernel resolve a neighbour. Without an answer it reports a failure, before our own
  * time-out. */
 START_TEST(wire_07_nobody_there)
 {
@@ -139,7 +139,8 @@ START_TEST(wire_07_one_of_us_answers)
 }
 END_TEST
 
-/* WIRE-36: so it is when the interface gets another name, and when another one takes its place. */
+/* WIRE-36: the same holds after a new name of the interface, and after another interface takes its
+ * place. */
 START_TEST(wire_36_the_interface_is_followed)
 {
     becomes(false);

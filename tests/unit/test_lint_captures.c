@@ -115,9 +115,9 @@ START_TEST(expected_findings)
     lint_totals(l, &totals);
     lint_free(l);
     ck_assert_uint_eq(totals.roce, e->roce);
-    /* Ours show damage where they are about it. */
+    /* Our own captures show damage if they are about it. */
     bool damage = strstr(e->name, "-corrupt") || strstr(e->name, "own-all-faults");
-    if (!strstr(e->name, "-faults.")) /* there it is left to chance */
+    if (!strstr(e->name, "-faults.")) /* there damage is random */
         ck_assert_int_eq(totals.corrupt > 0, damage);
     for (size_t i = 0; i < rules_n; i++)
         for (int v = 0; v < LINT_VERDICTS; v++) {

@@ -281,7 +281,7 @@ static const struct step overtaken[] = {
     ACK(105, 4),
     END};
 
-/* Not used again: a WRITE whose last packet found no receive is repeated as a whole. */
+/* Not used again: a WRITE is repeated as a whole because its last packet found no receive. */
 static const struct step from_start[] = {
     {.opcode = RC(WRITE_FIRST), .psn = 100, .len = 1024, .dma_len = 2048, .va = 0x1000},
     {.opcode = RC(WRITE_LAST_IMM), .psn = 101, .len = 1024, .ackreq = true},
@@ -332,8 +332,8 @@ START_TEST(two_connections)
 }
 END_TEST
 
-/* Two connections whose requests have the same PSNs; only the PSNs can assign answers to requests.
- * The capture begins with the request of one and the answer of the other. */
+/* Two connections with the same PSNs of requests; only the PSNs can assign answers to requests. The
+ * capture begins with the request of one and the answer of the other. */
 static const struct step sends[] = {
     SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(102, 64), ACK(102, 3), END};
 #define READ8(psn_, msn_)                                                                          \
@@ -605,7 +605,7 @@ START_TEST(no_rule_broken)
 }
 END_TEST
 
-/* A packet that the capture missed is no broken rule, whichever it is. */
+/* No packet that the capture missed is a broken rule. */
 START_TEST(the_capture_misses_one)
 {
     static struct run run, less;

@@ -206,7 +206,7 @@ START_TEST(mw_05_pieces_through_a_window)
 }
 END_TEST
 
-/* MR-06: a hold through a window is on the region, whatever becomes of the window. */
+/* MR-06: a hold through a window is on the region, and outlives the window. */
 START_TEST(mr_06_hold_through_a_window)
 {
     struct fix f;

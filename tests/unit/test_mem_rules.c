@@ -120,7 +120,7 @@ END_TEST
 START_TEST(rules_inject_frames)
 {
     open_with("inject cnp psn 2\ninject cnp forth psn 3");
-    send_psn(1, 1, 8, 10); /* whose port tells which queue pair answers */
+    send_psn(1, 1, 8, 10); /* its source port shows which queue pair answers */
     send_psn(0, 1, 8, 10);
     ck_assert_str_eq(arrivals(0, 10), "1 ");
     ck_assert_str_eq(arrivals(1, 10), "1 ");

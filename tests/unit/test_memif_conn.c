@@ -179,7 +179,7 @@ START_TEST(server_survives_wrong_client)
     }
     peer_close(&p);
 
-    /* Whatever it was: the next client finds the port as new. */
+    /* After any fault the next client finds the port like new. */
     struct peer good = peer_new();
     good.id = 7;
     good.secret = "xyzzy";
@@ -238,7 +238,7 @@ START_TEST(descriptors_do_not_pile_up)
 }
 END_TEST
 
-/* Say this, with a descriptor whose close takes for ever `n` times. */
+/* Send this, with a descriptor that never finishes its close, `n` times. */
 static void say_lingering(struct peer *p, struct io_port *io, enum memif_msg_type type,
                           struct lingering *l, unsigned n)
 {
@@ -534,7 +534,7 @@ START_TEST(client_survives_wrong_server)
     ck_assert_int_eq(memif_sock_send(sock, &msg, -1), 0);
     io->ops->service(io, 0);
     ck_assert_msg(peer_counters(io).reason[servers[_i].reason] == 1, "%s", servers[_i].fact);
-    if (msg.type == MEMIF_MSG_DISCONNECT) /* for logs: nothing that a terminal would obey */
+    if (msg.type == MEMIF_MSG_DISCONNECT) /* for logs: no control characters of a terminal */
         ck_assert_str_eq(peer_counters(io).text, "bye?[2J");
     close(sock);
     close(listener);

@@ -192,7 +192,7 @@ static inline void peer_layout(struct peer *p)
     p->c2s = (struct memif_ring *)(void *)p->base;
     p->s2c = (struct memif_ring *)(void *)(p->base + p->s2c_offset);
     p->c2s->cookie = p->s2c->cookie = p->cookie;
-    if (p->c2s_offset == 8) /* all is right there, but for the place */
+    if (p->c2s_offset == 8) /* all of it is right, except for the place */
         memcpy(p->base + 8, &p->cookie, sizeof(p->cookie));
     for (uint32_t i = 0; i < PEER_RING; i++) {
         p->c2s->desc[i] = (struct memif_desc){.offset = 4096 + i * PEER_BUFFER};

@@ -118,7 +118,7 @@ START_TEST(new_mac_costs_its_own)
     ck_assert_uint_eq(told(9), 1);
     ck_assert_uint_eq(visits(), 1); /* SHM-12: of 30,000 */
     ck_assert_uint_eq(dev->stats.job[BUDGET_neigh].over, 0);
-    answers(52, 8); /* of no queue pair's */
+    answers(52, 8); /* neighbour of no queue pair */
     neigh_run(dev->neigh, now);
     ck_assert_uint_eq(visits(), 1);
 

@@ -129,7 +129,7 @@ static void mld_query(struct net_port *p, const char *src, const char *group, ui
     ck_assert_uint_eq(net_rx(p, q, 14 + 48 + len, now, reply, sizeof(reply)), 0);
 }
 
-/* UD-11: joining is said twice, a second apart; so is leaving; then there is nothing to say. */
+/* UD-11: a join is reported twice, a second apart, and so is a leave; then there are no reports. */
 START_TEST(ud_11_join_and_leave)
 {
     struct net_port *p = port_new();
@@ -253,7 +253,7 @@ START_TEST(sec_02_queries_from_afar)
 }
 END_TEST
 
-/* SEC-02: damaged queries ask for nothing, whatever their lengths say. */
+/* SEC-02: damaged queries have no effect, with any lengths in them. */
 START_TEST(sec_02_bad_queries)
 {
     struct net_port *p = port_new();

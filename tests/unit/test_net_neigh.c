@@ -232,7 +232,7 @@ START_TEST(wire_31_no_neighbour)
 }
 END_TEST
 
-/* WIRE-07 for an address beyond the gateway, the gateway is resolved, and its MAC is used. */
+/* WIRE-07 for an address reached by the gateway, the gateway is resolved, and its MAC is used. */
 START_TEST(wire_07_gateway)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
@@ -252,7 +252,7 @@ START_TEST(wire_07_gateway)
 }
 END_TEST
 
-/* WIRE-07 a probe has its own tries, however many the first answer took. */
+/* WIRE-07 a probe has its own number of tries, independent of the first answer's. */
 START_TEST(wire_07_probe_tries)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);

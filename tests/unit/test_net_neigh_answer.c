@@ -59,9 +59,9 @@ static void claim(struct net_port *p, bool v6, uint64_t now)
         gratuitous(p, "10.0.0.2", mac_c, now);
 }
 
-/* WIRE-35 queue pairs send to a neighbour, and one frame says that it is somewhere else: it is
- * asked where it was, and as long as it answers nothing changes; a flood of such frames makes one
- * question a second. When it is silent the new place counts, and is asked in turn. */
+/* WIRE-35 queue pairs send to a neighbour, and one frame names another MAC for it. We ask at the
+ * known MAC; while that answers, nothing changes. A flood of such frames makes one question a
+ * second. When the known MAC is silent the new one counts, and is asked in turn. */
 START_TEST(wire_35_live_neighbour_is_asked_first)
 {
     bool v6 = _i == 1;

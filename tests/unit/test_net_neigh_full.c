@@ -51,8 +51,8 @@ START_TEST(sec_03_flood_of_askers)
 }
 END_TEST
 
-/* SEC-03 an asker that we send to is no mere asker any more: a flood doesn't push it out, and it
- * leaves its place in their quarter. */
+/* SEC-03 once we send to an asker it no longer counts as one: a flood doesn't push it out, and its
+ * place in the askers' quarter is free. */
 START_TEST(sec_03_asker_becomes_asked)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 64);

@@ -21,13 +21,13 @@ static void setup(void)
     ck_assert_int_eq(pace_next(&p, &work, now).how, PACE_LOOK);
 }
 
-/* Its actions without work. */
+/* The loop's actions without work. */
 static enum pace_how idle(void)
 {
     return pace_next(&p, &nothing, now).how;
 }
 
-/* A yield that takes so long. */
+/* A yield that takes this long. */
 static void yields(uint64_t ns)
 {
     pace_yielded(&p, now, now + ns);

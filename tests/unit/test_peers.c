@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(cm_21_one_that_ends)
 {
-    /* CM-21 CM-24: a queue pair whose connection is just ending may ask for another one. */
+    /* CM-21 CM-24: a queue pair may request a new connection while its old one ends. */
     struct cm_conn *ca, *cb;
     open_pair();
     establish(&ca, &cb);

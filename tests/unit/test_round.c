@@ -72,7 +72,7 @@ static void set(void *arg, uint64_t now)
     *(bool *)arg = true;
 }
 
-/* A job that waits is something, and the round does it. */
+/* A waiting job counts as work, and the round runs it. */
 START_TEST(a_round_does_jobs)
 {
     bool done = false;
@@ -102,7 +102,7 @@ static bool kicked(void)
     return poll(&pfd, 1, 0) == 1 && read(w.eventfd, &count, sizeof(count)) == sizeof(count);
 }
 
-/* While a thread stands in for the worker, another one leaves something for it. */
+/* While a thread stands in for the worker, another one leaves a job. */
 static void leaves_something(void *arg, uint64_t now)
 {
     (void)arg;

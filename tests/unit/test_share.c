@@ -12,7 +12,7 @@
 #include "share.h"
 #include "unit.h"
 
-/* As much as this user gets, one by one. */
+/* Take as much as this user gets, one by one. */
 static uint64_t fill(struct share *s, enum share_kind kind)
 {
     uint64_t n = 0;

@@ -268,8 +268,8 @@ START_TEST(lr_02_agreed_before)
 }
 END_TEST
 
-/* Flows that begin in one nanosecond take the same course whatever the seed; with jitter they begin
- * at times of their own, within it. */
+/* Flows that begin in one nanosecond take the same course with any seed; with jitter each begins at
+ * a time of its own, within the jitter. */
 START_TEST(jitter_makes_seeds_differ)
 {
     static const char *const lines[] = {"incast to=4 size=64K start=1us%s",
@@ -645,7 +645,7 @@ START_TEST(figures)
 }
 END_TEST
 
-/* Flows of one size stand in one bin, whatever number of flows a bin should have. */
+/* Flows of one size are in one bin, with any wanted number of flows a bin. */
 START_TEST(bins_of_sizes)
 {
     struct sim *sim = make("duration 5ms\ntopology incast hosts=3 rate=40G\nswitch pfc=on\n"

@@ -88,7 +88,7 @@ START_TEST(a_signal_ends_it)
 }
 END_TEST
 
-/* A driver that comes back after the signal: the daemon ends in its usual way. */
+/* A driver that returns after the signal: the daemon ends in its usual way. */
 START_TEST(a_signal_is_kept)
 {
     char text[1000], ready;

@@ -168,7 +168,7 @@ START_TEST(any_octets)
 }
 END_TEST
 
-/* A request to connect goes where the listener is, also when that has just gone. */
+/* A request to connect goes to the listener's member, also if the listener has just gone. */
 START_TEST(services)
 {
     struct services *s = services_new();

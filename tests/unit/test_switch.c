@@ -713,7 +713,7 @@ START_TEST(shm_13_no_more_wait_than_there_is_room)
     give_numbered(1, 64 + rest, &other);
     ck_assert_uint_eq(prog[1].c->drops, 0); /* no other program loses any */
     ck_assert_uint_eq(sw->counters[SWITCH_C_channel_drops], 1);
-    /* A program that takes nothing loses them, and has none wait until it takes some. */
+    /* A program that takes no frames loses them, and none waits until it takes some. */
     ck_assert_uint_eq(switch_spill_run(sw, SWITCH_SPILL_NS - 1), 0);
     ck_assert(switch_spilling(sw));
     ck_assert_uint_eq(switch_spill_run(sw, SWITCH_SPILL_NS), 0);

@@ -24,7 +24,7 @@
 
 static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xAA};
 
-/* ---- whose a frame is ---- */
+/* ---- the owner of a frame ---- */
 
 /* An Ethernet frame from hexadecimal digits, after its two addresses. */
 static uint32_t frame(uint8_t out[128], const char *hex)
@@ -179,7 +179,7 @@ END_TEST
 
 static struct io_port *port, *peer;
 
-/* Is there no namespace to be had, there is nothing to test: false. */
+/* False: without a namespace the test can't run. */
 static bool apart(void)
 {
     if (unshare(CLONE_NEWNET) < 0 || access("/dev/net/tun", R_OK | W_OK) < 0) {

@@ -129,7 +129,7 @@ START_TEST(hdr_02_bad_frames)
 }
 END_TEST
 
-/* OPC-05 SEC-11 the 16 reserved octets of a CNP are 0 whatever the buffer held. */
+/* OPC-05 SEC-11 the 16 reserved octets of a CNP are 0 with any old contents of the buffer. */
 START_TEST(opc_05_cnp)
 {
     struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_OPCODE_CNP, 0);

@@ -253,8 +253,8 @@ START_TEST(wire_06_another_flow)
 }
 END_TEST
 
-/* VAL-01: ip_version 0 is all that makes a flow a new one: whatever else it holds, of an earlier
- * burst for example, says nothing. */
+/* VAL-01: ip_version 0 alone makes a flow new: its other contents, for example of an earlier burst,
+ * have no effect. */
 START_TEST(val_01_a_new_flow)
 {
     for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {

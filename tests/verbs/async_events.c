@@ -33,7 +33,7 @@ static void none(const char *what)
              ibv_event_type_str(ev.event_type));
 }
 
-/* A request that the peer refuses: it hears of that, and the requester by its completion alone. */
+/* A request that the peer refuses: the peer gets an event, the requester only its completion. */
 static void refused(const char *what, int access, uint32_t key_off, int status,
                     enum ibv_event_type type)
 {
@@ -52,7 +52,7 @@ static void refused(const char *what, int access, uint32_t key_off, int status,
     OK0(ibv_destroy_qp(b.qp));
 }
 
-/* A message before the program has moved its queue pair to RTS: once, however many come. */
+/* Messages before the program has moved its queue pair to RTS: one event for any number of them. */
 static void comm_est(void)
 {
     struct vt_end a, b;

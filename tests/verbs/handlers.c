@@ -57,7 +57,7 @@ static void install(int way)
         WANT(sigset(SIGSEGV, handler) == SIG_DFL, "sigset: not SIG_DFL before");
 }
 
-/* The peer's WRITE meets memory that is gone. */
+/* The peer's WRITE meets unmapped memory. */
 static void request(const char *name)
 {
     struct vt_end a, b;

@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     int st;
     waitpid(k, &st, 0);
     WANT(WIFEXITED(st) && !WEXITSTATUS(st), "target ended with status %x", st);
-    /* the target is gone now: its memory does not answer any more */
+    /* the target is gone now: its memory no longer answers */
     OK0(vt_post(&e, IBV_WR_RDMA_READ, 3, e.buf, 8, IBV_SEND_SIGNALED, peer.addr, peer.rkey, 0));
     vt_want(e.scq, "READ from a process that has ended", 3, IBV_WC_RETRY_EXC_ERR, -1);
     vt_pass("first READ %llu ms", (unsigned long long)t);

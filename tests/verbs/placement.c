@@ -150,13 +150,13 @@ int main(int argc, char **argv)
     vt_want(a.scq, "FLUSH of nothing", 6, IBV_WC_SUCCESS, WC_FLUSH);
     do_flush(x, 7, rk, 0, 0, GLOBAL, WHOLE);
     vt_want(a.scq, "FLUSH of the region", 7, IBV_WC_SUCCESS, WC_FLUSH);
-    /* memory that a FLUSH could make last is not here: no program may register it so */
+    /* no memory can be flushed to persistence here: no program may register it for that */
     if (!(caps & DEVICE_FLUSH_PERSISTENT)) {
         struct ibv_mr *mr = ibv_reg_mr(b.pd, b.buf, 4096, VT_ACCESS | ACCESS_FLUSH_PERSISTENT);
         WANT(!mr && errno == EOPNOTSUPP, "FLUSH_PERSISTENT: %p, errno %d, expected EOPNOTSUPP",
              (void *)mr, errno);
     }
-    /* what no FLUSH says */
+    /* values that no FLUSH has */
     ibv_wr_start(x);
     x->wr_id = 8;
     flush_of(x)(x, rk, at, 8, 4, RANGE);

@@ -147,14 +147,14 @@ static void copies(void)
         CHECK(close(more[i]) == 0);
     CHECK(destroy_id(more[4], id) == 0); /* it lives as long as one of them */
     int null = open("/dev/null", O_WRONLY);
-    CHECK(dup2(null, more[4]) == more[4]); /* another file's number by now */
+    CHECK(dup2(null, more[4]) == more[4]); /* by now another file has the number */
     CHECK(write(more[4], "", 1) == 1);
     fd = open_cm();
     CHECK(dup2(fd, fd) == fd && create_id(fd) != 0);
     CHECK(dup2(1000, fd) == -1 && errno == EBADF && create_id(fd) != 0);
 }
 
-/* ---- numbers that come back ---- */
+/* ---- reused numbers ---- */
 
 static char *scratch(void)
 {
@@ -165,7 +165,7 @@ static char *scratch(void)
     return path;
 }
 
-/* The number is an ordinary file's: what is written to it arrives there. */
+/* The number belongs to an ordinary file: data written to it arrives there. */
 static void is_ordinary(int number)
 {
     char *path = scratch(), text[8] = "";
@@ -324,7 +324,8 @@ static void works_as_daemon(void)
     rdma_destroy_event_channel(ch);
 }
 
-/* daemon(3), and what programs do instead of it. The test waits for the daemon by a pipe. */
+/* daemon(3), and the programs' own ways to the background. The test waits for the daemon by a
+ * pipe. */
 static void become_daemon(int by_hand)
 {
     int fd = open_cm(), ends[2];
@@ -369,7 +370,8 @@ static void daemon_by_hand(void)
 static _Atomic unsigned handled;
 static char *handlers_file;
 
-/* What a handler or a child of a threaded program may call: it takes no lock and keeps errno. */
+/* A call for signal handlers and children of threaded programs: it takes no lock and keeps
+ * errno. */
 static void ordinary_calls(void)
 {
     struct stat st;
