@@ -65,7 +65,7 @@ struct io_caps {
     uint32_t frame_max; /* largest frame sent and received, Ethernet header and VLAN tag included */
     uint64_t rate_bps;  /* line rate in bit/s; 0 = unknown */
     bool own_echo;      /* may deliver frames that we sent (af_packet): drop by source MAC */
-    bool kernel_ip;     /* the kernel's IP stack carries what is sent: it has the addresses
+    bool kernel_ip;     /* the kernel's IP stack carries the packets: it has the addresses
                          * (ops->addrs), resolves neighbours, routes, and answers ARP, ND and echo;
                          * frames have made-up MAC addresses, and no VLAN tag */
     bool loopback;      /* it is on the loopback interface: its addresses are 127/8 and ::1 */
@@ -247,10 +247,10 @@ struct io_open_params {
 /* Open a port from its specification, for example
  *     dpdk:net_af_packet0,iface=v0    dpdk:0000:01:00.0    memif:/run/a.sock,role=server
  *     mem:LINK[,loss=0.01,...]        pcap:in.pcap,out.pcap           udp:eth0
- * Ports of frames (dpdk, memif, mem) also take kernel=INTERFACE (drivers/tap/tap.h). `err` (may be
- * NULL) receives a sentence that names the key and the value at fault and what to do. Returns 0 and
- * *out, or -errno: -EINVAL bad specification, -ENODEV no such driver or device, -ENOSYS the driver
- * is not part of this build, or the system's error. */
+ * Ports of frames (dpdk, memif, mem) also take kernel=INTERFACE (drivers/tap/tap.h).
+ * `err` (may be NULL) receives a sentence that names the key, the wrong value and the remedy.
+ * Returns 0 and *out, or -errno: -EINVAL bad specification, -ENODEV no such driver or device,
+ * -ENOSYS the driver is not part of this build, or the system's error. */
 int io_open(const char *spec, const struct io_open_params *params, struct io_port **out, char *err,
             size_t err_size);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic replay`: what would our engine have sent in the place of one end of this capture?
+ * `urnic replay`: the packets that our engine would have sent in the place of one end of a
+ * capture.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -5,8 +5,8 @@
  *     client  SEND {address, key, length} of its data    server  RDMA READ of them, SEND
  *     client  SEND {address, key, length} of its sink    server  RDMA WRITE of them there, SEND
  *
- * so that all of SEND, READ and WRITE is used between two implementations, and the client can
- * compare. The 16 octets that name a buffer are in network order.
+ * so that two implementations exchange SENDs, READs and WRITEs, and the client can compare the
+ * data. The 16 octets that name a buffer are in network order.
  */
 #include <endian.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A context is listed with its process and with how many objects of each kind it has. The counts
- * are its worker's: they are read there, for all contexts of a device at once.
+ * A context is listed with its process and its number of objects of each kind. The context's worker
+ * has the counts: they are read there, for all contexts of a device at once.
  */
 #include "procctl.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Nothing is kept between the two runs but the answers: the program may have gone meanwhile, and
- * what its channel was is looked for anew. An answer is a program's word, which is checked.
+ * Only the answers are kept between the two runs: the program may have gone meanwhile, so its
+ * channel is looked up again. Answers come from programs, and are checked.
  */
 #include "progctl.h"
 

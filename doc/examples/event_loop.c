@@ -7,8 +7,8 @@
  *
  * What it shows: events of connections, completion events and asynchronous events from three
  * descriptors of one loop; many connections on one channel; a shared receive queue. A handler may
- * destroy what another event, already announced by poll(), is about: the call for that event then
- * says -EAGAIN, and doesn't block.
+ * destroy the object of another event that poll() has already announced: the call for that event
+ * then returns -EAGAIN, and doesn't block.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  *     own_port memif:/tmp/a.sock,role=client,addr=10.0.0.2/24 10.0.0.1      the client: 1000 rounds
  *
  * What it shows: urnic_open_port; a region in the program's own memory; a server that calls nothing
- * while the client writes into its memory: it looks there for what has come.
+ * while the client writes into its memory: it looks there for the new number.
  */
 #include <sched.h>
 #include <stdatomic.h>

@@ -58,8 +58,8 @@ static void post_send(struct app *a, struct urnic_qp *qp)
     check(urnic_post_send(qp, &wr, NULL), "post send");
 }
 
-/* Has the peer said goodbye? Getting that event moves the queue pair to its error state, and what
- * is still posted then completes as flushed. */
+/* Has the peer said goodbye? Getting that event moves the queue pair to its error state, and
+ * requests still posted then complete as flushed. */
 static void look_for_goodbye(struct urnic_conn *conn)
 {
     struct pollfd p = {.fd = urnic_cm_channel_fd(conn->channel), .events = POLLIN};

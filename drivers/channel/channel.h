@@ -16,10 +16,10 @@
  * then the program. Each direction moves to the new ring on its own, after the last frame in the
  * old ring, so no frame is lost or overtakes another. channel_grown then frees the old memory.
  *
- * The ends don't trust each other, and the daemon's end must not. Whatever the other end writes, an
- * end stays within its memory, reads a descriptor once, and lends no frame longer than its limit.
- * An impossible index ends the channel (channel_fault). A lent frame is in memory that the other
- * end may still change: check a private copy.
+ * The ends don't trust each other, and the daemon's end must not. With any octets written by the
+ * other end, an end stays within its memory, reads a descriptor once, and lends no frame longer
+ * than its limit. An impossible index ends the channel (channel_fault). A lent frame is in memory
+ * that the other end may still change: check a private copy.
  *
  * The switch sleeps on an eventfd, its rx_fd. The program has no descriptor: it sleeps in
  * channel_wait, on a word of the channel, unless the daemon has a bell for it (channel_set_bell).
@@ -82,11 +82,11 @@ void channel_memory_free(struct channel_memory *m);
 
 /* Open an end.
  *
- * side       which end
+ * side       the end
  * m          its memory, the port's from then on (*m becomes none)
  * event      the eventfd that wakes the switch, non-blocking; the port's from then on. Each end has
  *            a descriptor of its own for it
- * frame_max  octets of the longest frame that this end sends and takes; 0 = what the memory is for
+ * frame_max  octets of the longest frame that this end sends and takes; 0 = the memory's frame_max
  * out        the port
  *
  * A program's end that takes the place of another one goes on where that has stopped.

@@ -66,7 +66,7 @@ static void settle(struct direct *d)
 }
 
 /* Is the packet for a queue pair of another owner? Frames of the udp port have no tag. A damaged
- * packet is counted here, whatever number it names. */
+ * packet is counted here, with any number in it. */
 static bool is_stray(const struct direct *d, const struct io_frame *f)
 {
     if (!(f->flags & IO_RX_ICRC_OK) || f->len < WIRE_ETH_LEN + WIRE_IPV4_LEN)

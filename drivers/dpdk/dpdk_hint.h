@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Why a port can't be opened, and how to mend it. Looks at the machine (capabilities, sysfs), not
- * at DPDK.
+ * The reason why a port can't be opened, and the remedy. Looks at the machine (capabilities,
+ * sysfs), not at DPDK.
  */
 #ifndef URNIC_DPDK_HINT_H
 #define URNIC_DPDK_HINT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a NIC can't do for the device, and the log's lines about it. No DPDK in here.
+ * Missing features of a NIC, and the log's lines about them. No DPDK in here.
  */
 #ifndef URNIC_DPDK_LIMITS_H
 #define URNIC_DPDK_LIMITS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is written to the log about DPDK's ports, and what becomes of DPDK's own log.
+ * The log's lines about DPDK's ports, and the treatment of DPDK's own log.
  *
- * DPDK says a lot while a device comes and goes, much of it on healthy machines. That is collected,
- * and one line of it goes into the error if the device can't be opened. What it says at other times
- * is written, but not more often than a reader can take. With urnic_debug=1 all of it is written as
- * it comes, at the level "info" at least, whatever DPDK calls it.
+ * DPDK says a lot while a device comes and goes, much of it on healthy machines. These messages are
+ * collected, and one of them goes into the error if the device can't be opened. DPDK's messages at
+ * other times are logged, with a pause between them. With urnic_debug=1 all messages are logged at
+ * once, at the level "info" at least.
  *
  * Any thread may call these; one thread at a time collects.
  */
@@ -29,13 +29,12 @@ void dpdk_log_message(unsigned level, const char *text, size_t len);
 /* Let all of DPDK's messages through from now on. */
 void dpdk_log_debug(bool on);
 
-/* From now on collect DPDK's messages, until dpdk_log_collected. What was collected is forgotten.
- */
+/* From now on collect DPDK's messages, until dpdk_log_collected. Clears the collection. */
 void dpdk_log_collect(void);
 void dpdk_log_collected(void);
 
-/* The message that explains most of what was collected: the first error, or the first warning. ""
- * when there is none. Valid until the next dpdk_log_collect. */
+/* The most telling of the collected messages: the first error, or the first warning. "" when there
+ * is none. Valid until the next dpdk_log_collect. */
 const char *dpdk_log_cause(void);
 /* Does a message that was collected contain this text? */
 bool dpdk_log_said(const char *text);

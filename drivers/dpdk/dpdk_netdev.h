@@ -3,7 +3,8 @@
  * The kernel interface of a port (af_packet, af_xdp, tap): facts that DPDK's drivers don't tell,
  * and settings that they don't make. No DPDK in here.
  *
- * A watch belongs to the network namespace of the thread that opened it, whichever thread uses it.
+ * A watch belongs to the network namespace of the thread that opened it, even if another thread
+ * uses it.
  */
 #ifndef URNIC_DPDK_NETDEV_H
 #define URNIC_DPDK_NETDEV_H
@@ -34,7 +35,7 @@ struct netdev {
 
 /* Begin to watch `name`. Returns 0, -ENODEV when there is no such interface, or -errno. */
 int netdev_open(struct netdev *nd, const char *name);
-/* End the watch; what netdev_allmulti did ends, too. */
+/* End the watch, and with it the effect of netdev_allmulti. */
 void netdev_close(struct netdev *nd);
 
 /* Does the interface carry Ethernet frames? Those of VPNs, PPP and tun carry IP alone. 0, or

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A DPDK port while it runs. dpdk_open.c opens and closes it, dpdk_device.c sets its device up and
- * takes it down, dpdk_queue.c moves frames, dpdk_port.c follows what changes.
+ * takes it down, dpdk_queue.c moves frames, dpdk_port.c follows changes.
  */
 #ifndef URNIC_DPDK_PORT_H
 #define URNIC_DPDK_PORT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See dpdk_queue.h. mbufs stay in here: what is lent out is the address of their data.
+ * See dpdk_queue.h. mbufs stay in here: callers are lent the address of their data.
  *
  * To send, slots are mbufs that were allocated beforehand. Frames that the device doesn't take at
  * once wait, in order, in a queue of fixed length. tx_reserve grants no more slots than fit in
@@ -149,7 +149,7 @@ static struct rte_mbuf *rx_accept(struct dpdk_queue *q, struct rte_mbuf *m)
     }
     if (q->port->drop_own && m->data_len >= 12 &&
         !memcmp(rte_pktmbuf_mtod_offset(m, const char *, 6), q->io.caps.mac, 6)) {
-        rte_pktmbuf_free(m); /* an echo of what we sent, not a loss */
+        rte_pktmbuf_free(m); /* our own echo, not a loss */
         return NULL;
     }
     return m;

@@ -114,8 +114,8 @@ static int own_option(struct dpdk_spec *spec, const char *key, const char *val, 
     return -EINVAL;
 }
 
-/* The end of the word that begins at `p`: a comma outside of brackets, or the end of the text. What
- * stands in brackets is another device's, such as net_failsafe's dev(net_tap0,iface=t0). */
+/* The end of the word that begins at `p`: a comma outside of brackets, or the end of the text.
+ * Words in brackets belong to another device, as in net_failsafe's dev(net_tap0,iface=t0). */
 static const char *word_end(const char *p)
 {
     unsigned depth = 0;

@@ -52,8 +52,9 @@ struct dpdk_spec {
     bool debug;          /* urnic_debug=0|1: let DPDK's own log through down to debug */
 };
 
-/* Parse what follows "dpdk:". Returns 0, or -EINVAL with a sentence in `err` that names the key and
- * the value at fault. Defaults that depend on the frame size are added by dpdk_spec_defaults. */
+/* Parse the text after "dpdk:". Returns 0, or -EINVAL with a sentence in `err` that names the key
+ * and the value at fault. Defaults that depend on the frame size are added by
+ * dpdk_spec_defaults. */
 int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t err_size);
 
 /* The smallest number of a device's workers that serve so many queues: a power of two. */

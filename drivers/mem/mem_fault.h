@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The pieces that faults are made of: ECN's marking curve, and what may be done to a frame's
- * octets. Pure functions on their arguments.
+ * The parts of faults: ECN's marking curve, and changes of a frame's octets. Pure functions on
+ * their arguments.
  */
 #ifndef URNIC_MEM_FAULT_H
 #define URNIC_MEM_FAULT_H

@@ -147,8 +147,8 @@ static inline struct mem_entry *mem_queue_at(const struct mem_socket *s, uint64_
 {
     return &s->ring[i & s->mask];
 }
-/* Insert by arrival time, after equals, and never before what has arrived or is lent. False: no
- * memory. */
+/* Insert by arrival time, after equals, and never before frames that have arrived or are lent.
+ * False: no memory. */
 bool mem_queue_put(struct mem_socket *s, struct mem_buf *buf, uint64_t at, uint64_t now);
 /* Remove entry number `pos`; the buffer becomes the caller's. */
 void mem_queue_remove(struct mem_socket *s, uint64_t pos);

@@ -3,8 +3,8 @@
  * An emulated Ethernet link inside the process, and its controls.
  *
  * Ports opened with the same link name are joined: two by a wire, three and more by a learning
- * switch. A port that is alone on its link is up, and what it sends is lost; when all others have
- * closed, the last one is down. What is between a sender and a receiver, in this order:
+ * switch. A port that is alone on its link is up, and its frames are lost; when all others have
+ * closed, the last one is down. A frame passes these stages between sender and receiver:
  *
  *     rules (lib/fault)  ->  rule (a callback)  ->  loss, corruption, duplication
  *       ->  where to (wire, MAC table)
@@ -131,7 +131,7 @@ bool mem_link_rules_get(struct mem_link *link, unsigned rule, struct fault_rule_
  * that have not arrived by `now` are lost and logged. */
 void mem_link_up(struct mem_link *link, unsigned index, bool up, uint64_t now);
 
-/* ---- what was lost ---- */
+/* ---- lost frames ---- */
 
 enum mem_link_reason {
     MEM_LINK_R_LOSS,     /* the dice */
@@ -154,7 +154,7 @@ struct mem_link_drop {
 };
 
 /* With log=N: copy the drops since number *next (start with 0), at most max, oldest first; *next
- * moves on. The log is a ring: *next jumps over what was overwritten, and *missed (may be NULL)
+ * moves on. The log is a ring: *next jumps over overwritten entries, and *missed (may be NULL)
  * counts that. Returns the number copied. */
 size_t mem_link_drops(struct mem_link *link, uint64_t *next, struct mem_link_drop *out, size_t max,
                       uint64_t *missed);

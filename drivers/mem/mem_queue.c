@@ -34,7 +34,7 @@ bool mem_queue_put(struct mem_socket *s, struct mem_buf *buf, uint64_t at, uint6
         return false;
     uint64_t low = s->head + (s->lent > s->arrived ? s->lent : s->arrived);
     uint64_t pos = s->tail++;
-    // NOLINTNEXTLINE(clang-analyzer-*): what stands before the tail has been written
+    // NOLINTNEXTLINE(clang-analyzer-*): entries before the tail have been written
     while (pos > low && mem_queue_at(s, pos - 1)->at > at && mem_queue_at(s, pos - 1)->at > now) {
         *mem_queue_at(s, pos) = *mem_queue_at(s, pos - 1);
         pos--;

@@ -20,9 +20,9 @@
  *                     DPDK's zero-copy=yes, VPP's buffer pools. The peer can then kill this process
  *
  * A peer that dies or misbehaves takes the link down and nothing else; service() brings it up
- * again. What a peer writes in shared memory is checked on a private copy. The frames themselves
- * are lent in place: a hostile peer can change one while it is being read, so look at a header
- * field once.
+ * again. Octets that a peer writes to shared memory are checked on a private copy. The frames
+ * themselves are lent in place: a hostile peer can change one while it is being read, so look at a
+ * header field once.
  *
  * While the port sleeps on rx_fd, that becomes readable for control events too; an rx_peek that
  * finds no frame then also does the work of service().

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A memif port: what its receiving, sending and slow-path halves share.
+ * A memif port: shared by its receiving, sending and slow-path parts.
  */
 #ifndef URNIC_MEMIF_PORT_H
 #define URNIC_MEMIF_PORT_H

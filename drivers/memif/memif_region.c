@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory for rings and buffers. What makes a received descriptor safe to map: only memfds carry
- * seals, a shrink seal can't be taken back, and pages of ordinary shared memory that were punched
- * out come back as zeroes (hugetlbfs may have none left and raise SIGBUS instead).
+ * Memory for rings and buffers. A received descriptor is safe to map for these reasons: only memfds
+ * carry seals, a shrink seal can't be taken back, and pages of ordinary shared memory that were
+ * punched out come back as zeroes (hugetlbfs may have none left and raise SIGBUS instead).
  */
 #include "memif_region.h"
 

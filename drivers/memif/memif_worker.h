@@ -14,8 +14,8 @@
  *
  * Queue 0 is the port that was opened first. It alone has the socket. When the link comes up it
  * makes a strand for each pair, a memif_port without a socket, with a mapping of its own, and the
- * worker whose it is takes it over. So a worker's memory stays until that worker has finished with
- * it, also after the end of the connection.
+ * strand's worker takes it over. So a worker's memory stays until that worker has finished with it,
+ * also after the end of the connection.
  */
 #ifndef URNIC_MEMIF_WORKER_H
 #define URNIC_MEMIF_WORKER_H

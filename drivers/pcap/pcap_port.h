@@ -5,9 +5,9 @@
  *     pcap:IN[,OUT][,paced=on]      IN or OUT may be empty: "pcap:,out.pcapng"
  *
  * IN is a pcap or pcapng file of Ethernet frames; they arrive as fast as they are taken, or, with
- * paced=on, with their recorded distances. Frames that the capture cut short are dropped and
- * counted (rx_drop). When IN has been read to its end the link goes down; sending still works. Sent
- * frames go to OUT as pcapng, with `now` as their time; without OUT they are counted in tx_drop.
+ * paced=on, at their recorded intervals. Frames that the capture cut short are dropped and counted
+ * (rx_drop). When IN has been read to its end the link goes down; sending still works. Sent frames
+ * go to OUT as pcapng, with `now` as their time; without OUT they are counted in tx_drop.
  */
 #ifndef URNIC_PCAP_PORT_H
 #define URNIC_PCAP_PORT_H

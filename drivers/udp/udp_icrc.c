@@ -21,7 +21,7 @@ static uint32_t times_x(uint32_t a)
     return (a >> 1) ^ (POLY & (0u - (a & 1)));
 }
 
-/* P has x^0 and x^32: what was reduced has the bit of x^0 that P added. */
+/* P has x^0 and x^32: a reduced value has the bit of x^0 that P added. */
 static uint32_t over_x(uint32_t a)
 {
     return a & X0 ? (a ^ POLY) << 1 | 1 : a << 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a change of a few octets does to an iCRC, without the rest of the packet: the CRC is linear.
- * A socket neither shows nor takes the IPv4 identification and the source port that the iCRC covers
- * (WIRE-11), so the sender corrects its iCRC for those that the kernel will use, and the receiver
- * finds the identification that makes a packet's iCRC right.
+ * The effect of a change of a few octets on an iCRC, without the rest of the packet: the CRC is
+ * linear. A socket neither shows nor takes the IPv4 identification and the source port that the
+ * iCRC covers (WIRE-11), so the sender corrects its iCRC for those that the kernel will use, and
+ * the receiver finds the identification that makes a packet's iCRC right.
  *
  * Pure functions, but for udp_icrc_init; any thread.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parts of an open udp port, and which file does what with them: udp_port.c opens it and
- * follows its interface, udp_socket.c has a socket for each address, udp_rx.c and udp_tx.c move
- * datagrams, udp_error.c reads what ICMP says, udp_group.c joins groups,
- * udp_queue.c has queues for several workers. One thread at a time.
+ * The parts of an open udp port, and the files that work on them: udp_port.c opens it and follows
+ * its interface, udp_socket.c has a socket for each address, udp_rx.c and udp_tx.c move datagrams,
+ * udp_error.c reads ICMP errors, udp_group.c joins groups, udp_queue.c has queues for several
+ * workers. One thread at a time.
  */
 #ifndef URNIC_UDP_PORT_H
 #define URNIC_UDP_PORT_H

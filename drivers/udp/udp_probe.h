@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which IPv4 identifications this kernel gives to the datagrams of a socket (WIRE-11). The iCRC
- * covers them, so the sender has to know them before. A filter on a test socket shows them: it
+ * The IPv4 identifications that this kernel gives to the datagrams of a socket (WIRE-11). The iCRC
+ * covers them, so the sender has to know them in advance. A filter on a test socket shows them: it
  * cuts each datagram to as many octets as the identification says.
  */
 #ifndef URNIC_UDP_PROBE_H

@@ -81,7 +81,8 @@ static void make_message(struct udp_port *p, unsigned i, unsigned per, struct io
                                         .msg_controllen = sizeof(r->more[i].control)};
 }
 
-/* The number of messages that fit after the frames still lent, whatever the messages contain. */
+/* The number of messages that fit after the frames still lent, with any contents of the
+ * messages. */
 unsigned udp_rx_make(struct udp_port *p)
 {
     struct udp_rx *r = &p->rx;

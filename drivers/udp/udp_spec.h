@@ -11,7 +11,7 @@
 
 #include "io.h"
 
-#define UDP_BUFFER 8388608u /* the kernel grants what its sysctls allow */
+#define UDP_BUFFER 8388608u /* wanted buffer; the kernel's sysctls may allow less */
 #define UDP_ADDRS  14u      /* most addresses of one device: as many as its other tables hold */
 
 struct udp_spec {

@@ -154,7 +154,7 @@ void udp_train_sent(struct udp_trains *t, const struct io_addr *to, const uint8_
         return;
     uint32_t key = key_of(bth), psn = psn_of(bth);
     if (key_of(last) != key || psn_of(last) != ((psn + n - 1) & PSN_MASK))
-        n = 1; /* requests and responses mixed, or READs: not told apart by PSN */
+        n = 1; /* requests and responses mixed, or READs: PSNs do not distinguish them */
     struct udp_flow *f = flow_of(t, to, key);
     bool fresh = !is_it(f, to, key);
     if (!fresh && before(psn, f->next) && distance(psn, f->next) > UDP_FLOW_REACH)

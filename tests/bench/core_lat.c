@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * core_lat: the time of a cache line from one core to another. On a virtual machine whose host
- * moves its cores this changes by a factor of four within seconds, and so do all measurements that
+ * core_lat: the time of a cache line from one core to another. On a virtual machine with cores that
+ * its host moves this changes by a factor of four within seconds, and so do all measurements that
  * involve two cores.
  *
  * usage: core_lat [CPU-A CPU-B]

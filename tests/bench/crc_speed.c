@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * crc_speed: what 4 KiB cost: a CRC, and a copy with its CRC, by each implementation of lib/crc
+ * crc_speed: the cost of 4 KiB: a CRC, and a copy with its CRC, by each implementation of lib/crc
  * that this CPU runs, beside memcpy and then ISA-L's CRC of the copy. Copies go to the slots of a
  * ring as large as a port's, to where a payload begins.
  *
  * usage: crc_speed [CPU [KIB]]
  *
- * KIB (1024): what is copied from.
+ * KIB (1024): size of the source of copies.
  *
- * Prints a JSON object each, in bit/s: crc and copy_crc of NAME, "used": true for what is chosen
+ * Prints a JSON object each, in bit/s: crc and copy_crc of NAME, "used": true for the one chosen
  * here, and memcpy_isal. Medians of samples that are taken in turn.
  */
 #include <isa-l/crc.h>

@@ -27,7 +27,7 @@ static void put(FILE *f, const void *p, size_t n)
 
 static void packet(FILE *f, struct wire_pkt *p)
 {
-    static uint8_t frame[WIRE_FRAME_MAX]; /* the payload stays what it is: zeros */
+    static uint8_t frame[WIRE_FRAME_MAX]; /* the payload stays zero */
     static uint16_t id;
     size_t len = wire_frame_len(p);
     p->ip_id = id++;

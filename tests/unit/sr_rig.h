@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * For tests of selective repeat: a rig whose peer, played by the test, has agreed to it.
+ * For tests of selective repeat: a rig with a peer, played by the test, that has agreed to it.
  */
 #ifndef URNIC_TEST_SR_RIG_H
 #define URNIC_TEST_SR_RIG_H

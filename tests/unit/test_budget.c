@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SHM-12: whatever a request or a packet makes a worker do, it looks at a bounded number of queue
- * pairs at a time, with 200 of them as with 30,000. A device without a thread, and its counters.
+ * SHM-12: for any request or packet a worker looks at a bounded number of queue pairs at a time,
+ * with 200 of them as with 30,000. A device without a thread, and its counters.
  */
 #include <errno.h>
 #include <string.h>

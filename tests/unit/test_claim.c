@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whose a peer's queue pair is (SEC-33): the table alone.
+ * The owner of a peer's queue pair (SEC-33): the table alone.
  */
 #include <stdlib.h>
 

@@ -232,8 +232,8 @@ START_TEST(sec_03_copies_fit)
 }
 END_TEST
 
-/* VAL-01 step 6: each frame of a burst finds its own queue pair, whichever the one before was for.
- */
+/* VAL-01 step 6: each frame of a burst finds its own queue pair, independent of the frame
+ * before. */
 START_TEST(val_01_burst_for_several)
 {
     struct rig *r = rig_new(NULL);

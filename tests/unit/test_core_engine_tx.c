@@ -201,7 +201,7 @@ static unsigned first(struct rig *r, struct wire_pkt *sent)
 }
 
 /* ACK-04: one WRITE goes ahead of an ACK, not of a NAK or a READ's response. The ACK is next,
- * whatever else there is to send. A message that completes a receive follows the ACK. */
+ * before everything else. A message that completes a receive follows the ACK. */
 START_TEST(ack_04_one_write_ahead)
 {
     struct rig *r = rig_new(&(struct rig_opts){.max_rd_atomic = 4});
@@ -262,7 +262,7 @@ START_TEST(ack_04_one_write_ahead)
 END_TEST
 
 /* RNR-11: READs are never put off with an RNR NAK, however little can be sent. RD-08: nor do they
- * take a receive work request, whatever the SE bit says. */
+ * take a receive work request, with or without the SE bit. */
 START_TEST(rnr_11_reads_wait)
 {
     struct rig *r = rig_new(&(struct rig_opts){.max_rd_atomic = 4});

@@ -572,7 +572,7 @@ START_TEST(cc_24_window)
     set_cc(r, "swift,max_cwnd=8");
     rig_post(r, WR_RDMA_WRITE, 1, 100 * 1024, WR_F_SIGNALED);
     ck_assert_uint_eq(rig_tx(r, 0), 8);
-    rig_pass(r, 900 * US); /* far beyond the target */
+    rig_pass(r, 900 * US); /* far above the target */
     rig_ack(r, r->sent[7].psn);
     rig_clear(r);
     ck_assert_uint_eq(rig_tx(r, 0), 4);

@@ -195,7 +195,7 @@ START_TEST(sec_03_nothing_outside)
 END_TEST
 
 /* ICRC-12 SHM-10 an application that writes while its memory is copied: the CRC is that of the
- * copy, whatever the copy has got. */
+ * copy, with any mix of octets in it. */
 START_TEST(icrc_12_source_changes)
 {
     static uint8_t dst[LONGEST];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which packets belong to which connection: from CM messages, from source ports, from the PSNs that
- * answers carry; and a table that is full.
+ * Packets and their connections: from CM messages, from source ports, from the PSNs that answers
+ * carry; and a table that is full.
  */
 #include <string.h>
 

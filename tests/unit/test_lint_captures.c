@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The captures of pcaps/: each breaks the rules listed in pcaps/expected-lint.txt, and no other;
- * and however the capture is mistreated, no device is blamed for the mistreatment.
+ * and no device is blamed for any mistreatment of the capture.
  */
 #include <dirent.h>
 #include <stdio.h>

@@ -310,7 +310,7 @@ START_TEST(mr_08_fast_register)
 }
 END_TEST
 
-/* MR-08: segments of a region that was made for one object lie in it, whatever they say. */
+/* MR-08: segments of a region that was made for one object lie in it, with any offsets. */
 START_TEST(mr_08_within_one_object)
 {
     struct mem *m = mem_make(64);

@@ -78,7 +78,7 @@ START_TEST(offer_holds_the_part)
 }
 END_TEST
 
-/* Whatever the index, the whole part lies in the buffer. */
+/* For any index the whole part lies in the buffer. */
 START_TEST(parts_lie_in_the_buffer)
 {
     static const uint32_t index[] = {0, 1, 7, 8, 9, 100, 16383, UINT32_MAX};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A start whose driver never comes back: it ends at a signal and when its time is over, and says
- * which port it was.
+ * A start with a driver that never returns: it ends at a signal and when its time is over, and
+ * names the port.
  */
 #include "start_limit.h"
 #include "unit.h"

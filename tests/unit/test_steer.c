@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames between the workers of one device: which of them a frame is for, whatever a stranger wrote
- * into it; and the list that says where a service's listener is. Workers without threads.
+ * Frames between the workers of one device: the member that a frame is for, also for hostile
+ * frames; and the list of the services' listeners. Workers without threads.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A port that shares its wire with the kernel: whose each frame is, the word kernel= in a
+ * A port that shares its wire with the kernel: the owner of each frame, the word kernel= in a
  * specification, the queue between the threads, and a tap interface in a namespace of its own.
  */
 #include <arpa/inet.h>

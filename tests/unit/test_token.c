@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The token of a worker (token.h): one thread at a time has it, and nothing that was left for the
- * holder lies there unseen.
+ * The token of a worker (token.h): one thread at a time has it, and no job that was left for the
+ * holder stays unseen.
  */
 #include <pthread.h>
 #include <sched.h>

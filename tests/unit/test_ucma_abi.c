@@ -171,7 +171,7 @@ START_TEST(connection_parameters)
 }
 END_TEST
 
-/* An event's private data fits into the answer, whatever its length. */
+/* An event's private data of any length fits into the answer. */
 START_TEST(event_parameters)
 {
     static const unsigned lengths[] = {0, 1, 196, 255, 256, 70000};

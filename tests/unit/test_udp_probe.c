@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * WIRE-11: which identifications the kernel gives to the datagrams of a udp port (udp_probe.h).
+ * WIRE-11: the identifications that the kernel gives to the datagrams of a udp port
+ * (udp_probe.h).
  */
 #include "udp_probe.h"
 

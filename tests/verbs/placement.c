@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * placement: ATOMIC WRITE and FLUSH, by ibv_wr_* and by ibv_post_send. The header of rdma-core 44
- * has no FLUSH: programs of later releases find its function behind the last one that it names. */
+ * has no FLUSH: programs of later releases find its function after the last one that it names. */
 #include "vt.h"
 #define ACCESS_FLUSH_GLOBAL     0x100
 #define ACCESS_FLUSH_PERSISTENT 0x200

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
     WANT(!limit_event(200, true, &ev), "a second limit event without arming again, expected none");
     OK0(ibv_query_srq(srq, &q));
     WANT(q.srq_limit == 0, "srq_limit %u after the event, expected 0 (disarmed)", q.srq_limit);
-    /* arming above what is left fires at once; destroying waits for the acknowledgement */
+    /* arming above the number left fires at once; destroying waits for the acknowledgement */
     q.srq_limit = 20;
     OK0(ibv_modify_srq(srq, &q, IBV_SRQ_LIMIT));
     OK0(vt_post(&a[0], IBV_WR_SEND, 50, a[0].buf, 8, IBV_SEND_SIGNALED, 0, 0, 0));

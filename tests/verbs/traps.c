@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What programs do to their descriptors behind the emulated rdma_cm's back: copies, closing all of
- * them, numbers that come back, fork, exec, daemons, signal handlers. Run without arguments, it
- * runs each case in a process of its own; with a name, that case.
+ * Changes of descriptors that the emulated rdma_cm does not see: copies, closing all of them,
+ * reused numbers, fork, exec, daemons, signal handlers. Run without arguments, it runs each case in
+ * a process of its own; with a name, that case.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -189,7 +189,7 @@ static void close_all(int how)
     else if (how == 2)
         for (int i = 3; i < 1024; i++)
             close(i);
-    else if (how == 3) /* behind the library's back */
+    else if (how == 3) /* without the library's knowledge */
         for (int i = 3; i < 1024; i++)
             syscall(SYS_close, i);
     else

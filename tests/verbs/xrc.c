@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * xrc: two shared receive queues behind one XRC queue pair: the sender chooses by number, receives
+ * xrc: two shared receive queues of one XRC queue pair: the sender chooses by number, receives
  * complete where their queue says; WRITE, READ and atomics; a domain by file is found again;
  * ibv_open_qp; EBUSY; wr_set_xrc_srqn; an unused number ends in REM_INV_REQ_ERR. */
 #include "vt.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the subcommands of `urnic` share.
+ * Shared code of the subcommands of `urnic`.
  */
 #include "cli.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the subcommands of `urnic` share: how one is declared, messages, numbers with units,
- * progress. One thread.
+ * Shared by the subcommands of `urnic`: their declaration, messages, numbers with units, progress.
+ * One thread.
  */
 #ifndef URNIC_CLI_H
 #define URNIC_CLI_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Servers without --device listen on every device of the daemon: each device has a process of its
- * own, which runs the same server. One program is all that the user sees: it says once that it
- * listens, and it ends, with all its processes, at a signal or when one of them ends.
+ * own, which runs the same server. The user sees one program: it prints once that it listens, and
+ * it ends, with all its processes, at a signal or when one of them ends.
  */
 #ifndef URNIC_EACH_DEVICE_H
 #define URNIC_EACH_DEVICE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SVG charts. Long series are thinned to one point per pixel, the mean of what lies there; where a
- * series has no value its line is broken.
+ * SVG charts. Long series are thinned to one point per pixel, the mean of the points there; a
+ * series without a value has a gap in its line.
  */
 #include "plot.h"
 

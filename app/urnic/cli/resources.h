@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What each end of `urnic perf`, `copy`, `rping` and `ucmatose` begins with: a domain, a completion
- * queue and registered memory on a device. One thread.
+ * The first resources of each end of `urnic perf`, `copy`, `rping` and `ucmatose`: a domain, a
+ * completion queue and registered memory on a device. One thread.
  */
 #ifndef URNIC_RESOURCES_H
 #define URNIC_RESOURCES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See talk.h. Waiting polls, yields after each empty look, and watches the connections' channels
- * now and then: the event DISCONNECTED is what moves a queue pair to ERR and flushes its receives.
+ * now and then: the event DISCONNECTED moves a queue pair to ERR and flushes its receives.
  */
 #include "talk.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic rping` and `urnic ucmatose` share: options, a device with one region and one
+ * Shared by `urnic rping` and `urnic ucmatose`: options, a device with one region and one
  * completion queue, a few connections on it, and waiting for a number of completions while watching
  * whether the peers are still there. Functions return 0 or -errno. One thread.
  */

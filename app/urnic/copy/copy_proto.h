@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How `urnic copy` and `urnic serve` talk: one reliable connection, small SEND messages to steer
- * it, and the file's octets by RDMA through a window of slots.
+ * The protocol of `urnic copy` and `urnic serve`: one reliable connection, small SEND messages to
+ * steer it, and the file's octets by RDMA through a window of slots.
  *
  *     put:  C: PUT path size          S: READY (slots: address and key)
  *           C: WRITE with immediate into slot k mod slots, immediate = octets

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SHA-256 of what passes by, and its text form.
+ * SHA-256 of a stream of octets, and its text form.
  */
 #ifndef URNIC_DIGEST_H
 #define URNIC_DIGEST_H

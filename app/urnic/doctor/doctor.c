@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic doctor`: reports what this machine lacks for a port, and the commands that help.
+ * `urnic doctor`: reports this machine's shortcomings for a port, and the commands that help.
  *
- * Each check looks at one fact and knows the ports that need it; the table at the end is the list.
+ * Each check looks at one fact and knows the ports that need it; the table at the end is the
+ * list.
  */
 #include <dirent.h>
 #include <errno.h>

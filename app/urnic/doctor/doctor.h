@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `urnic doctor`: declarations shared by its files. doctor.c has the list of checks, and those of
- * the machine; doctor_iface.c has those of the interface that a dpdk: port is to be opened on,
- * doctor_nic.c those of a device of DPDK's, and doctor_try.c has urnicd open the port.
+ * the machine; doctor_iface.c has those of the interface of a dpdk: port, doctor_nic.c those of a
+ * DPDK device, and doctor_try.c has urnicd open the port.
  */
 #ifndef URNIC_DOCTOR_H
 #define URNIC_DOCTOR_H

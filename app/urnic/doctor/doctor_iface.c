@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic doctor` looks at of the interface that an af_packet or af_xdp port is opened on.
+ * The checks of `urnic doctor` for the interface of an af_packet or af_xdp port.
  */
 #include "doctor.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic doctor` says of kernel=, the kernel's interface beside a port.
+ * The check of `urnic doctor` for kernel=, the kernel's interface beside a port.
  */
 #include "doctor.h"
 

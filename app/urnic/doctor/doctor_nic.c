@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic doctor` looks at of a device that DPDK is to have: by the same eyes as the driver's.
+ * The checks of `urnic doctor` for a device for DPDK, by the functions of the driver.
  */
 #include "doctor.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic doctor` looks at for a udp port: addresses, the UDP port, the sockets' buffers, and
+ * The checks of `urnic doctor` for a udp port: addresses, the UDP port, the sockets' buffers, and
  * whether a firewall may be in the way.
  */
 #include "doctor.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A packet of a capture as lib/lint and lib/replay take it.
+ * A packet of a capture, in the form for lib/lint and lib/replay.
  */
 #ifndef URNIC_LINT_FRAME_H
 #define URNIC_LINT_FRAME_H

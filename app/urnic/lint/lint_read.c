@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading a capture from end to end, and how far that has got.
+ * Reading a capture from end to end, with its progress.
  */
 #include "lint_read.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where `urnic lint` puts its results: writers, each fed packet by packet and finding by finding.
+ * The writers of `urnic lint`'s results. Each gets packet by packet and finding by finding.
  */
 #ifndef URNIC_LINT_WRITER_H
 #define URNIC_LINT_WRITER_H

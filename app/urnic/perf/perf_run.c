@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic perf` measures: bandwidth and message rate with a full pipeline, latency with one
- * message at a time, and connections made and ended per second.
+ * The measurements of `urnic perf`: bandwidth and message rate with a full pipeline, latency with
+ * one message at a time, and connections made and ended per second.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The passive end of `urnic perf`: accepts all kinds of requests, and takes the active part in what
- * needs two (pongs of latency tests, the other direction of --both).
+ * The passive end of `urnic perf`: accepts all kinds of requests, and takes an active part where
+ * both ends send (pongs of latency tests, the other direction of --both).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rules of doc/conformance.md and what proves each, as scripts/rules found them when this
- * program was built.
+ * The rules of doc/conformance.md and the tests of each, as scripts/rules found them at the build
+ * of this program.
  */
 #ifndef URNIC_RULES_H
 #define URNIC_RULES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files of `urnic run`: where the library and the daemon are, which file a command is, and whether
- * the dynamic linker preloads into it.
+ * Files of `urnic run`: the places of the library and the daemon, the file of a command, and a
+ * check that the dynamic linker preloads into it.
  */
 #include <elf.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A daemon for one command. A socket pair ties the two processes together (urnicd --parent): the
- * daemon says by it that it serves, and the kernel closes our end however this process ends.
+ * daemon reports by it that it serves, and the kernel closes our end at any end of this process.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic sim --capture`: what passes nodes of the simulated network, as pcapng files.
+ * `urnic sim --capture`: the frames at nodes of the simulated network, as pcapng files.
  */
 #ifndef URNIC_SIM_CAPTURE_H
 #define URNIC_SIM_CAPTURE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Charts across the runs of a sweep: a figure over a variable, a line per value of another one and
- * of all other swept variables; a queue's or the flows' curve over time; or how a figure of the
- * flows is distributed, a line per run.
+ * of all other swept variables; a queue's or the flows' curve over time; or the distribution of a
+ * figure of the flows, a line per run.
  */
 #ifndef URNIC_SIM_CHART_H
 #define URNIC_SIM_CHART_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Parameters of a simulation, from the tables that scenarios are read by.
+ * Parameters of a simulation, from the tables of the scenario reader.
  */
 #include "sim_params.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a simulation runs with: every parameter in force, given or not.
+ * Every effective parameter of a simulation, given or not.
  */
 #ifndef URNIC_SIM_PARAMS_H
 #define URNIC_SIM_PARAMS_H

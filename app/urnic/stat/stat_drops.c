@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which of a device's counters count dropped frames.
+ * The counters of a device that count dropped frames.
  */
 #include <string.h>
 

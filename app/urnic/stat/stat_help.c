@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the counters mean, in a line each: the HELP lines for Prometheus.
+ * The meaning of each counter, in one line: the HELP lines for Prometheus.
  */
 #include <stdio.h>
 #include <string.h>

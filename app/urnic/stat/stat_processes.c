@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic stat --processes`: which processes have which contexts and queue pairs. The daemon tells
- * of each context; those of a process on a device are added up.
+ * `urnic stat --processes`: the contexts and queue pairs of each process. The daemon lists each
+ * context; those of a process on a device are added up.
  */
 #include <errno.h>
 #include <jansson.h>

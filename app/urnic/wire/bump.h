@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A bump in the wire: two ports, and everything that comes in at one goes out at the other, in
- * order and unchanged, unless a judge says otherwise. It has no address, answers nothing and learns
+ * A bump in the wire: two ports, and each frame received at one is sent at the other, in order and
+ * unchanged, unless a judge decides otherwise. It has no address, answers nothing and learns
  * nothing: neither end can tell that it is there.
  *
- * A frame is copied once, from the receiving port's room into the sending port's. When the port it
- * has to leave by is full it waits in the port it came by, so that the bump itself loses nothing; a
- * frame for a port without a link is dropped and counted.
+ * A frame is copied once, from the receiving port's room into the sending port's. If the output
+ * port is full the frame waits in the input port, so that the bump itself loses nothing; a frame
+ * for a port without a link is dropped and counted.
  *
  * One thread. Time is an argument (ns, monotonic); only bump_wait reads a clock.
  */

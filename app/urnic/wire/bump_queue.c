@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Buffers for the waiting room; those that come back are used again.
+ * Buffers for the waiting room; returned ones are reused.
  */
 #include "bump_queue.h"
 

@@ -3,7 +3,7 @@
  * Frames that a bump in the wire keeps for a while: copies of them, in the waiting room of
  * lib/fault.
  *
- * Bounded: what doesn't fit is refused, never grown for. One thread.
+ * Bounded: a frame without room is refused, and the queue never grows. One thread.
  */
 #ifndef URNIC_BUMP_QUEUE_H
 #define URNIC_BUMP_QUEUE_H

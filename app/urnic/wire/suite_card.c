@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is written into the report card.
+ * The entries of the report card.
  */
 #include <assert.h>
 #include <stdarg.h>

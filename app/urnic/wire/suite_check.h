@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the checks of the test suite share: finding packets, and durations between two of them.
+ * Shared by the checks of the test suite: finding packets, and durations between two of them.
  */
 #ifndef URNIC_SUITE_CHECK_H
 #define URNIC_SUITE_CHECK_H

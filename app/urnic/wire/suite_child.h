@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Commands that the test suite runs: started in the background, their output kept, ended with all
- * that they have started. One thread.
+ * their children. One thread.
  */
 #ifndef URNIC_SUITE_CHILD_H
 #define URNIC_SUITE_CHILD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the user says about the test suite, and the commands that follow from --end-a and --end-b.
+ * The options of the test suite, and the commands that follow from --end-a and --end-b.
  */
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The device as requester: it sends to side A, and must send again what does not arrive.
+ * The device as requester: it sends to side A, and must retransmit packets that do not arrive.
  */
 #include <stdlib.h>
 

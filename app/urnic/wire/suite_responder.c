@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The device as responder: requests come to it from side A, and something befalls one of them.
+ * The device as responder: requests come to it from side A, and a fault hits one of them.
  */
 #include "suite_check.h"
 

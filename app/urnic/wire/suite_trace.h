@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the test suite has seen on the wire: RoCE packets with their times and fates, the
- * connections that the connection manager's messages announced, and questions about one flow.
+ * The test suite's record of the wire: RoCE packets with their times and fates, the connections
+ * that the connection manager's messages announced, and questions about one flow.
  *
  * One thread. Times are ns of the bump's clock.
  */

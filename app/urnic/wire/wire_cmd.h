@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic wire`: what its files share. One thread.
+ * `urnic wire`: shared by its files. One thread.
  */
 #ifndef URNIC_WIRE_CMD_H
 #define URNIC_WIRE_CMD_H

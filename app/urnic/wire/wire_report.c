@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic wire` shows of itself: rates while it runs, counts at the end.
+ * The output of `urnic wire`: rates while it runs, counts at the end.
  */
 #include <jansson.h>
 
