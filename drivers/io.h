@@ -14,8 +14,8 @@
  *     ... write slots[i].data, set slots[i].len ...
  *     io->ops->tx_commit(io, slots, n, now);          len 0 = this slot is given back unsent
  *
- * Threads: one thread at a time uses a port (its worker). Different ports are independent. Time is
- * an argument (ns, any monotonic origin); only mem, and pcap with paced=on, wait by it.
+ * Threads: one thread at a time uses a port (its worker). Different ports are independent.
+ * Time is an argument (ns, any monotonic origin); only mem, and pcap with paced=on, wait by it.
  */
 #ifndef URNIC_DRIVERS_IO_H
 #define URNIC_DRIVERS_IO_H
@@ -68,7 +68,7 @@ struct io_caps {
     bool kernel_ip;     /* the kernel's IP stack carries the packets: it has the addresses
                          * (ops->addrs), resolves neighbours, routes, and answers ARP, ND and echo;
                          * frames have made-up MAC addresses, and no VLAN tag */
-    bool loopback;      /* it is on the loopback interface: its addresses are 127/8 and ::1 */
+    bool loopback;      /* on the loopback interface: the addresses are 127/8 and ::1 */
     uint16_t udp_sport; /* the UDP source port of all sent packets; 0 = the sender's choice */
     uint32_t room;      /* most octets of packets that can wait for the owner; more are lost. Peers
                          * are assumed to have the same limit. 0 = unknown, or no limit that
@@ -88,7 +88,7 @@ struct io_link {
 struct io_stats {
     uint64_t rx_frames, rx_bytes, tx_frames, tx_bytes;
     uint64_t rx_drop;     /* ring or memory exhausted, or refused by the driver */
-    uint64_t rx_oversize; /* longer than frame_max */
+    uint64_t rx_oversize; /* frames longer than frame_max */
     uint64_t rx_nat;      /* udp: frames delivered, though their iCRC is for another source address
                            * (NAT) */
     uint64_t tx_drop;     /* committed but lost in the driver (peer gone, NIC refused) */
@@ -233,11 +233,11 @@ typedef void (*io_log_fn)(enum io_log_level level, const char *subsystem, const 
 struct io_open_params {
     uint32_t frame_max; /* wanted largest frame; 0 = driver's default. caps has the granted one */
     uint8_t mac[6];     /* wanted MAC; zero = driver's choice */
-    uint64_t seed;      /* for drivers that draw random numbers (mem) */
+    uint64_t seed;      /* seed of drivers that draw random numbers (mem) */
     uint16_t vlan;      /* the owner's frames have this VLAN's tag; 0 = none */
     unsigned queues;    /* workers that will use the port (io_ops.queue); 0 or 1 = one */
     bool promiscuous;   /* frames for any address, where the driver filters by it */
-    const struct io_addr *only; /* of a kernel_ip port: use no other addresses; copied */
+    const struct io_addr *only; /* the only addresses that a kernel_ip port may use; copied */
     unsigned nonly;             /* 0 = no such limit */
     io_log_fn log;              /* destination of the lines of a driver with a log of its own
                                  * (dpdk), for all its ports from now on; NULL = as before, at first

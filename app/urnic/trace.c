@@ -30,7 +30,7 @@ struct trace {
     char folder[64], path[UV_TRACE_PATH];
     int sock, signals, target; /* pidfd of the target; -1 = none */
     FILE *out;
-    struct uv_trace_page *page; /* of a running process */
+    struct uv_trace_page *page; /* page of a running process */
     uint32_t number;            /* value of the page's `on` while we trace */
 };
 

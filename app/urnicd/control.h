@@ -21,7 +21,7 @@ struct urnicd {
     int epfd, listen_fd, signal_fd;
     dev_t socket_dev; /* identifies our socket at the path */
     ino_t socket_ino;
-    int spare_fd;               /* to refuse clients when no other descriptor is left */
+    int spare_fd;               /* spare descriptor to refuse clients when no other is left */
     uint64_t accepted, refused; /* connections */
 };
 

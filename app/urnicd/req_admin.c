@@ -85,7 +85,7 @@ static int finish_stats(struct request *r)
 struct qp_walk {
     const struct ipc_qp_filter *filter;
     struct device *device;
-    const struct client *client; /* that asks */
+    const struct client *client; /* the requesting client */
     struct ipc_qp_list *out;
     uint32_t max;
 };

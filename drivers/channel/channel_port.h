@@ -32,11 +32,11 @@ struct channel_port {
     struct io_port io; /* first member */
     enum channel_side side;
     enum channel_fault fault;
-    uint32_t flags_mask; /* of the metadata: a lent frame's flags */
+    uint32_t flags_mask; /* bits of the metadata that are a lent frame's flags */
     bool up;
 
     struct channel_ring rx, tx;
-    struct channel_lent *lent; /* as many as rx has slots */
+    struct channel_lent *lent; /* an entry for each slot of rx */
     uint32_t lent_head, lent_tail;
     unsigned reserved;
     uint32_t tx_meta[IO_BURST_MAX];
@@ -48,7 +48,7 @@ struct channel_port {
 
     int bell; /* wakes a program that sleeps on descriptors; -1 = none */
     int event;
-    dev_t event_dev; /* which file `event` is: a program may close descriptors of which it */
+    dev_t event_dev; /* the file of `event`: a program may close descriptors of which it */
     ino_t event_ino; /* doesn't know, and open others */
     struct io_stats stats;
     struct channel_counters counters;

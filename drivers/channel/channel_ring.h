@@ -36,7 +36,7 @@ struct channel_index {
 };
 
 struct channel_head {
-    struct channel_index to[2]; /* by enum channel_side: the end that receives */
+    struct channel_index to[2]; /* index: enum channel_side of the receiving end */
 };
 
 struct channel_slot {

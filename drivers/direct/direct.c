@@ -20,14 +20,14 @@
 #define TURNS    32u /* a power of two */
 #define OWNER_AT 13u /* bits of a queue pair's number below the block's (lib/core/qpn.h) */
 #define OWNED    0x400u
-#define SOURCE_4 26u /* in a frame without a VLAN tag */
+#define SOURCE_4 26u /* offset in a frame without a VLAN tag */
 #define SOURCE_6 22u
 
 /* The frames of one port that one call of rx_peek has lent. */
 struct turn {
     struct io_port *from;
     unsigned taken; /* lent by the port */
-    unsigned left;  /* not yet given back by the caller */
+    unsigned left;  /* frames not yet given back by the caller */
 };
 
 struct direct {
@@ -39,7 +39,7 @@ struct direct {
     unsigned first, end;
     struct io_addr addr[IO_BURST_MAX]; /* the addresses that have a socket */
     unsigned naddr;
-    uint32_t meta[IO_BURST_MAX]; /* of the slots of the last tx_reserve */
+    uint32_t meta[IO_BURST_MAX]; /* metadata of the slots of the last tx_reserve */
     uint64_t tx_drop;
 };
 

@@ -14,8 +14,8 @@
 /* The capabilities needed to open a port of a kind. */
 struct dpdk_need {
     uint64_t caps;     /* bit n = capability n of linux/capability.h; 0 = none */
-    const char *names; /* for people: "CAP_NET_RAW and CAP_NET_ADMIN"; "" = none */
-    const char *args;  /* for setcap: "cap_net_raw,cap_net_admin" */
+    const char *names; /* text for people: "CAP_NET_RAW and CAP_NET_ADMIN"; "" = none */
+    const char *args;  /* argument of setcap: "cap_net_raw,cap_net_admin" */
 };
 const struct dpdk_need *dpdk_hint_need(enum dpdk_kind kind);
 

@@ -16,8 +16,8 @@ struct netdev {
     char name[16];       /* its present name */
     char first_name[16]; /* its name at the start of the watch */
     int ifindex;         /* 0 = the interface is gone */
-    int gone_index;      /* its ifindex then */
-    int ctl_fd;          /* for ioctl */
+    int gone_index;      /* its ifindex before it went */
+    int ctl_fd;          /* socket for ioctl */
     int event_fd;        /* routing netlink, link events; -1 = none, ask every time */
     int ask_fd;          /* routing netlink, requests and their answers */
     uint32_t asked;      /* number of the last request */

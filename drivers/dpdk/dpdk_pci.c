@@ -359,10 +359,10 @@ static int check_vfio(const struct dpdk_spec *spec, const struct dpdk_machine *m
 
 #define VIRTIO_VENDOR     0x1af4u
 #define CAP_VENDOR        0x09
-#define VIRTIO_CAP_CONF   1         /* where the registers with the features are */
+#define VIRTIO_CAP_CONF   1         /* capability with the place of the feature registers */
 #define VIRTIO_CAP_WINDOW 5         /* registers read through configuration space */
 #define VERSION_1         (1u << 0) /* every modern NIC has it: the read was valid */
-#define ACCESS_PLATFORM   (1u << 1) /* of the upper 32 features */
+#define ACCESS_PLATFORM   (1u << 1) /* bit of the upper 32 features */
 
 struct virtio_caps {
     uint8_t conf_bar, window;

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING_FRAMES_MAX 1024u /* in each of af_packet's two rings */
+#define RING_FRAMES_MAX 1024u /* most frames in each of af_packet's two rings */
 #define RING_FRAMES_MIN 64u
 #define RING_STEP       256u  /* frame sizes: 16 of them fill whole pages */
 #define RING_PAGE       4096u /* blocks are made of these */
-#define PCI_DESCRIPTORS 1024u /* in each queue, unless given */
+#define PCI_DESCRIPTORS 1024u /* descriptors of each queue, unless given */
 
 static const struct known_driver {
     const char *prefix;

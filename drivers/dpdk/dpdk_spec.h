@@ -35,7 +35,7 @@ enum dpdk_huge {
 struct dpdk_spec {
     enum dpdk_kind kind;
     char name[64];     /* "net_af_packet0" or "0000:01:00.0" */
-    char devargs[256]; /* for DPDK: name and the driver's own options */
+    char devargs[256]; /* text for DPDK: name and the driver's own options */
     char iface[16];    /* the kernel interface that the driver uses; "" = none */
 
     unsigned queues; /* qpairs= or queue_count=; 0 = not given, the driver has 1 then */
@@ -80,7 +80,7 @@ uint32_t dpdk_spec_framesz(uint32_t frame_max);
 /* Limits of a port's buffers held by its owner and queues, besides the descriptors. */
 #define PORT_LENT_MAX   512u /* received frames the owner may hold; a power of two */
 #define PORT_QUEUE_MAX  256u /* frames to send that the device hasn't taken yet */
-#define PORT_POOL_CACHE 256u /* of each thread that uses the pool */
+#define PORT_POOL_CACHE 256u /* buffers in the cache of each thread that uses the pool */
 
 /* The number of buffers of a port whose queues have so many descriptors. */
 uint32_t dpdk_spec_buffers(uint32_t rxd, uint32_t txd);

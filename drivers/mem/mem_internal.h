@@ -90,7 +90,7 @@ struct mem_link {
     struct mem_link_faults later; /* faults of ports opened later */
     size_t stride;
     unsigned opened; /* ports now */
-    bool deserted;   /* one port is left of several */
+    bool deserted;   /* one of several ports is left */
     unsigned top;    /* sockets ever used: [0, top) */
     struct mem_socket *sockets[MEM_LINK_PORTS];
     uint64_t last_now;

@@ -467,7 +467,7 @@ bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, ui
         else
             reason = conn_message(c, cfg, &msg, &fd);
         if (c->more && !error)
-            c->deadline = now + HANDSHAKE_NS; /* there are many messages, but a bounded number */
+            c->deadline = now + HANDSHAKE_NS; /* many messages, but a bounded number */
         if (fd >= 0 && !reason && memif_sock_holds(fd))
             reason = MEMIF_HOLDER;
         if (fd >= 0)

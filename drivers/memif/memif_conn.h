@@ -9,7 +9,7 @@
 #include "memif_region.h"
 
 #define MEMIF_REGIONS_MAX 16u
-#define MEMIF_WORKERS     8u  /* of one end */
+#define MEMIF_WORKERS     8u  /* most workers of one end */
 #define MEMIF_PAIRS       64u /* most pairs of rings of a connection: each worker with each */
 
 _Static_assert(MEMIF_PAIRS == MEMIF_WORKERS * MEMIF_WORKERS, "a pair for each two workers");
@@ -61,14 +61,14 @@ struct memif_conn {
     enum memif_reason reason; /* reason for DEAD */
     int sock;
     unsigned step;                     /* client: number of acknowledged messages */
-    uint64_t deadline;                 /* of the handshake */
+    uint64_t deadline;                 /* end of the time for the handshake */
     uint32_t buffer;                   /* client: octets per buffer */
     uint32_t buffers_c2s, buffers_s2c; /* client: offset of the first buffer of each ring */
     unsigned regions;
     struct memif_region region[MEMIF_REGIONS_MAX];
     struct memif_queue rx, tx; /* the first pair */
     struct memif_pair *more;   /* the other MEMIF_PAIRS - 1 pairs; NULL = the port has one worker */
-    unsigned pairs;            /* that there are */
+    unsigned pairs;            /* number of pairs in use */
     unsigned peer_workers;     /* the peer's workers, from its name; 1 = another program, or an
                                 * urnic with one */
     char text[96];             /* text of the peer's DISCONNECT */

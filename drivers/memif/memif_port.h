@@ -20,7 +20,7 @@ struct memif_lent {
 /* A reserved frame: its slots, unless none of them could hold it in one piece. */
 struct memif_reserved {
     uint16_t slots;
-    bool single; /* in place, in one slot */
+    bool single; /* the frame is in place, in one slot */
 };
 
 struct memif_grave;

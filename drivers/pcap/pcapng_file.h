@@ -14,7 +14,7 @@
 
 enum pcapng_patience {
     PCAPNG_DROPS, /* packets, while a pipe is full */
-    PCAPNG_WAITS, /* for the reader of a pipe; a signal ends that, with -EINTR */
+    PCAPNG_WAITS, /* wait for the reader of a pipe; a signal ends the wait, with -EINTR */
 };
 
 /* Create (or truncate) a file, mode 0600, or take over a descriptor; pcapng_close closes it. `opt`

@@ -28,7 +28,7 @@ static const uint8_t mac_none[6];
 
 struct tap_port {
     struct io_port io;
-    struct io_ops ops; /* with the name of the port below, which users know */
+    struct io_ops ops; /* functions, with the name of the port below, which users know */
     struct io_port *below;
     struct tap_mover mover;
     struct tap_filter filter;

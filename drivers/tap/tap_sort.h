@@ -21,7 +21,7 @@ struct tap_filter {
 enum tap_owner {
     TAP_DEVICE, /* a whole RoCEv2 packet (UDP port 4791, no fragment) in the device's VLAN, to one
                    of its addresses or to a group */
-    TAP_KERNEL, /* not for the device */
+    TAP_KERNEL, /* the kernel's alone */
     TAP_BOTH,   /* ARP, ICMP, IGMP, MLD, neighbour discovery: both need it */
 };
 

@@ -12,7 +12,7 @@
 #include "wire_csum.h"
 
 #define IP     WIRE_ETH_LEN
-#define DF     0x40u /* in the first octet of flags and offset */
+#define DF     0x40u /* bit in the first octet of flags and offset */
 #define LEAST  (WIRE_BTH_LEN + WIRE_ICRC_LEN)
 #define UDP_V4 (IP + WIRE_IPV4_LEN)
 #define UDP_V6 (IP + WIRE_IPV6_LEN)

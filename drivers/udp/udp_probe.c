@@ -24,7 +24,7 @@
 
 #define PAYLOAD 300 /* more than an octet can count */
 #define WAIT_MS 20
-#define ID_OFF  4 /* in the IPv4 header */
+#define ID_OFF  4 /* offset in the IPv4 header */
 #define TRIES   3u
 
 struct pair {

@@ -14,13 +14,13 @@
 
 /* Identifications seen; -1 = none. */
 struct udp_seen {
-    int single[2];                 /* of two datagrams sent alone */
-    int train[2][UDP_PROBE_TRAIN]; /* of two trains */
+    int single[2];                 /* identifications of two datagrams sent alone */
+    int train[2][UDP_PROBE_TRAIN]; /* identifications of two trains */
 };
 
 /* The rule of the kernel's identifications. */
 struct udp_ids {
-    uint16_t single;      /* of a datagram alone */
+    uint16_t single;      /* identification of a datagram alone */
     uint16_t first, step; /* of a train: the first datagram's, and the step to the next */
     bool single_ok;       /* false: it changes, and no iCRC can be right */
     bool train_ok;        /* false: no trains */

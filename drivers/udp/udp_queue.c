@@ -21,7 +21,7 @@
 #define SO_ATTACH_REUSEPORT_CBPF 51
 #endif
 
-#define QPN_AT       4  /* of a BTH, with a reserved octet before it */
+#define QPN_AT       4  /* offset in a BTH, of the reserved octet before it */
 #define QPN_PROGRAMS 1  /* bits before those of the worker */
 #define QPN_BLOCK    11 /* bits that name a program's block, with the one before them */
 #define QPN_OWNED    0x400u

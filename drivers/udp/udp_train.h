@@ -27,7 +27,7 @@ struct udp_flow {
     struct io_addr to;
     uint32_t key;  /* destination QPN; bit 24: responses */
     uint32_t next; /* one past the furthest PSN sent */
-    uint32_t last; /* one past the PSN sent last */
+    uint32_t last; /* one past the last PSN sent */
     uint32_t lost; /* head of a train that was retransmitted */
     bool used, lost_set;
     uint8_t singly; /* retransmissions that still go one by one */

@@ -25,7 +25,7 @@ enum stage {
     TX,      /* headers and payload */
     SEAL,    /* iCRC */
     SENT,
-    COMMIT, /* to the port */
+    COMMIT, /* accounting, timer, to the port */
     PEEK,   /* frames from the port */
     RX,     /* parsing, iCRC, all checks */
     COPY,   /* to the application's memory */

@@ -36,7 +36,7 @@ struct program {
 static const uint8_t mac[6] = {0x02, 0, 0, 0, 0, 0xAA}, peer[6] = {0x02, 0, 0, 0, 0, 0xBB};
 static struct nic_switch *sw;
 static struct program prog[PROGRAMS];
-static uint8_t memory[2][BATCH][FRAME + 120]; /* of the port: to send, received */
+static uint8_t memory[2][BATCH][FRAME + 120]; /* frames of the port: to send, received */
 
 _Noreturn static void die(const char *what)
 {

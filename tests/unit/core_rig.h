@@ -30,8 +30,8 @@ struct rig_opts {
     uint32_t records; /* 0 = default */
     bool credits, sig_all, ipv6, strict_resp, nak_confirm, rnr_on_rd_res;
     struct srq *srq;
-    uint64_t start; /* of the clock, ns; 0 = 1 ms */
-    bool stay;      /* in RESET */
+    uint64_t start; /* start of the clock, ns; 0 = 1 ms */
+    bool stay;      /* leave the queue pair in RESET */
     bool no_timer;  /* timeout attribute 0 */
 };
 

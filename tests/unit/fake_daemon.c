@@ -382,7 +382,7 @@ static int mr_reg(struct conn *c, const struct ipc_mr_reg *r, unsigned nfds, str
     if (nfds != (r->kind == IPC_MR_FD))
         return -EINVAL;
     if (r->kind != IPC_MR_SLAB && r->kind != IPC_MR_FD)
-        return -ENOTSUP; /* it is an old one */
+        return -ENOTSUP; /* an old daemon */
     obj_new(c, MR, &a->m.mr.mr);
     a->m.mr.lkey = a->m.mr.rkey = 0x1000 + a->m.mr.mr;
     a->len = sizeof(a->m.mr);

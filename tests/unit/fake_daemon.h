@@ -28,7 +28,7 @@ enum fake_lie {
 struct fake_knobs {
     _Atomic bool hold;       /* leave doorbells and queues alone */
     _Atomic bool kill;       /* close every descriptor without a message, as in a crash */
-    _Atomic unsigned status; /* of the next completions */
+    _Atomic unsigned status; /* status of the next completions */
     _Atomic unsigned kicks;  /* counted: wakes of the worker by clients */
     _Atomic unsigned async;  /* 1 + event number to send about the newest queue pair; cleared */
     _Atomic unsigned stale_async; /* the same, about a queue pair that never existed */

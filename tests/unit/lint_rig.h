@@ -61,7 +61,7 @@ struct step {
 extern const struct step steps_rc[], steps_uc[], steps_ud[];
 extern const struct step steps_loss[];   /* 101 and 103 are lost, and requested again */
 extern const struct step steps_rnr[];    /* a SEND waits for its receive */
-extern const struct step steps_reread[]; /* of two READs the second response is lost */
+extern const struct step steps_reread[]; /* two READs, each with a lost second response */
 extern const struct step steps_fatal[];  /* a WRITE is refused */
 extern const struct step steps_cm[];     /* a connection from its beginning to its end */
 extern const struct step steps_dead[];   /* no more answers */
@@ -75,7 +75,7 @@ struct packet {
 
 /* The network layer, and the meaning of the IP identification. */
 enum net { NET_COUNT, NET_SAME, NET_ZERO, NET_IPV6, NETS };
-extern const char *const nets[NETS]; /* for messages */
+extern const char *const nets[NETS]; /* names for messages */
 
 struct run {
     struct packet packet[STEPS];
@@ -95,7 +95,7 @@ struct row {
     int found; /* step whose packet is found to break the rule, if another one */
     change_step *step;
     change_pkt *pkt;
-    change_octets *octets; /* of the finished frame; the iCRC is mended unless keep_icrc */
+    change_octets *octets; /* change of the finished frame; the iCRC is mended unless keep_icrc */
     change_cm *cm;
     const struct step *extra; /* inserted after the step */
     bool keep_icrc;

@@ -41,7 +41,7 @@ struct bed {
     uint32_t pd, pd2;
     uint32_t rw, ro, wo, at, other_pd, win, rkey_recv, bad;
     unsigned recvs;
-    size_t rbuf[64]; /* where receive i begins in rbufs */
+    size_t rbuf[64]; /* start of receive i in rbufs */
     size_t rbuf_end;
     bool hold, notx, gather_fail, dead;
     /* output that no line has expected yet */

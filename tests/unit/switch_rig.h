@@ -12,7 +12,7 @@
 struct program {
     struct switch_channel *c;
     struct io_port *io; /* the program's end */
-    uint8_t *base;      /* of the memory */
+    uint8_t *base;      /* start of the memory */
     size_t size;
     uint32_t qpn; /* one of its numbers */
 };

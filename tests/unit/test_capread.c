@@ -43,7 +43,7 @@ static void ng_section(struct file *f)
     block_end(f, at);
 }
 
-static const char *ng_name = "va0"; /* of the interfaces that follow */
+static const char *ng_name = "va0"; /* name of the interfaces that follow */
 
 static void ng_interface(struct file *f, uint16_t link_type, int tsresol, int64_t offset)
 {

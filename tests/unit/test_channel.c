@@ -174,7 +174,7 @@ START_TEST(shm_02_an_index_goes_forward_only)
     struct io_port *sw = rig.end[CHANNEL_SWITCH];
     for (uint32_t i = 0; i < 6; i++)
         ck_assert(rig_send(rig.end[CHANNEL_PROGRAM], i, 80));
-    ck_assert_uint_eq(sw->ops->rx_peek(sw, f, 2, 0), 2); /* it has seen all six */
+    ck_assert_uint_eq(sw->ops->rx_peek(sw, f, 2, 0), 2); /* the last look has seen all six */
     atomic_store(&rig.head->to[CHANNEL_SWITCH].prod, 4);
     ck_assert_uint_eq(sw->ops->rx_peek(sw, f, 8, 0), 0);
     ck_assert_int_eq(channel_fault(sw), CHANNEL_INDEX);
@@ -410,7 +410,7 @@ START_TEST(shm_07_frames_of_a_killed_program_are_still_there)
         if (pid == 0) {
             for (uint32_t i = 0; i < 40; i++)
                 (void)rig_send(io, round * 40 + i, 100);
-            (void)io->ops->tx_reserve(io, s, 4, 0); /* not committed: these don't leave */
+            (void)io->ops->tx_reserve(io, s, 4, 0); /* not committed: these are not sent */
             kill(getpid(), SIGKILL);
         }
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);

@@ -220,7 +220,7 @@ START_TEST(sec_33_on_other_workers)
     ck_assert_uint_eq(left, 61);
     ck_assert(!claim_has_news(&t, 0) && claim_has_news(&t, 1) && claim_has_news(&t, 2));
     ck_assert(!has_owner(&t, &key, 1)); /* no other user claims it now */
-    claim_drop(&qp[2]);                 /* its queue pair is gone before it hears */
+    claim_drop(&qp[2]);                 /* the queue pair is gone before its worker hears */
     ck_assert_ptr_null(claim_news(&t, 2));
     ck_assert(!claim_has_news(&t, 2));
     ck_assert_ptr_eq(claim_news(&t, 1), &qp[1]);
@@ -235,7 +235,7 @@ START_TEST(sec_33_on_other_workers)
     ck_assert(claim_refuses(&t, &key, 5, 3, &owner, 99)); /* reported once */
     ck_assert_uint_eq(asked_at, 77);
     ck_assert_ptr_eq(claim_news(&t, 0), &conn);
-    ck_assert_ptr_eq(conn.in, &t); /* it still claims it */
+    ck_assert_ptr_eq(conn.in, &t); /* the connection keeps its claim */
     ck_assert_ptr_null(claim_news(&t, 0));
     struct claim_counters n;
     claim_counts(&t, &n);

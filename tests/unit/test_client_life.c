@@ -95,7 +95,7 @@ START_TEST(shm_07_silent_from_the_beginning)
     patience_us = 100000;
     OK(listen(sock, 8));
     nobody_serves();
-    OK(listen(sock, 0)); /* there are more than that already */
+    OK(listen(sock, 0)); /* more connections wait already */
     nobody_serves();
     patience_us = 0;
     close(sock);
@@ -591,7 +591,7 @@ START_TEST(shm_07_silent_daemon)
     ck_assert_int_eq(urnic_alloc_pd(s.ctx, &pd), -ENODEV);
     signals(false);
     const struct ipc_life alive = {.holder = 1}, *was = s.ctx->life;
-    s.ctx->life = &alive; /* it has not ended */
+    s.ctx->life = &alive; /* the daemon has not ended */
     ck_assert_int_eq(urnic_poll_cq(s.cq, 1, &wc), -ENODEV);
     s.ctx->life = was;
     setup_end(&s);

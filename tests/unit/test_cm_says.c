@@ -374,7 +374,7 @@ START_TEST(cm_28_a_refusal_says_what_of)
     ca = start();
     struct cm_conn *cb = last(&b)->conn;
     ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
-    ck_assert_int_eq(cm_reject(b.cm, cb, 0, NULL, 0, now), -EINVAL); /* it has its answer */
+    ck_assert_int_eq(cm_reject(b.cm, cb, 0, NULL, 0, now), -EINVAL); /* it was answered already */
     pump();
     ck_assert_int_eq(cm_reject(a.cm, ca, 0, NULL, 0, now), 0);
     m = next_msg(&a, CM_REJ, &out);

@@ -528,7 +528,7 @@ START_TEST(cm_28_after_a_refusal)
     ck_assert_str_eq(cm_conn_state_name(ca), "CLOSED");
     ck_assert_int_eq(cm_disconnect(a.cm, ca, NULL, 0, now), 0);
     ck_assert_int_eq(cm_disconnect(b.cm, cb, NULL, 0, now), 0);
-    ck_assert_int_eq(cm_may_accept(ca), -EINVAL); /* it never was a request */
+    ck_assert_int_eq(cm_may_accept(ca), -EINVAL); /* the active side has no request to accept */
     ck_assert_int_eq(cm_may_accept(cb), -ECONNABORTED);
     ck_assert(!cm_tx(a.cm, &out));
     ck_assert(!cm_tx(b.cm, &out));

@@ -8,7 +8,7 @@
 #include "core_rig.h"
 
 #define LONGEST (1u << 31)
-#define PSNS    (1u << 23) /* of the longest message at the smallest MTU */
+#define PSNS    (1u << 23) /* PSNs of the longest message at the smallest MTU */
 #define P(n)    rig_psn(RIG_PSN, n)
 
 /* A rig of MTU 256 whose keys cover 2^31 octets; only the first ones exist. */

@@ -152,7 +152,7 @@ START_TEST(cc_19_burst_of_small_packets)
         rig_post(r, WR_SEND, i, 8, 0);
     ck_assert_uint_eq(rig_tx(r, 0), 16);
     uint32_t len = frame_len(&r->sent[0]);
-    rig_pass(r, len * 8 + 1024); /* one more, and a tick */
+    rig_pass(r, len * 8 + 1024); /* time of one more, and a tick */
     unsigned n = rig_tx(r, 0);
     ck_assert(n >= 1 && n <= 3);
     rig_free(r);

@@ -73,7 +73,7 @@ START_TEST(lr_02_for_another_queue_pair)
     ck_assert_int_eq(engine_qp_create(r->e, &p, &other), 0);
     ck_assert_int_eq(engine_qp_set_cc(r->e, other, &conf, r->now), 0);
     rig_connect(r, other, &(struct rig_opts){0}, QPS_RTS);
-    rx_write(r, 0, 0, 3, true); /* its first packet is none of them */
+    rx_write(r, 0, 0, 3, true); /* its FIRST is an ordinary packet */
     rx_write(r, 0, 1, 3, true);
     ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_bad_opcode), 1);
     ck_assert(holds(r, 0, 1) && !holds(r, 1, 2));

@@ -199,7 +199,7 @@ START_TEST(lr_04_measured_by_naks)
     rig_clear(r);
     rig_tx(r, 0);
     ck_assert_str_eq(sent(r), "0");
-    rig_pass(r, 310 * US - 1); /* it has run since they were sent */
+    rig_pass(r, 310 * US - 1); /* the timer has run since they were sent */
     ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
     rig_pass(r, 2 * US);
     ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);

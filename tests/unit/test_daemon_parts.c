@@ -800,7 +800,7 @@ START_TEST(log_goes_to_syslog)
     log_info("a", "three");
     ck_assert_str_eq(syslog_said(sock, "<28>"), "warn log: 1 lines lost");
     ck_assert_str_eq(syslog_said(sock, "<30>"), "info a: three");
-    static struct log_site site[200]; /* so that no budget ends it */
+    static struct log_site site[200]; /* many sites, so that no budget ends it */
     for (; sent < 200; sent++)
         log_write(&site[sent], LOG_INFO, "a", "%u", sent);
     unsigned read = 0;
@@ -820,9 +820,9 @@ END_TEST
 
 /* ---- captures ---- */
 
-#define LAPS_OCTETS    (40u << 20) /* of frames: the ring of a capture has room for 16 MiB */
-#define LAPS_UNWRITTEN (4u << 20)  /* of the file may not be written yet, so that none is lost */
-#define LAPS_BLOCK     44u         /* of the file, about, for a frame */
+#define LAPS_OCTETS    (40u << 20) /* octets of frames: the ring of a capture has room for 16 MiB */
+#define LAPS_UNWRITTEN (4u << 20)  /* octets that may wait for the file, so that none is lost */
+#define LAPS_BLOCK     44u         /* octets of the file for a frame, about */
 #define LAPS_SMALL     200000u     /* frames: more than a lap, up to its very end */
 
 /* The packets in a pcapng file, each of which begins with its number. */

@@ -449,7 +449,7 @@ START_TEST(inject_nak)
         ck_assert_uint_eq(p.syndrome, rows[i].syndrome);
         ck_assert_uint_eq(p.psn, 5);
         ck_assert_uint_eq(p.dqpn, 0x777);
-        ck_assert_uint_eq(p.msn, 0x876543); /* of the last acknowledgement that went by */
+        ck_assert_uint_eq(p.msn, 0x876543); /* MSN of the last acknowledgement that went by */
         ck_assert_uint_eq(p.tclass & 3, 0);
     }
 }

@@ -40,7 +40,7 @@ static struct lab {
     struct ipc_worker worker;
     struct ipc_ring client, daemon;
     struct ipc_cq_view cq_client, cq_daemon;
-    uint32_t head;          /* of the doorbell ring, the worker's */
+    uint32_t head;          /* the worker's index of the doorbell ring */
     _Atomic uint32_t kicks; /* stands for the descriptor on which a side blocks */
     _Atomic bool stop;
     _Atomic bool lost;
@@ -86,7 +86,7 @@ static uint64_t now_ms(void)
 /* The time since which a thread waits. */
 struct waiting {
     uint64_t since; /* ms, 0 = it is beginning */
-    uint32_t turns; /* of the other side, then */
+    uint32_t turns; /* turns of the other side at that time */
 };
 
 /* Leave the processor to others, having found nothing to do. */

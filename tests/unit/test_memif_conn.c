@@ -284,7 +284,7 @@ START_TEST(descriptors_that_close_slowly)
     }
     say_lingering(&p, io, lingerings[_i].type, &l, lingerings[_i].n);
     if (lingerings[_i].type == MEMIF_MSG_ACK)
-        io->ops->service(io, 3000000000); /* it has been too slow */
+        io->ops->service(io, 3000000000); /* the peer has been too slow */
     peer_close(&p);
     io->ops->service(io, 0);
     ck_assert_msg(time(NULL) - begin < 20, "%s", lingerings[_i].fact);
@@ -300,7 +300,7 @@ END_TEST
 
 static const struct {
     const char *fact;
-    enum memif_msg_type type; /* with which it comes */
+    enum memif_msg_type type; /* message that it comes with */
     bool wrapped, second, watched;
 } selves[] = {
     {"in the place of an event", MEMIF_MSG_ADD_RING, false, false, false},

@@ -139,7 +139,7 @@ struct peer {
     const char *secret;
     bool no_region_fd, plain_file, unsealed;
     uint16_t region_index;
-    uint64_t region_size; /* of the memfd */
+    uint64_t region_size; /* size of the memfd */
     uint64_t region_said;
     uint16_t ring_index, ring_region, private_header;
     uint8_t log2;
@@ -297,7 +297,7 @@ static inline int peer_main(const char *name, TCase *tcase)
 {
     Suite *s = suite_create(name);
 
-    tcase_set_timeout(tcase, 30); /* of a loaded machine */
+    tcase_set_timeout(tcase, 30); /* for a loaded machine */
     suite_add_tcase(s, tcase);
     return unit_run(s);
 }

@@ -73,7 +73,7 @@ START_TEST(chain_back_to_back_is_lent_in_place)
         p.c2s->desc[i].length = i < 2 ? PEER_BUFFER : 66;
         p.c2s->desc[i].flags = i < 2 ? MEMIF_DESC_NEXT : 0;
     }
-    publish(p.c2s, 2); /* its end is still to come */
+    publish(p.c2s, 2); /* its end has yet to come */
     ck_assert_uint_eq(peek(io, f, 2), 0);
     publish(p.c2s, 3);
     ck_assert_uint_eq(peek(io, f, 2), 1);

@@ -165,7 +165,7 @@ static const struct guilty {
     bool again;           /* ... of packets whose PSN was there before */
     void (*change)(struct wire_pkt *p);
     enum replay_role role;
-    bool more; /* its message number, or a later packet, differs, too */
+    bool more; /* the message number, or a later packet, differs, too */
 } guilty[] = {
     /* "ACK-05 an ACK of a packet that has not arrived" */
     {"ACK-05", "golden-inline", WIRE_ACKNOWLEDGE, 1, false, later_psn, REPLAY_RESPONDER},

@@ -238,7 +238,7 @@ START_TEST(share_by_groups)
     ck_assert_int_eq(group_join(&list, other, &g[0]), 0);
     ck_assert_uint_eq(s->used[SHARE_GROUP], 2);
     ck_assert_uint_eq(other->used[SHARE_GROUP], 1);
-    group_leave(&list, other, &g[1]); /* it isn't in that one */
+    group_leave(&list, other, &g[1]); /* the queue pair isn't in that group */
     ck_assert_uint_eq(pool.used[SHARE_GROUP], 3);
     for (unsigned i = 0; i < 99; i++)
         group_leave(&list, s, &g[i % 2]);
@@ -276,7 +276,7 @@ START_TEST(share_of_the_log)
     }
     ck_assert_uint_eq(n, SHARE_LOG_BURST + 864);
     ck_assert_uint_eq(pool.refused[SHARE_LINES], 1 + 8640 - 864);
-    now += 1000 * SHARE_LOG_NS; /* it was quiet: a burst again, no more */
+    now += 1000 * SHARE_LOG_NS; /* after silence: a burst again, no more */
     for (n = 0; n < 1000 && share_may_log(s, now);)
         n++;
     ck_assert_uint_eq(n, SHARE_LOG_BURST);

@@ -421,7 +421,7 @@ START_TEST(sec_35_only_to_its_peer)
         else if (what == 2)
             p = v6; /* the peer of its other queue pair */
         else if (what == 3)
-            as = prog[0].qpn + 2; /* it has no peer */
+            as = prog[0].qpn + 2; /* that queue pair has no peer */
         else if (what == 4)
             as = prog[1].qpn; /* another program's */
         else if (what == 5)
@@ -517,7 +517,7 @@ START_TEST(shm_14_strays_go_to_their_owner)
     ck_assert_uint_eq(sw->counters[SWITCH_C_channel_bad_source], 1);
     sw->channels->all_next->direct = true; /* of the first program */
     send_as(&prog[0], &p, CHANNEL_STRAY);
-    send_as(&prog[0], &p, prog[0].qpn); /* it does not say that it is one */
+    send_as(&prog[0], &p, prog[0].qpn); /* it does not mark the packet as a stray */
     ck_assert_uint_eq(run_tx(8, S), 0);
     ck_assert_uint_eq(sw->counters[SWITCH_C_channel_bad_source], 2);
     ck_assert_uint_eq(sw->counters[SWITCH_C_channel_strays], 1);
@@ -953,7 +953,7 @@ START_TEST(ud_10_groups_are_copied)
     ck_assert_uint_eq(channel_tx_waiting(prog[99].c->io), 2);
 
     switch_group_leave(sw, prog[99].c, &other);
-    switch_group_leave(sw, prog[99].c, &group); /* it isn't in it */
+    switch_group_leave(sw, prog[99].c, &group); /* the program isn't in the group */
     ck_assert_uint_eq(sw->ngroups, 1);
     ck_assert(!switch_group_has(sw, &other));
     for (unsigned i = 0; i < 90; i++)

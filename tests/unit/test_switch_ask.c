@@ -240,7 +240,7 @@ START_TEST(counters_of_programs_are_the_devices)
     tell(0, 12, 1);
     ck_assert_uint_eq(*tx, 17);
     ck_assert_uint_eq(*qps, 2);
-    tell(0, 11, 1); /* it lies: a counter doesn't go back */
+    tell(0, 11, 1); /* the program lies: a counter doesn't go back */
     ck_assert_uint_eq(*tx, 17);
     switch_detach(sw, prog[0].c, S); /* its counters stay, its queue pairs don't */
     ck_assert_uint_eq(*tx, 17);

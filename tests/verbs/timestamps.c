@@ -53,7 +53,7 @@ static struct ibv_cq_ex *make(struct ibv_context *ctx, struct ibv_pd *parent)
 }
 
 struct seen {
-    uint64_t device, day; /* of the last completion */
+    uint64_t device, day; /* times of the last completion */
 };
 
 /* The next completion; its times lie between those taken before and now. */

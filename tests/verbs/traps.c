@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define CM      "/dev/infiniband/rdma_cm"
-#define LIMIT_S 30 /* of a case */
+#define LIMIT_S 30 /* time limit of a case */
 
 #define CHECK(x)                                                                                   \
     do {                                                                                           \
@@ -145,7 +145,7 @@ static void copies(void)
     CHECK(close(fd) == 0);
     for (int i = 0; i < 4; i++)
         CHECK(close(more[i]) == 0);
-    CHECK(destroy_id(more[4], id) == 0); /* it lives as long as one of them */
+    CHECK(destroy_id(more[4], id) == 0); /* the id lives as long as one of them */
     int null = open("/dev/null", O_WRONLY);
     CHECK(dup2(null, more[4]) == more[4]); /* by now another file has the number */
     CHECK(write(more[4], "", 1) == 1);

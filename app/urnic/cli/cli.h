@@ -109,7 +109,7 @@ struct cli_progress {
     const char *what;
     uint64_t total, started, drawn;
     bool tty, quiet;
-    const char *unit; /* of `total`, "packets"; NULL = octets */
+    const char *unit; /* unit of `total`, "packets"; NULL = octets */
 };
 /* Start a bar for `total` octets, or units of another name set afterwards; quiet: draw nothing. */
 void cli_progress_begin(struct cli_progress *p, const char *what, uint64_t total, bool quiet);

@@ -23,7 +23,7 @@
 
 enum news { LISTENS, TAKEN };
 struct told {
-    int index; /* of the process */
+    int index; /* index of the process */
     enum news news;
 };
 

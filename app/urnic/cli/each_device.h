@@ -13,8 +13,8 @@ struct each_device {
     /* The server, on one device (NULL: the first). Returns CLI_*, with a message. */
     int (*serve)(void *arg, const char *device);
     void *arg;
-    FILE *to;         /* where to print that it listens, */
-    const char *says; /* ... with this line */
+    FILE *to;         /* stream for the line below */
+    const char *says; /* line to print when it listens */
 };
 
 /* Serve on this device, or with NULL on all. Returns the CLI_* of the server that ended first;

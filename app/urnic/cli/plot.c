@@ -16,7 +16,7 @@
 #define TOP        34.0
 #define BOTTOM     48.0
 #define LEGEND     16u  /* names shown */
-#define KEY        35.0 /* from the panel to a name */
+#define KEY        35.0 /* distance from the panel to a name */
 #define LETTER     7.4  /* about the width of one */
 #define BOLD       8.2
 #define TICKS      6

@@ -38,7 +38,7 @@ static const char help[] = {
 #define MEMIF          0x200u /* beside NOT_DPDK */
 #define PCAP           0x400u
 #define UDP            0x800u
-#define KERNEL         0x1000u /* with kernel= */
+#define KERNEL         0x1000u /* ports with kernel= */
 
 bool doctor_read(const char *path, char *buf, size_t size)
 {

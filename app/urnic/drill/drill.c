@@ -21,7 +21,7 @@ static const char help[] = {
 #include "help_drill.inc"
 };
 
-#define DEPTH_MAX 16u   /* of directories */
+#define DEPTH_MAX 16u   /* most nested directories */
 #define SERVICE   7174u /* the peer's port, unless --peer names one */
 
 struct options {
@@ -35,7 +35,7 @@ struct options {
 struct session {
     const struct options *opt;
     struct drill_host *host;
-    struct drill_wire wire; /* with a host */
+    struct drill_wire wire; /* valid with a host */
     struct drill_record record;
     bool unwritable; /* the file of --record can't be written: no script runs */
     unsigned pass, fail, wrong, skip;

@@ -16,7 +16,7 @@ struct drill_host_params {
     struct wire_addr addr, peer; /* ours, the device's */
     unsigned prefix;             /* prefix length of our network, in our address's family */
     uint16_t service;            /* IP port that the program at the other end listens on */
-    const char *server;          /* its name, as scripts say it */
+    const char *server;          /* its name in scripts */
 };
 
 /* Open the port and put the address on it; sends nothing yet. The functions of *wire are good until

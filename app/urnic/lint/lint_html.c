@@ -15,7 +15,7 @@
 #include "cli.h"
 
 #define PACKETS_MAX 200000u /* packets drawn: more would overload a browser */
-#define DUMPS_MAX   20000u  /* with their dump line */
+#define DUMPS_MAX   20000u  /* most packets with their dump line */
 #define MARK        "@DATA@"
 
 static const char page[] = {

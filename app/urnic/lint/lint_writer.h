@@ -25,7 +25,7 @@ struct lint_result {
     const uint32_t *number; /* number of its connection, by flow; 0 = none */
     uint32_t flows;
     bool only; /* --connection: all packets of other connections, or of none, are left out */
-    const struct lint_finding *finding; /* in the order of packet numbers, as filtered */
+    const struct lint_finding *finding; /* filtered findings in the order of packet numbers */
     size_t findings;
     uint64_t shown[LINT_VERDICTS]; /* number of findings that pass the filter, kept or not */
     uint64_t hidden;               /* number of these that --max cuts off */

@@ -19,7 +19,7 @@
 #define PERF_SIZES_MAX    32u
 #define PERF_CONNECT_WIDE 32u          /* most connections in the making: a daemon takes 64 */
 #define PERF_CONNECT_MS   20000        /* wait for the peer's answer to a CM message */
-#define PERF_RECV_ID      (1ull << 63) /* in the wr_id of a receive, with the queue pair */
+#define PERF_RECV_ID      (1ull << 63) /* bit in the wr_id of a receive, with the queue pair */
 
 enum perf_wait { PERF_YIELD, PERF_SPIN, PERF_EVENT };
 extern const char *const perf_op_names[], *const perf_wait_names[];

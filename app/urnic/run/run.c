@@ -28,7 +28,8 @@ struct run_options {
     bool verbose;
     const char *engine;                     /* NULL = from the environment */
     unsigned devices;                       /* 0 = not given */
-    const char *ports[4 * RUN_DEVICES + 1]; /* for urnicd, in the order of the command line */
+    const char *ports[4 * RUN_DEVICES + 1]; /* arguments for urnicd, in the order of the command
+                                             * line */
     unsigned nports, nargs;
     bool addressed; /* the last port has an address */
 };

@@ -28,7 +28,7 @@ static const char help[] = {
 
 struct job {
     const char *rules_file;
-    struct fault *rules; /* of that file */
+    struct fault *rules; /* rules of that file */
     const char *file, *output, *plot, *points_file, *csv_file;
     struct sim_csv *csv;
     struct sim_points points;

@@ -16,7 +16,7 @@
 
 #define LINES      32u
 #define CATEGORIES 64u
-#define STEPS      1000u /* of a distribution */
+#define STEPS      1000u /* most steps of a distribution */
 #define DODGE      .6    /* part of a category's width that its dots take */
 
 struct line {

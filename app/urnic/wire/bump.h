@@ -45,7 +45,7 @@ struct bump_half {
     struct io_port *in, *out;
     struct io_frame frame[IO_BURST_MAX]; /* lent by `in` */
     unsigned have, at;                   /* frame[at..have) of these are yet to be moved */
-    uint64_t peeked;                     /* when `in` was asked for frames last, ns */
+    uint64_t peeked;                     /* time of the last rx_peek on `in`, ns */
     uint64_t since;                      /* ... and the time before that: the lent frames came after
                                           * it */
     bool out_up;
@@ -60,7 +60,7 @@ struct bump {
     void *arg;
     uint64_t service_at; /* ns */
     struct pace pace;    /* state of bump_wait; pace.never: it returns at once */
-    uint64_t round_at;   /* when bump_round was called last */
+    uint64_t round_at;   /* time of the last call of bump_round */
 };
 
 /* Open both ports and join them. `mtu`: octets of IP that must fit, 0 = the ports' choice; `queue`:

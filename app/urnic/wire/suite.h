@@ -52,14 +52,14 @@ struct suite_run {
     struct suite_card *card;
     struct suite_flow flow;
     bool client_ok; /* the client ended with status 0 */
-    bool timed_out; /* it was ended */
+    bool timed_out; /* the suite ended the client */
 };
 
 struct suite_case {
     const char *name, *rule, *what; /* `rule`: the main one */
-    const char *rules;              /* of lib/fault */
+    const char *rules;              /* rules in the language of lib/fault */
     int from;                       /* side of the client: 0 = side A, 1 = side B (the device) */
-    const char *op;                 /* its environment */
+    const char *op;                 /* OP of its environment */
     unsigned size, messages, qps;
     enum fault_dir dir; /* direction of the judged requests */
     unsigned kinds;     /* WIRE_F_* of these */

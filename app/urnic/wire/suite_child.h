@@ -16,7 +16,7 @@ struct suite_child {
     char said[4096]; /* the end of its output, NUL-terminated */
     size_t n;
     bool ended;
-    int status; /* as waitpid gives it; valid when ended */
+    int status; /* status of waitpid; valid when ended */
 };
 
 /* Run `sh -c command` with `environment` ("NAME=VALUE", NULL at the end) added to ours, in a

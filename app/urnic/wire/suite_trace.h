@@ -65,7 +65,7 @@ const struct suite_pkt *suite_trace_add(struct suite_trace *t, const struct suit
 
 struct suite_flow {
     const struct suite_trace *t;
-    enum fault_dir dir;            /* of the requests */
+    enum fault_dir dir;            /* direction of the requests */
     uint32_t to, back;             /* destination QPN of requests and of responses; back 0 = not
                                     * known */
     uint32_t base;                 /* PSN of the first request */
