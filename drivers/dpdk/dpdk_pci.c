@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Looks at sysfs, /dev/vfio, /proc and the device's configuration space. Nothing of the device is
- * changed but for a virtio NIC's window register, through which its features are read.
+ * Looks at sysfs, /dev/vfio, /proc and the device's configuration space. It changes nothing of the
+ * device, except a virtio NIC's window register, through which it reads the features.
  */
 #include "dpdk_pci.h"
 

@@ -38,7 +38,7 @@ struct dpdk_queue {
     struct rte_mbuf *queued[PORT_QUEUE_MAX]; /* committed, in order */
 
     /* news about the device, for the worker's next look */
-    struct io_caps caps; /* the port's, but for rx_fd */
+    struct io_caps caps; /* the port's, except rx_fd */
     int rx_fd;           /* -1 = none */
     int packet_fd;       /* af_packet's socket, in rx_fd (an epoll) only while armed; -1 = none */
     size_t rx_piece;     /* octets of each read of that interrupt; 0 = not known yet */

@@ -57,7 +57,7 @@ struct dpdk_spec {
  * dpdk_spec_defaults. */
 int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t err_size);
 
-/* The smallest number of a device's workers that serve so many queues: a power of two. */
+/* The smallest number of a device's workers that serve this many queues: a power of two. */
 unsigned dpdk_spec_workers(unsigned queues);
 
 /* Add the driver options that must be there for frames of `frame_max` octets and that the user did
@@ -82,7 +82,7 @@ uint32_t dpdk_spec_framesz(uint32_t frame_max);
 #define PORT_QUEUE_MAX  256u /* frames to send that the device hasn't taken yet */
 #define PORT_POOL_CACHE 256u /* buffers in the cache of each thread that uses the pool */
 
-/* The number of buffers of a port whose queues have so many descriptors. */
+/* The number of buffers of a port with this many descriptors in each queue. */
 uint32_t dpdk_spec_buffers(uint32_t rxd, uint32_t txd);
 /* Octets of hugepages that a PCI port for frames of `frame_max` octets takes, DPDK's own included;
  * on the safe side. */

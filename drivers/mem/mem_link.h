@@ -32,7 +32,7 @@
  *                         tests, which compare what was lost with what was made good
  *
  * Time is only what callers pass as `now`; virtual time must not run backwards. With the same seed
- * and the same calls a link does the same again: each sending port has dice of its own, so the
+ * and the same calls a link repeats its behaviour: each sending port has dice of its own, so the
  * interleaving of two threads doesn't matter.
  *
  * Threads: each port is used by one thread at a time; everything below by any thread.
@@ -88,7 +88,7 @@ struct mem_link_faults {
 };
 
 /* Read or replace the faults of direction `dir` (MEM_LINK_ALL: every one, also ports opened later).
- * loss, dup, reorder, corrupt act where port `dir` sends; the others on a wire likewise, on a
+ * loss, dup, reorder, corrupt act where port `dir` sends; the others act there on a wire, and on a
  * switch on the queue towards port `dir`. */
 void mem_link_faults_get(struct mem_link *link, unsigned dir, struct mem_link_faults *out);
 void mem_link_faults_set(struct mem_link *link, unsigned dir, const struct mem_link_faults *faults);

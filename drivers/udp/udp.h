@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The udp driver: RoCEv2 over the host's own addresses by ordinary UDP sockets, without any
- * capability. The functions for io.c and drivers/direct.
+ * capability. The functions for other folders.
  */
 #ifndef URNIC_UDP_H
 #define URNIC_UDP_H

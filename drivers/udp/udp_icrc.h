@@ -5,7 +5,7 @@
  * iCRC covers (WIRE-11), so the sender corrects its iCRC for those that the kernel will use, and
  * the receiver finds the identification that makes a packet's iCRC right.
  *
- * Pure functions, but for udp_icrc_init; any thread.
+ * Pure functions, except udp_icrc_init; any thread.
  */
 #ifndef URNIC_UDP_ICRC_H
 #define URNIC_UDP_ICRC_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sending. Frames lose their headers; runs of frames to one queue pair, of one length but for the
+ * Sending. Frames lose their headers; runs of frames to one queue pair, of one length except the
  * last, leave in one call as a train (UDP_SEGMENT). The kernel gives the datagrams of a train the
  * identifications 0, 1, 2 ..., and 0 to a single one, or others by the rule that udp_probe.c has
  * found. The iCRCs are made for them (WIRE-11).

@@ -23,7 +23,7 @@ struct channel_rig {
     uint8_t *base; /* the test's own mapping of the memory */
     size_t size;
     int memfd; /* the test's own descriptor, like a program's */
-    int event; /* likewise */
+    int event; /* the same */
 };
 
 /* Make memory for both sides, at the start or to grow. Returns the test's own descriptor. */

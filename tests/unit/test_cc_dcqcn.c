@@ -273,7 +273,7 @@ START_TEST(cc_20_slow_restart)
 }
 END_TEST
 
-/* CC-22: so long after the last CNP, at line rate, alpha is the initial one again. */
+/* CC-22: long after the last CNP, at line rate, alpha has its initial value again. */
 START_TEST(cc_22_expiry)
 {
     start("dcqcn,expire=10s,reduce=0");

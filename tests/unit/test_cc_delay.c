@@ -12,7 +12,7 @@ static void begin(const char *spec)
     start_at(spec, now);
 }
 
-/* One packet is acknowledged, after so long a round trip. */
+/* Acknowledge one packet, after a round trip of this length. */
 static void ack(uint64_t rtt)
 {
     conf.type->on_ack(&cc, rtt, 1, now);

@@ -70,8 +70,8 @@ START_TEST(sec_33_every_part_counts)
 }
 END_TEST
 
-/* SHM-12: a user that claims the same again and again costs others nothing, in any order of
- * dropping the claims. */
+/* SHM-12: a user that repeats a claim many times costs others nothing, in any order of dropping the
+ * claims. */
 START_TEST(the_same_often)
 {
     static struct claim c[10000];

@@ -781,7 +781,7 @@ END_TEST
 
 START_TEST(ud_05_address_handles)
 {
-    /* UD-05 the way back to a datagram's sender comes from the 40 octets before the data, but for
+    /* UD-05 the way back to a datagram's sender comes from the 40 octets before the data, except
      * the ECN bits (WIRE-14): an answer to a marked datagram is not marked */
     struct setup s = setup_start(8);
     struct urnic_ah *ah;

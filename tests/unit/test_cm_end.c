@@ -98,7 +98,7 @@ START_TEST(cm_21_stale_connection)
 END_TEST
 
 /* A REQ in the name of the peer's host and with the number of its queue pair; the forger knows no
- * communication id and hears no answer. */
+ * communication id and gets no answer. */
 static void forge_req(uint32_t local_id)
 {
     struct cm_params pc = {.key = {9}, .ca_guid = 0xA};
@@ -138,7 +138,7 @@ START_TEST(cm_21_a_forged_req_ends_nothing)
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_stale_confirmed], 0);
     ck_assert_uint_eq(sent[CM_DREQ], 3);
     ck_assert_uint_eq(cm_live(b.cm), 1);
-    /* and it ends as ever */
+    /* and it ends normally */
     cm_disconnect(a.cm, ca, NULL, 0, now);
     pump();
     ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);

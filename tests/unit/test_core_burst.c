@@ -45,7 +45,7 @@ struct world {
     uint8_t frame[BURST][WIRE_FRAME_MAX];
     uint32_t len[BURST];
     uint32_t rnd;
-    unsigned failing; /* one copy in so many fails; 0 = none */
+    unsigned failing; /* one copy in this many fails; 0 = none */
     bool late;        /* copies may wait */
 };
 

@@ -332,7 +332,7 @@ START_TEST(req_24_implied)
         ck_assert_msg(r->nwc == t->done, "%s: %u completions", t->rule, r->nwc);
         ck_assert_msg(rig_count(r, ENGINE_C_implied_nak_seq_err) == t->implied, "%s", t->rule);
         ck_assert_msg(rig_state(r) == QPS_RTS, "%s: state", t->rule);
-        rig_rx(r, &p, NULL); /* TMR-07: the same again charges nothing and sends nothing more */
+        rig_rx(r, &p, NULL); /* TMR-07: a repetition charges nothing and sends nothing more */
         unsigned n = rig_tx(r, 0);
         ck_assert_msg(n == (t->again ? 4u : 0u), "%s: sent %u", t->rule, n);
         if (n)

@@ -321,9 +321,8 @@ START_TEST(rd_06_interleaved)
 }
 END_TEST
 
-/* MR-12: memory of a program that has ended. The queue pair is as good as gone: no answer, no
- * event.
- */
+/* MR-12: memory of a program that has ended. The queue pair behaves as if gone: no answer, no
+ * event. */
 START_TEST(mr_12_owner_has_ended)
 {
     for (int read = 0; read < 2; read++) {

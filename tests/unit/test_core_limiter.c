@@ -420,7 +420,7 @@ START_TEST(sec_17_alert)
         ck_assert_uint_eq(r->guesses, i >= 1000);
         r->now += 10 * US;
     }
-    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_handled), 2510); /* CC-08 all the same */
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_handled), 2510); /* CC-08 holds */
     rig_pass(r, 1000 * MS);
     for (unsigned i = 0; i < 1000; i++)
         cnp_in(r);

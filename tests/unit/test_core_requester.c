@@ -408,8 +408,8 @@ START_TEST(ack_15_credits)
 }
 END_TEST
 
-/* ACK-15: WRITE and READ need no credit. REQ-05: they have send sequence numbers all the same, or
- * the whole SEND would go. */
+/* ACK-15: WRITE and READ need no credit. REQ-05: they still have send sequence numbers, or the
+ * whole SEND would go. */
 START_TEST(ack_15_write_needs_none)
 {
     struct rig *r = rig_new(&(struct rig_opts){.credits = true});

@@ -207,9 +207,8 @@ START_TEST(lr_04_measured_by_naks)
 }
 END_TEST
 
-/* LR-04: on a fresh queue pair nothing has been measured or agreed. Its time-outs are rto_low and
- * rto_high all the same, with a hello each until the peer counts as plain; and retries are for T.
- */
+/* LR-04: on a fresh queue pair nothing has been measured or agreed. Its time-outs are still rto_low
+ * and rto_high, with a hello each until the peer counts as plain; and retries are for T. */
 START_TEST(lr_04_fresh)
 {
     for (unsigned n = 1; n <= 4; n += 3) {

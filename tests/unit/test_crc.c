@@ -47,7 +47,7 @@ static uint32_t draw(void)
     return (uint32_t)(random_state >> 32);
 }
 
-/* The data of all tests, and the CRC of so many octets of it, from 0 and from another value. */
+/* The data of all tests, and the CRC of this many octets of it, from 0 and from another value. */
 static uint8_t data[LONGEST];
 static uint32_t want[LONGEST + 1], want_on[LONGEST + 1];
 #define ON 0x12345678u

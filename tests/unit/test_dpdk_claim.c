@@ -22,7 +22,7 @@
 #define MAC_V1 "\x02\x00\x00\x00\x00\x01"
 
 static int out; /* sends whole frames through v0 */
-static int ear; /* hears all that comes to v1 */
+static int ear; /* receives all frames of v1 */
 
 static void veth(void)
 {

@@ -392,7 +392,7 @@ START_TEST(responses_go_on_by_themselves)
 }
 END_TEST
 
-/* CPU seconds for so many WRITEs, one after the other. */
+/* CPU seconds for this many WRITEs, one after the other. */
 static double cpu_of(unsigned n)
 {
     char text[256];

@@ -536,7 +536,7 @@ START_TEST(other_frames_have_only_octets)
 }
 END_TEST
 
-/* The sender's queue pair hasn't been seen yet; only so many are waited for at a time. */
+/* The sender's queue pair hasn't been seen yet; only a limited number is waited for at a time. */
 START_TEST(what_cannot_be_injected_is_counted)
 {
     struct shot s;

@@ -108,7 +108,7 @@ START_TEST(a_queue_pair_begins_another_life)
 }
 END_TEST
 
-/* Only one end's queue pair is used again: the old connection is over all the same. */
+/* Only one end's queue pair is used again: the old connection is still over. */
 START_TEST(a_new_connection_ends_the_old_ones)
 {
     for (unsigned end = 0; end < 2; end++) {

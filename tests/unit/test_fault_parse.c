@@ -19,7 +19,7 @@ static const struct {
      "inject or set, found 'dorp'"},
     {"# fine\n\n  dorp conn 1", 3, 3, "found 'dorp'"},
     {"drop\r\ndorp\r\n", 2, 1, "found 'dorp'"},
-    {"\xef\xbb\xbf dorp\n", 1, 2, "found 'dorp'"}, /* a byte order mark is none of the text */
+    {"\xef\xbb\xbf dorp\n", 1, 2, "found 'dorp'"}, /* a byte order mark is not part of the text */
     {"drop conn", 1, 10,
      "a number from 0 to 4294967295 or a range of them, A..B, A.. or ..B, "
      "found the end of the line"},

@@ -68,7 +68,7 @@ START_TEST(a_generation_is_read_once)
 }
 END_TEST
 
-/* The first facts may all be 0, and are said all the same. */
+/* The first facts may all be 0, and are still published. */
 START_TEST(facts_that_are_all_0_are_facts)
 {
     struct ipc_facts f = {0};

@@ -213,7 +213,7 @@ START_TEST(shm_07_socket_path)
     ck_assert_int_eq(ipc_socket_path("/a", buf, sizeof(buf)), 0);
     ck_assert_str_eq(buf, "/a");
     ck_assert_int_eq(ipc_socket_path("/abc", buf, 4), -ENAMETOOLONG);
-    setenv("URNIC_SOCKET", "", 1); /* as good as none */
+    setenv("URNIC_SOCKET", "", 1); /* counts as none */
     ck_assert_int_eq(ipc_socket_path(NULL, buf, sizeof(buf)), 0);
     ck_assert_str_eq(buf, "/run/urnic/urnicd.sock");
     unsetenv("URNIC_SOCKET");

@@ -156,8 +156,8 @@ START_TEST(wire_36_the_interface_is_followed)
 }
 END_TEST
 
-/* The kernel answers no RoCE packet with "port unreachable": a connected socket would hear of it.
- */
+/* The kernel answers no RoCE packet with "port unreachable": a connected socket would get the
+ * error. */
 START_TEST(the_kernel_keeps_quiet_about_roce)
 {
     sh("bash -c 'exec 3<>/dev/udp/10.0.0.1/4791; echo x >&3; sleep 0.05; echo x >&3'");

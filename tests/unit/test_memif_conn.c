@@ -14,7 +14,7 @@
 struct wrong {
     const char *fact;
     void (*make)(struct peer *p);
-    enum memif_reason reason; /* MEMIF_OK: the link must come up all the same */
+    enum memif_reason reason; /* MEMIF_OK: the link must still come up */
 };
 
 static void as_it_should(struct peer *p)

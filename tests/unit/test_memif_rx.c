@@ -295,7 +295,7 @@ END_TEST
 
 static _Atomic bool rubbish_over;
 
-/* Takes every slot that has come free at once, but for one: so a chain is always cut off. */
+/* Takes every freed slot at once, except one: so a chain is always cut off. */
 static void *rubbish_main(void *arg)
 {
     struct memif_ring *ring = arg;

@@ -27,7 +27,7 @@ START_TEST(wire_07_new_mac)
     ck_assert_int_eq(net_resolve(a, &dst, 5, mac), 0);
     ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
     ck_assert_mem_eq(mac, mac_c, 6);
-    gratuitous(a, "10.0.0.2", mac_c, 6); /* the same again is no news */
+    gratuitous(a, "10.0.0.2", mac_c, 6); /* a repetition is no news */
     ck_assert(!net_next_change(a, &c));
     gratuitous(a, "10.0.0.77", mac_c, 6); /* nor an unknown host */
     struct wire_addr other = addr("10.0.0.77");
@@ -151,7 +151,7 @@ START_TEST(wire_07_first_answer)
     ck_assert(is_at(a, mac_b, NET_LOCK_NS));
     ck_assert_int_eq(net_neigh_state(a, &dst), NET_REACHABLE);
     ck_assert(!net_next_change(a, &c));
-    answer(a, mac_b, 500 * MS); /* the same again doesn't make it longer */
+    answer(a, mac_b, 500 * MS); /* a repetition doesn't make it longer */
     answer(a, mac_c, 10 * MS + NET_LOCK_NS);
     ck_assert(is_at(a, mac_c, 10 * MS + NET_LOCK_NS));
     ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);

@@ -104,7 +104,7 @@ START_TEST(looks_for_an_answer)
     ck_assert_int_eq(idle(), PACE_LOOK);
     pace_heard(&p, false);
     ck_assert_int_eq(idle(), PACE_YIELD);
-    pace_heard(&p, true); /* without a post it is as good as any */
+    pace_heard(&p, true); /* without a post it counts like any */
     ck_assert_int_eq(idle(), PACE_YIELD);
 }
 END_TEST

@@ -119,7 +119,7 @@ START_TEST(what_a_round_in_its_place_leaves)
     uint64_t end = clock_now() + 10 * CLOCK_SEC;
     while (worker_round(&w, clock_now()) > 0) /* the devices' first frames */
         ck_assert_uint_lt(clock_now(), end);
-    w.inline_only = true; /* no thread of its own, but for its being blocked */
+    w.inline_only = true; /* as blocked, though it has no thread */
     atomic_store(&w.shared->sleeping, 1);
     w.sleep_until = 0; /* nothing is due sooner */
     worker_call(&w, set, &done);

@@ -256,7 +256,7 @@ START_TEST(share_by_groups)
 }
 END_TEST
 
-/* SEC-02: a user has so many lines of the log, and then one in a while; others have theirs. */
+/* SEC-02: a user has a burst of log lines, and then one from time to time; others have theirs. */
 START_TEST(share_of_the_log)
 {
     struct share_pool pool = {{0}};

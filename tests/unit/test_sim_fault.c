@@ -175,7 +175,7 @@ START_TEST(an_injected_nak_sends_the_sender_back)
 }
 END_TEST
 
-/* An injected pause frame stops the sender for so long: 65535 quanta at 40 Gb/s are 839 us. */
+/* An injected pause frame stops the sender for its time: 65535 quanta at 40 Gb/s are 839 us. */
 START_TEST(an_injected_pause_is_obeyed)
 {
     struct sim *sim = make("duration 5ms\ntopology dumbbell hosts=1 rate=40G delay=1us\n"

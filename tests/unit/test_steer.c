@@ -258,7 +258,7 @@ START_TEST(ud_11_last_member_leaves)
 END_TEST
 
 static struct io_ops kernel_ops; /* of a port of the kernel's, which joins groups itself */
-static struct io_addr refused;   /* but for this one */
+static struct io_addr refused;   /* except this one */
 static unsigned told;            /* groups */
 
 static int kernel_groups(struct io_port *io, const struct io_addr *groups, unsigned n)

@@ -682,7 +682,7 @@ START_TEST(shm_13_frames_wait_for_a_full_ring)
     ck_assert_uint_eq(switch_spill_run(sw, S), 10);
     take_numbered(0, 64, &next);
     ck_assert_uint_eq(prog[0].io->ops->rx_peek(prog[0].io, &f, 1, 0), 0);
-    /* One from inside likewise. */
+    /* One from inside, too. */
     struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, 20);
     memcpy(p.dmac, mac, 6);
     p.dqpn = prog[0].qpn;

@@ -140,7 +140,7 @@ START_TEST(a_good_path_has_nothing_but_trains)
 }
 END_TEST
 
-/* A peer that is gone says nothing of trains: nothing else gets through either. */
+/* A missing peer is no evidence about trains: nothing else gets through either. */
 START_TEST(a_silent_peer_says_nothing)
 {
     struct run *r = start(DROPS_TRAINS, kinds[0], 5);

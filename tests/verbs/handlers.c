@@ -2,7 +2,7 @@
  *
  * handlers: a program with handlers of its own for SIGSEGV. Each function of libc that installs one
  * says which was there before. The handler gets the program's own faults, on the stack that it asks
- * for; a request for memory that is gone fails, and the handler hears nothing of it. */
+ * for; a request for memory that is gone fails, and the handler gets no signal. */
 #include <setjmp.h>
 #include <signal.h>
 

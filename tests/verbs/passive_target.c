@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * passive_target: two processes; the target registers memory, connects and then sleeps in read(2)
- * without any verbs call: WRITE, READ, atomics and SENDs into posted receives are served all the
- * same and without delay; when the target has ended, requests end in RETRY_EXC_ERR. */
+ * without any verbs call: WRITE, READ, atomics and SENDs into posted receives are still served, and
+ * without delay; when the target has ended, requests end in RETRY_EXC_ERR. */
 #include "vt.h"
 static int to_child[2], to_parent[2];
 static void put(int fd, const void *p, size_t n)

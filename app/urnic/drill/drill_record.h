@@ -14,7 +14,7 @@
 struct drill_record_frame;
 struct pcapng;
 
-/* Zero but for `path` at first. */
+/* At first zero, except for `path`. */
 struct drill_record {
     const char *path; /* the file; NULL = nothing is recorded */
     struct pcapng *out;
