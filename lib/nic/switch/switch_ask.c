@@ -12,7 +12,7 @@
 #define ASK_QUESTION 2u
 #define ASK_ANSWER   3u
 #define UNASKED_MAX  (2u * IPC_ASK_MAX) /* octets of counters told unasked, of a channel */
-#define ASK_HEAD     20u /* Ethernet, what it is, and a gap that keeps what follows aligned */
+#define ASK_HEAD     20u /* Ethernet, the kind of frame, and a gap that aligns the rest */
 
 static_assert(ASK_HEAD + sizeof(struct ipc_question) < 4096, "a question fits into a slot");
 

@@ -36,17 +36,17 @@ struct switch_channel {
     unsigned nspilled;
     uint32_t spill_first, spill_last;
     struct switch_channel *spill_next;
-    uint64_t spill_at; /* ns: since when none of them has gone */
-    bool stuck;        /* the program has taken nothing for too long: none waits, until it does */
-    unsigned turn;     /* frames that it may still send in its turn; 0: it begins one next */
-    int32_t credit;    /* octets that it may still send in its turn; below 0: it had more */
-    uint64_t busy;     /* ns: time of its last frame */
-    uint64_t empties;  /* visits without a frame */
-    uint64_t drops;    /* frames lost because its ring was full */
-    uint64_t refused;  /* frames of its program that were refused */
-    struct switch_told *told; /* its counters (switch_counters.h); NULL: it has told none */
-    uint32_t unasked;         /* octets of counters that it has told unasked */
-    bool silent;              /* it has let a question go unanswered */
+    uint64_t spill_at;        /* ns: time since which none of them has left */
+    bool stuck;               /* the program takes no frames: none waits until it does */
+    unsigned turn;            /* frames left in its turn; 0: a new turn comes next */
+    int32_t credit;           /* octets left in its turn; below 0: it has sent more */
+    uint64_t busy;            /* ns: time of its last frame */
+    uint64_t empties;         /* visits without a frame */
+    uint64_t drops;           /* frames lost because its ring was full */
+    uint64_t refused;         /* frames of its program that were refused */
+    struct switch_told *told; /* its counters (switch_counters.h); NULL: none reported yet */
+    uint32_t unasked;         /* octets of counters that it has reported unasked */
+    bool silent;              /* it has left a question unanswered */
 };
 
 /* A place in a program's frames, for switch_passed. */

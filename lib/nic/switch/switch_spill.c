@@ -92,7 +92,7 @@ static uint32_t users_frames(const struct switch_channel *c)
     return c->share ? c->share->spilled : c->nspilled;
 }
 
-/* The oldest frame of this channel has gone. */
+/* Remove the oldest waiting frame of this channel. */
 static void take_off(struct switch_pool *p, struct switch_channel *c)
 {
     if (c->share)

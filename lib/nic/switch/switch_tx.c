@@ -16,9 +16,8 @@
 
 #define TX_PART  8u /* frames taken at a time, whose lengths are unknown before */
 #define TX_TURNS 4u /* of each channel in a call */
-#define TX_TAKEN                                                                                   \
-    (4u * IO_BURST_MAX) /* frames in a call: those that fill no slot cost time, too                \
-                         */
+/* Frames in a call. Those that fill no slot cost time, too. */
+#define TX_TAKEN (4u * IO_BURST_MAX)
 
 /* The queue pair that the program names as the sender of the i-th frame lent; 0: it has none of
  * that number. */
@@ -90,9 +89,9 @@ static unsigned take_some(struct nic_switch *s, struct switch_channel *c, struct
     return taken;
 }
 
-/* One channel's turn, or the rest of one that the port had no more slots for. Adds the slots filled
- * to *filled, at most n, and takes at most *left frames, which it counts down. Returns whether it
- * had a frame, or had sent so much before that this turn is over. */
+/* One channel's turn, or the rest of a turn for which the port had too few slots. Adds the slots
+ * filled to *filled, at most n. Takes at most *left frames, and counts them down. Returns whether
+ * it had a frame, or has used up this turn by earlier frames. */
 static bool visit(struct nic_switch *s, struct switch_channel *c, struct io_slot *slots,
                   unsigned *filled, unsigned n, unsigned *left)
 {
