@@ -100,11 +100,11 @@ uint64_t share_refusals(struct share_pool *pool, enum share_kind kind);
 bool share_may_log(struct share *s, uint64_t now);
 #define SHARE_LOG_BURST 20u
 #define SHARE_LOG_NS    10000000000ull
-/* May a CNP of this user leave that is for no peer of its queue pairs (SEC-35)? At most SHARE_CNPS
- * a second may, and SHARE_CNP_BURST of them at once. */
+/* May this user's programs send a CNP to a queue pair that is none of their peers (SEC-35)? They
+ * may send SHARE_CNPS a second, SHARE_CNP_BURST of them at once. */
 bool share_may_notify(struct share *s, uint64_t now);
-/* May a frame of this user's programs begin to resolve another neighbour (SEC-22)? SHARE_ASKS a
- * second may, and SHARE_ASK_BURST of them at once. */
+/* May a frame of this user's programs start the resolution of a new neighbour (SEC-22)? They may
+ * start SHARE_ASKS a second, SHARE_ASK_BURST of them at once. */
 bool share_may_ask(struct share *s, uint64_t now);
 #define SHARE_ASKS      100u
 #define SHARE_ASK_BURST 32u

@@ -101,8 +101,10 @@ static bool visit(struct nic_switch *s, struct switch_channel *c, struct io_slot
         c->turn = SWITCH_QUANTUM;
         c->credit = (int32_t)SWITCH_OCTETS + (c->credit < 0 && !alone ? c->credit : 0);
     }
-    while (taken > 0 && *filled<n && * left> 0 && c->turn > 0 && (c->credit > 0 || alone)) {
+    while (taken > 0 && c->turn > 0 && (c->credit > 0 || alone)) {
         unsigned room = n - *filled < *left ? n - *filled : *left;
+        if (room == 0)
+            break;
         taken = take_some(s, c, slots, filled, room < c->turn ? room : c->turn);
         *left -= taken;
         c->turn -= taken;

@@ -100,8 +100,8 @@ static void fill(struct uv_context *ctx, struct ibv_device *dev)
 static const char *why_not_here(int err)
 {
     switch (err) {
-    case -EPERM:
-        return "this user's programs may not";
+    case -EDQUOT:
+        return "the user has its share of channels or memory";
     case -ENOTSUP:
         return "the device has several workers or queues, or the daemon is older";
     case -ENOSYS:
@@ -118,7 +118,7 @@ static bool env_is(const char *name, const char *word)
     return env != NULL && strncmp(env, word, len) == 0 && (env[len] == '\0' || env[len] == ',');
 }
 
-/* Once for each device that is named after another one, for programs open a device many times. */
+/* Is it another device than in the last call? Programs open one device many times. */
 static bool is_new(const char *device)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -54,9 +54,8 @@ static void count_queue(struct ibv_comp_channel *channel, int by)
 
 #define CALLS       32u  /* system calls for one measurement */
 #define CALL_MAX_NS 3000 /* bound: a slow kernel, not a debugger */
-#define TURN_CALLS                                                                                 \
-    4 /* system calls; a yield to another thread is two switches, and takes longer                 \
-       */
+/* A yield to another thread is two switches, which take longer than this many system calls. */
+#define TURN_CALLS 4
 
 static _Atomic int64_t turn_ns; /* 0: not measured */
 

@@ -19,9 +19,8 @@
 #include "ucma.h"
 
 #define STACK_SIZE ((size_t)256 * 1024)
-#define LOOK_ANEW_S                                                                                \
-    2 /* interval in which the thread checks whether our descriptors were closed                   \
-       */
+/* The interval at which the thread checks whether the program closed our descriptors. */
+#define LOOK_ANEW_S 2
 
 static struct ucma_dev *known[UCMA_DEVICES];
 static unsigned nknown;
