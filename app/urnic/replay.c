@@ -293,4 +293,4 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_command cmd_replay = {
-    "replay", "our engine in the place of one end of a capture: what differs", help, run};
+    "replay", "replace one end of a capture by our engine, and compare", help, run};

@@ -115,7 +115,8 @@ static int client_round(struct talk *t, const struct options *o, uint64_t round)
         return rc;
     show(o, "ping data", t->res.mem + SINK_AT, size);
     if (memcmp(t->res.mem + DATA_AT, t->res.mem + SINK_AT, size) != 0) {
-        cli_error("round %llu: what came back is not what was sent", (unsigned long long)round);
+        cli_error("round %llu: the returned data differ from the sent data",
+                  (unsigned long long)round);
         return -EIO;
     }
     return 0;

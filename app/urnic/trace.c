@@ -285,5 +285,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const struct cli_command cmd_trace = {"trace", "what a program calls in libibverbs and librdmacm",
+const struct cli_command cmd_trace = {"trace", "a program's calls of libibverbs and librdmacm",
                                       help, run};

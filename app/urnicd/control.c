@@ -50,8 +50,8 @@ static int control_fail(char *err, const char *path, const char *what)
 {
     int rc = -errno;
     snprintf(err, CONFIG_ERR,
-             "socket=%s: %s: %s: choose another with --socket, or run as a user who "
-             "may write there",
+             "socket=%s: %s: %s: choose another with --socket, or run as a user with the right to "
+             "write there",
              path, what, strerror(-rc));
     return rc;
 }

@@ -346,8 +346,9 @@ static int open_log(const struct config *c)
     if (c->log[0])
         rc = log_to_file(c->log);
     else if (!c->foreground && log_to_syslog(LOG_SYSLOG) < 0)
-        log_warn("log", "nothing listens at " LOG_SYSLOG " (syslog or journald): what the daemon "
-                        "says from now on is lost; --log FILE keeps it");
+        log_warn("log",
+                 "nothing listens at " LOG_SYSLOG
+                 " (syslog or journald): log lines are lost from now on; --log FILE keeps them");
     if (rc < 0)
         fprintf(stderr, "urnicd: log=%s: %s: want a file that can be written\n", c->log,
                 strerror(-rc));

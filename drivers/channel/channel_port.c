@@ -29,7 +29,7 @@ static void port_link(struct io_port *io, struct io_link *out)
     if (p->fault)
         *out = (struct io_link){
             .changes = p->link_changes + 1,
-            .why = "the other end of the channel has put an index where it can't be",
+            .why = "the other end of the channel wrote an impossible index",
         };
 }
 

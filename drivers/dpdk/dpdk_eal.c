@@ -232,7 +232,7 @@ int dpdk_eal_start(const struct dpdk_spec *spec, const struct dpdk_machine *m, c
         const char *cause = dpdk_log_cause();
         snprintf(err, err_size, "DPDK does not start: %s%s%s%s (%s; urnic_debug=1 shows its log)",
                  rte_strerror(-rc), *cause ? ": \"" : "", cause, *cause ? "\"" : "",
-                 huge ? "are enough hugepages free? urnic_huge=off does without, except for PCI"
+                 huge ? "are enough hugepages free? urnic_huge=off needs none, except for PCI"
                       : "is urnic_mem larger than the memory of this machine?");
         return rc;
     }

@@ -33,7 +33,7 @@ void dpdk_filters_tell(const struct dpdk_filters *f, const char *name)
                  name);
     if (!f->vlan)
         dpdk_log(IO_LOG_WARN,
-                 "%s: the NIC's filter doesn't take VLAN %u, whose frames don't arrive", name,
+                 "%s: the NIC's filter doesn't accept VLAN %u: its frames don't arrive", name,
                  f->vid);
     if (!f->groups && (f->hardware || f->interface))
         dpdk_log(IO_LOG_WARN,

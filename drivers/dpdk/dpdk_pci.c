@@ -428,7 +428,7 @@ static int check_virtio(const struct dpdk_spec *spec, const struct dpdk_machine 
         window(fd, &caps, 4, NULL, &features) && (features & VERSION_1) &&
         !(features & ACCESS_PLATFORM))
         rc = refuse(err, size, -EOPNOTSUPP,
-                    "%s: this virtio NIC goes past the IOMMU, and vfio can't isolate it: give it "
+                    "%s: this virtio NIC bypasses the IOMMU, and vfio can't isolate it: give it "
                     "iommu_platform=on in the hypervisor, or use dpdk:net_af_packet0",
                     spec->name);
     if (fd >= 0)
@@ -517,7 +517,7 @@ int dpdk_pci_check(const struct dpdk_spec *spec, const struct dpdk_machine *m, u
     if (dpdk_pci_physical(spec, m) && !(m->effective >> CAP_SYS_ADMIN & 1))
         return refuse(err, err_size, -EPERM,
                       "%s is bound to \"%s\" without an IOMMU, which takes physical addresses: run "
-                      "as root, or use vfio-pci behind an IOMMU",
+                      "as root, or use vfio-pci with an IOMMU",
                       spec->name, driver);
     int rc = 0;
     if (is_driver(spec, m, "vfio-pci"))

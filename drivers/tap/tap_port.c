@@ -235,8 +235,8 @@ static bool tap_news(struct io_port *io, char *text, size_t size)
         [TAP_BACK] = "the kernel's interface is there again: give it its addresses",
         [TAP_NO_MTU] = "the kernel's interface keeps another MTU than the port: to set it takes "
                        "CAP_NET_ADMIN",
-        [TAP_NO_MAC] = "the kernel's interface keeps another MAC address than the port: what is "
-                       "sent to it does not arrive",
+        [TAP_NO_MAC] = "the kernel's interface keeps another MAC address than the port: frames for "
+                       "it do not arrive",
     };
     struct tap_port *t = tap_of(io);
     for (unsigned i = 0; i < TAP_NEWS; i++) {

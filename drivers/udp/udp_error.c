@@ -20,8 +20,8 @@ static const char *meaning(const struct sock_extended_err *e)
     case ECONNREFUSED:
         return "no RoCE there: port 4791 is closed, or a firewall rejects it";
     case EMSGSIZE:
-        return "packets of ours are too big for the way; connections keep their path MTU, new ones "
-               "fit";
+        return "our packets are too big for the path; connections keep their path MTU, new ones "
+               "get a smaller one";
     default:
         return strerror((int)e->ee_errno);
     }

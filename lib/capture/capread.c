@@ -140,7 +140,7 @@ static bool pcap_joined(struct capread *c, const uint8_t *h)
         return false;
     c->swapped = swapped;
     if (pcap_begin(c, magic) < 0)
-        capread_damaged(c, "cut short behind packet %llu", (unsigned long long)c->info.packets);
+        capread_damaged(c, "cut short after packet %llu", (unsigned long long)c->info.packets);
     return true;
 }
 

@@ -174,8 +174,7 @@ static bool ends_so(struct capread *c, uint32_t len, const uint8_t *last)
 {
     uint32_t again = capread_32(c, last);
     if (again != len)
-        capread_damaged(c,
-                        "damaged behind packet %llu: a block of %u octets that ends as one of %u",
+        capread_damaged(c, "damaged after packet %llu: a block of %u octets that ends as one of %u",
                         (unsigned long long)c->info.packets, len, again);
     return again == len;
 }
@@ -185,7 +184,7 @@ static bool pass(struct capread *c, uint32_t len)
 {
     const uint8_t *last = capread_skip(c, len - 4) ? capread_peek(c, 4) : NULL;
     if (!last) {
-        capread_damaged(c, "cut short behind packet %llu", (unsigned long long)c->info.packets);
+        capread_damaged(c, "cut short after packet %llu", (unsigned long long)c->info.packets);
         return false;
     }
     if (!ends_so(c, len, last))
@@ -201,7 +200,7 @@ static bool section(struct capread *c)
     const uint8_t *h = capread_peek(c, SECTION_MIN);
     uint32_t order;
     if (!h) {
-        capread_damaged(c, "cut short behind packet %llu", (unsigned long long)c->info.packets);
+        capread_damaged(c, "cut short after packet %llu", (unsigned long long)c->info.packets);
         return false;
     }
     memcpy(&order, h + 8, 4);
@@ -211,7 +210,7 @@ static bool section(struct capread *c)
     if ((!c->swapped && order != PCAPNG_ORDER_MAGIC) || capread_32(c, h + 4) < SECTION_MIN)
         capread_damaged(c, "damaged section header");
     else if (capread_16(c, h + 12) != 1)
-        capread_damaged(c, "of an unknown version, pcapng %u.%u, behind packet %llu",
+        capread_damaged(c, "of an unknown version, pcapng %u.%u, after packet %llu",
                         capread_16(c, h + 12), capread_16(c, h + 14),
                         (unsigned long long)c->info.packets);
     return !c->info.damage;
@@ -223,7 +222,7 @@ int capread_ng_next(struct capread *c, struct capread_packet *p)
         const uint8_t *h = capread_peek(c, BLOCK_MIN);
         if (!h) {
             if (c->end > c->at)
-                capread_damaged(c, "cut short behind packet %llu",
+                capread_damaged(c, "cut short after packet %llu",
                                 (unsigned long long)c->info.packets);
             return 0;
         }
@@ -237,7 +236,7 @@ int capread_ng_next(struct capread *c, struct capread_packet *p)
         bool known = type == BLOCK_INTERFACE || type == BLOCK_STATISTICS || type == BLOCK_PACKET ||
                      type == BLOCK_PACKET_SIMPLE || type == BLOCK_PACKET_OLD;
         if (len < BLOCK_MIN || len % 4 || (known && len > BLOCK_MAX))
-            return capread_damaged(c, "damaged behind packet %llu: a block of %u octets",
+            return capread_damaged(c, "damaged after packet %llu: a block of %u octets",
                                    (unsigned long long)c->info.packets, len);
         if (!known) {
             if (!pass(c, len))

@@ -253,7 +253,7 @@ static int find_preset(struct cc_conf *c, const char *name, char *err, size_t si
         }
     }
     fail(err, size, "%s:%s: no such preset%s; known:", c->type->name, name,
-         strchr(name, '=') ? " (a parameter stands behind a comma)" : "");
+         strchr(name, '=') ? " (parameters follow a comma)" : "");
     for (const struct cc_preset *p = cc_presets; p->type; p++)
         if (!strcmp(p->type, c->type->name))
             add(err, size, p->name);

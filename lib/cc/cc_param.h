@@ -35,14 +35,14 @@ enum cc_scope { CC_SCOPE_QP, CC_SCOPE_IP, CC_SCOPE_PORT };
 /* name, unit, smallest, largest, meaning. In bit/s, ns, 1/2^20, octets. */
 #define CC_PARAMS(X)                                                                               \
     /* every algorithm */                                                                          \
-    X(line, CC_RATE, 0, 1000000000000, "line rate; 0: what the port says")                         \
+    X(line, CC_RATE, 0, 1000000000000, "line rate; 0: that of the port")                           \
     X(min, CC_RATE, 1000, 1000000000000, "the rate never falls below this")                        \
-    X(max, CC_RATE, 0, 1000000000000, "... nor rises above this; 0: line rate")                    \
-    X(start, CC_RATE, 0, 1000000000000, "rate to begin with; 0: line rate, not limited")           \
+    X(max, CC_RATE, 0, 1000000000000, "... and never rises above this; 0: line rate")              \
+    X(start, CC_RATE, 0, 1000000000000, "initial rate; 0: line rate, not limited")                 \
     X(burst, CC_OCTETS, 64, 1 << 20, "octets that the pacer may send at once")                     \
     X(burst_pkts, CC_COUNT, 1, 64, "... and packets")                                              \
     X(ect, CC_COUNT, 0, 2, "ECN field sent: 0 not capable, 1 ECT(1), 2 ECT(0)")                    \
-    X(prios, CC_COUNT, 0, 255, "bit mask of the service levels that it works on")                  \
+    X(prios, CC_COUNT, 0, 255, "bit mask of the service levels that it applies to")                \
     /* fixed */                                                                                    \
     X(rate, CC_RATE, 1000, 1000000000000, "the constant rate")                                     \
     /* dcqcn, dcqcn-mlx */                                                                         \
@@ -51,27 +51,27 @@ enum cc_scope { CC_SCOPE_QP, CC_SCOPE_IP, CC_SCOPE_PORT };
     X(alpha_timer, CC_TIME, 100, 1000000000, "K: alpha decays this often without CNPs")            \
     X(reduce, CC_TIME, 0, 1000000000, "rate reduce period: at most one cut in it")                 \
     X(cut_shift, CC_COUNT, 0, 8, "a cut takes alpha / 2^this of the rate")                         \
-    X(max_cut, CC_RATIO, 1, CC_ONE, "... but at most so much of it")                               \
+    X(max_cut, CC_RATIO, 1, CC_ONE, "... but at most this part of it")                             \
     X(timer, CC_TIME, 1000, 10000000000, "increase timer")                                         \
     X(bytes, CC_OCTETS, 0, 1ull << 40, "byte counter; 0: none")                                    \
     X(f, CC_COUNT, 0, 255, "steps of fast recovery")                                               \
     X(ai, CC_RATE, 0, 1000000000000, "additive increase")                                          \
     X(hai, CC_RATE, 0, 1000000000000, "hyper increase")                                            \
     X(hai_steps, CC_FLAG, 0, 1, "hyper increase grows with its step, as the paper's does")         \
-    X(scale, CC_FLAG, 0, 1, "what the preset says of rates and times follows the line rate")       \
+    X(scale, CC_FLAG, 0, 1, "rates and times of the preset scale with the line rate")              \
     X(first, CC_RATE, 0, 1000000000000, "rate to jump to at the first CNP; 0: just cut")           \
     X(clamp, CC_FLAG, 0, 1, "each cut lowers the target rate")                                     \
     X(clamp_inc, CC_FLAG, 0, 1, "a cut after an increase by the timer lowers it")                  \
     X(slow_restart, CC_FLAG, 0, 1, "halve the rate at a NAK or time-out")                          \
-    X(expire, CC_TIME, 1000, 1000000000000, "forget all, so long after the last CNP")              \
+    X(expire, CC_TIME, 1000, 1000000000000, "start anew this long after the last CNP")             \
     /* timely, swift */                                                                            \
     X(beta, CC_RATIO, 0, CC_ONE, "multiplicative decrease")                                        \
     X(ewma, CC_RATIO, 1, CC_ONE, "weight of a new difference of round-trip times")                 \
     X(t_low, CC_TIME, 0, 1000000000, "below this the rate always rises")                           \
     X(t_high, CC_TIME, 0, 1000000000, "above this it always falls")                                \
-    X(min_rtt, CC_TIME, 100, 1000000000, "what the gradient is measured by")                       \
-    X(target, CC_TIME, 100, 1000000000, "delay aimed for by a flow with a large window")           \
-    X(fs_range, CC_TIME, 0, 1000000000, "... and how much more one with a small window may have")  \
+    X(min_rtt, CC_TIME, 100, 1000000000, "round-trip time by which the gradient is divided")       \
+    X(target, CC_TIME, 100, 1000000000, "target delay of a flow with a large window")              \
+    X(fs_range, CC_TIME, 0, 1000000000, "... and the most added to it for a small window")         \
     X(fs_min, CC_RATIO, 1, 1ull << 40, "window of the largest target, packets")                    \
     X(fs_max, CC_RATIO, 1, 1ull << 40, "window of the smallest")                                   \
     X(inc, CC_RATIO, 0, 1ull << 30, "additive increase per round trip, packets")                   \
@@ -87,14 +87,15 @@ enum cc_scope { CC_SCOPE_QP, CC_SCOPE_IP, CC_SCOPE_PORT };
     X(cnp_max, CC_COUNT, 1, 1000000000, "CNPs per second, at most, for the whole port")            \
     X(cnp_nak, CC_FLAG, 0, 1, "send a CNP along with a sequence NAK as well")                      \
     /* loss recovery, for all algorithms (section LR) */                                           \
-    X(recovery, CC_RECOVERY, 1, 3, "how losses are repaired, from the next connection on")         \
+    X(recovery, CC_RECOVERY, 1, 3, "loss recovery of new connections")                             \
     X(rto_low, CC_TIME, 1000, 10000000000, "sr: time-out with few packets in flight, at least")    \
     X(rto_high, CC_TIME, 1000, 10000000000, "sr: time-out otherwise, at least")                    \
-    X(rto_few, CC_COUNT, 0, 1024, "sr: how many are few")                                          \
-    X(overtake, CC_COUNT, 0, 512, "sr: learn that up to so many may overtake one that isn't lost") \
-    X(reorder, CC_TIME, 0, 100000, "sr, gbn-ooo: hold a NAK so long, the packet may just be late") \
-    X(shrink, CC_FLAG, 0, 1, "gbn: a loss halves the window, answers open it again")               \
-    X(adaptive, CC_FLAG, 0, 1, "gbn: after a time-out the next follows the measured round trip")   \
+    X(rto_few, CC_COUNT, 0, 1024, "sr: the most packets that are few")                             \
+    X(overtake, CC_COUNT, 0, 512, "sr: learn reordering by at most this many packets")             \
+    X(reorder, CC_TIME, 0, 100000,                                                                 \
+      "sr, gbn-ooo: hold a NAK this long, the packet may only be late")                            \
+    X(shrink, CC_FLAG, 0, 1, "gbn: a loss halves the window, acknowledgements reopen it")          \
+    X(adaptive, CC_FLAG, 0, 1, "gbn: after a time-out, the next uses the measured round trip")     \
     X(probe, CC_FLAG, 0, 1, "after two round trips of silence repeat the last packet")
 
 enum cc_param {

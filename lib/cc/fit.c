@@ -59,7 +59,7 @@ static void name_bounded(const struct cc_conf *c, char *why, size_t size)
         if (!(c->bounded & 1ull << i))
             continue;
         cc_value_format(cc_params[i].unit, c->v[i], value, sizeof(value));
-        n += (size_t)snprintf(why + n, size - n, " %s=%s is the bound, not what fits;",
+        n += (size_t)snprintf(why + n, size - n, " %s=%s is the bound, another value would fit;",
                               cc_params[i].name, value);
     }
     if (n < size)

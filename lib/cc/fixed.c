@@ -12,7 +12,7 @@ static void fixed_start(struct cc *cc, uint64_t now)
 
 const struct cc_type cc_fixed = {
     .name = "fixed",
-    .text = "one rate, whatever happens",
+    .text = "a constant rate, without reactions",
     .uses = CC_BIT(rate) | CC_BIT(burst) | CC_BIT(burst_pkts) | CC_BITS_ALL | CC_BIT(prios),
     .start = fixed_start,
 };

@@ -70,7 +70,7 @@ static bool active_ok(const struct engine *e, const struct sums *s, struct invar
     for (; *at; at = &(*at)->active_next, n++)
         HOLDS((*at)->is_active && (*at)->active_at == at && n < s->active, "active-list",
               "place %u: queue pair 0x%06x, on the list %u", n, (*at)->qpn, (*at)->is_active);
-    HOLDS(at == e->active_tail, "active-list", "its end isn't behind the last of %u", n);
+    HOLDS(at == e->active_tail, "active-list", "its tail isn't the last of %u", n);
     HOLDS(n == s->active, "active-list", "%u are on it, %u say so", n, s->active);
     HOLDS(e->quantum_left <= ENGINE_QUANTUM && (e->active || !e->quantum_left), "active-quantum",
           "%u are left", e->quantum_left);

@@ -75,8 +75,8 @@ static bool sender_ok(const struct qp *qp, struct invariant_report *out)
           r->una.v, s->high.v);
     unsigned got = count(s->got);
     in = count_from(s->got, psn_add(r->una, 1), psn_ahead(r->max, r->una));
-    HOLDS(got == s->ngot && got == in, "repeat-answers", "%u, behind una 0x%06x %u, %u counted",
-          got, r->una.v, in, s->ngot);
+    HOLDS(got == s->ngot && got == in, "repeat-answers", "%u, after una 0x%06x %u, %u counted", got,
+          r->una.v, in, s->ngot);
     return true;
 }
 

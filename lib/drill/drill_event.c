@@ -154,7 +154,7 @@ static bool cm_fields(struct drill_run *run, const struct drill_stmt *st, const 
             return drill_end(run, DRILL_WRONG, st, "private: at most %u octets", ev->priv_len);
         drill_octets_differ(run->r->fields, sizeof(run->r->fields), "private", want, ev->priv, n);
     }
-    return !*run->r->fields || drill_end(run, DRILL_FAIL, st, "the event says something else");
+    return !*run->r->fields || drill_end(run, DRILL_FAIL, st, "the event has other values");
 }
 
 static bool cm_happened(struct drill_run *run, const struct drill_stmt *st, bool *done)

@@ -64,7 +64,7 @@ bool drill_wait_for(struct drill_run *run, const struct drill_stmt *st)
     if (!drill_later(run, st, st->time.kind == TIME_AT ? run->begin : run->last, st->time.lo, &at))
         return false;
     if (at < run->now && !run->wire)
-        return drill_end(run, DRILL_WRONG, st, "that time is past");
+        return drill_end(run, DRILL_WRONG, st, "that time has passed");
     return drill_pass(run, at);
 }
 
@@ -208,7 +208,7 @@ bool drill_await(struct drill_run *run, const struct drill_stmt *st)
         if (!drill_happened(run, st, &done) || done)
             return !run->over;
         if (!more(run, until))
-            return drill_end(run, DRILL_FAIL, st, "nothing of that within %s",
+            return drill_end(run, DRILL_FAIL, st, "none of these happened within %s",
                              time_text(until - run->last, text, sizeof(text)));
     }
 }

@@ -255,7 +255,7 @@ static void nothing_left(struct drill_run *run)
     for (const struct drill_cm_happening *h = run->cm_events; h; h = h->next)
         if (!h->taken && h->ev.type != CM_EV_REQ && h->ev.type != CM_EV_SIDR_REQ) {
             drill_end(run, DRILL_FAIL, NULL,
-                      "the connection manager told what the script doesn't expect: %s",
+                      "the connection manager raised an event that the script doesn't expect: %s",
                       drill_word_name(drill_cm_events, h->ev.type));
             return;
         }
@@ -361,7 +361,7 @@ void drill_run_on(const struct drill_script *s, const struct drill_options *o,
     run->wire = wire;
     run->patience = WIRE_PATIENCE_NS;
     if (!s->wire || strcmp(s->wire, wire->server) != 0) {
-        drill_end(run, DRILL_SKIP, NULL, "it isn't marked for the wire and '%s'", wire->server);
+        drill_end(run, DRILL_SKIP, NULL, "it has no mark 'wire' for '%s'", wire->server);
     } else if (wire->connect(wire->arg, &wish, &run->device, err, sizeof(err)) < 0) {
         drill_end(run, DRILL_WRONG, NULL, "no connection: %s", err);
     } else {

@@ -95,7 +95,7 @@ static bool part(struct fault_word *rest, struct fault_word *out)
 /* The name before or after a | is missing, or a blank is in its place. */
 static bool lone_bar(struct fault_parser *p, struct fault_word w)
 {
-    return fault_lex_error(&p->lx, w, "'|' stands between two names, without blanks");
+    return fault_lex_error(&p->lx, w, "'|' joins two names, without blanks");
 }
 
 static bool read_pos(struct fault_parser *p)
@@ -279,7 +279,7 @@ static bool read_selector(struct fault_parser *p)
     if (!x && !read_classes(p, w))
         return false;
     if (m->says & bit)
-        return fault_lex_error(&p->lx, w, "'%.*s': the rule has one of its kind already",
+        return fault_lex_error(&p->lx, w, "'%.*s': the rule already has one of this kind",
                                (int)(w.len < 32 ? w.len : 32), w.s);
     if (x && !x->read(p))
         return false;

@@ -74,7 +74,7 @@ static bool read_corrupt(struct fault_parser *p)
             !fault_lex_value(&p->lx, FAULT_NUMBER, 1, 255, &a->value))
             return false;
     } else {
-        return fault_lex_expected(&p->lx, w, "what to corrupt: byte, payload, random or icrc");
+        return fault_lex_expected(&p->lx, w, "a part to corrupt: byte, payload, random or icrc");
     }
     read_repair(p, false);
     return true;
@@ -144,7 +144,7 @@ static bool read_inject(struct fault_parser *p)
         if (!read_pause(p))
             return false;
     } else if (!fault_word_is(w, "cnp")) {
-        return fault_lex_expected(&p->lx, w, "what to inject: cnp, nak or pause");
+        return fault_lex_expected(&p->lx, w, "a packet to inject: cnp, nak or pause");
     }
     p->a->forth = fault_lex_takes(&p->lx, "forth");
     if (!p->a->forth)

@@ -14,7 +14,7 @@
 #define HELD_MAX       16u /* findings of a flow that wait for its end */
 #define SKEWED         2u  /* answers recorded before a request that they answer or count \ */
 #define OTHER_ORDER    "the network changes the order of packets here"
-#define OTHER_PLACES   "answers are recorded before what they answer: captured in two places"
+#define OTHER_PLACES   "answers are recorded before their requests: captured in two places"
 #define OTHER_PROTOCOL "the ends use opcodes of their own: another protocol"
 #define OTHER_PAIR                                                                                 \
     "another connection has the same PSNs: perhaps its answers are taken for this one's"

@@ -164,7 +164,7 @@ bool lint_hdr_01(struct lint_ctx *c)
         c->f->octet_4 = c->bth[4];
     if (!low) /* octet 4 isn't covered by the iCRC */
         return lint_doubt(c, LINT_UNDECIDABLE,
-                          "changed on the way: the iCRC doesn't cover it; said once per flow");
+                          "changed on the way: the iCRC doesn't cover it; reported once per flow");
     if (c->cut)
         return lint_doubt(c, LINT_UNDECIDABLE, "perhaps damaged: the iCRC was cut off");
     return true;
@@ -204,7 +204,8 @@ bool lint_hdr_04(struct lint_ctx *c)
     if (f->migreq_noted)
         return false;
     f->migreq_noted = true;
-    return lint_doubt(c, LINT_UNDECIDABLE, "right if path migration is armed; said once per flow");
+    return lint_doubt(c, LINT_UNDECIDABLE,
+                      "right if path migration is armed; reported once per flow");
 }
 
 /* The length in a WRITE's RETH gives the length of its last or only packet. */
@@ -265,7 +266,8 @@ bool lint_opc_01(struct lint_ctx *c)
     lint_expected(c, "an opcode of the table");
     lint_seen(c, "0x%02x", c->p.opcode);
     if (private)
-        return lint_doubt(c, LINT_UNDECIDABLE, "a manufacturer's: right if both ends agreed on it");
+        return lint_doubt(c, LINT_UNDECIDABLE,
+                          "a manufacturer's opcode: right if both ends agreed on it");
     return true;
 }
 
@@ -281,7 +283,7 @@ bool lint_opc_03(struct lint_ctx *c)
     uint32_t rest = c->p.icrc_off - c->p.bth_off - WIRE_BTH_LEN;
     if (!bad_length(c) || rest % 4 || rest >= c->op->ext_len)
         return false;
-    lint_expected(c, "%u octets of headers behind the BTH", c->op->ext_len);
+    lint_expected(c, "%u octets of headers after the BTH", c->op->ext_len);
     return lint_seen(c, "%u octets", rest);
 }
 
@@ -301,7 +303,7 @@ static bool cnp_length(struct lint_ctx *c)
     uint32_t rest = c->p.icrc_off - c->p.bth_off - WIRE_BTH_LEN;
     if (c->verdict != WIRE_BAD_LENGTH || !(c->op->flags & WIRE_F_CNP))
         return false;
-    lint_expected(c, "PadCnt 0 and %u octets behind the BTH", c->op->ext_len);
+    lint_expected(c, "PadCnt 0 and %u octets after the BTH", c->op->ext_len);
     return lint_seen(c, "PadCnt %u, %u octets", c->p.pad, rest);
 }
 

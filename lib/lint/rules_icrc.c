@@ -265,7 +265,7 @@ static bool icrc_habit(struct lint_ctx *c)
     if ((own && !own_mixed) || (all && !all_mixed))
         return true;
     return (own || all) &&
-           lint_doubt(c, LINT_UNDECIDABLE, "others, between right ones, were damaged before");
+           lint_doubt(c, LINT_UNDECIDABLE, "earlier packets were damaged, between undamaged ones");
 }
 
 /* An iCRC of 0: judged at the end. */
@@ -313,7 +313,7 @@ static bool none_yet(struct lint_ctx *c)
     const struct lint_flow *f = c->f;
     const char *why = "captured before the NIC filled it in";
     lint_expected(c, "0x%08x", f->no_icrc.should);
-    lint_seen(c, "0; said once per flow");
+    lint_seen(c, "0; reported once per flow");
     if (f->no_icrc.outbound)
         return lint_doubt(c, LINT_ARTEFACT, "%s", why);
     struct shown to = shown_between(c->l, &f->info.src, &f->info.dst);
@@ -323,7 +323,7 @@ static bool none_yet(struct lint_ctx *c)
     if (to.accepted)
         return lint_doubt(c, LINT_ARTEFACT, "%s: requests without it are acknowledged", why);
     if (to.goes_on)
-        return lint_doubt(c, LINT_UNDECIDABLE, "perhaps %s: answers without it are taken", why);
+        return lint_doubt(c, LINT_UNDECIDABLE, "perhaps %s: answers without it are accepted", why);
     return true;
 }
 
@@ -339,13 +339,13 @@ bool lint_icrc_08(struct lint_ctx *c)
         const struct lint_rec *r = lint_rec_at(c->req, c->p.psn);
         if (!r || (r->flags & LINT_R_SEEN) || !(r->flags & LINT_R_CORRUPT))
             return false;
-        lint_expected(c, "no ACK: PSN 0x%x came with a bad iCRC only", c->p.psn);
+        lint_expected(c, "no ACK: PSN 0x%x arrived only with a wrong iCRC", c->p.psn);
         lint_seen(c, "it is acknowledged");
         return lint_doubt(c, LINT_UNDECIDABLE, "the capture's copy may be the damaged one");
     }
     if (c->rewritten_news) {
         lint_expected(c, "0x%08x", c->icrc);
-        lint_seen(c, "0x%08x; said once per direction between two hosts", stored(c));
+        lint_seen(c, "0x%08x; reported once per direction between two hosts", stored(c));
         return lint_doubt(c, LINT_ARTEFACT,
                           "right before addresses or ports were changed (NAT, tcprewrite)");
     }

@@ -32,8 +32,9 @@ bool lint_wire_19(struct lint_ctx *c)
         lint_expected(c, "source port %u", f->sport.was);
         lint_seen(c, "%u%s", f->sport.is, f->sport.changes > 1 ? ", and more of them" : "");
         if (f->sport.changes > SEVERAL_PATHS)
-            return lint_doubt(c, LINT_UNDECIDABLE,
-                              "right if both ends take packets out of order; said once per flow");
+            return lint_doubt(
+                c, LINT_UNDECIDABLE,
+                "right if both ends accept packets out of order; reported once per flow");
         if (f->sport.unsure)
             return lint_doubt(c, LINT_UNDECIDABLE,
                               "perhaps nothing was in flight: no ACKs captured");
@@ -102,7 +103,7 @@ bool lint_req_06(struct lint_ctx *c)
     const struct lint_read *r = c->read;
     if (!r || r->disputed || c->p.psn == r->psn || (c->op->flags & WIRE_F_READ))
         return false;
-    lint_expected(c, "a PSN not before 0x%x: a READ of %u octets has those from 0x%x",
+    lint_expected(c, "a PSN from 0x%x on: a READ of %u octets uses those from 0x%x",
                   lint_add(r->psn, r->n), r->len, r->psn);
     return lint_seen(c, "PSN 0x%x", c->p.psn);
 }
@@ -118,7 +119,7 @@ bool lint_req_12(struct lint_ctx *c)
     lint_seen(c, "%u: the oldest, PSN 0x%x, was answered later", c->req->over.n, c->req->over.psn);
     if (c->in->ns - c->wait->ns < trip / 2)
         return lint_doubt(c, LINT_UNDECIDABLE,
-                          "perhaps before, if the capture has changed the order: by %.3f us",
+                          "perhaps answered before, if the capture changed the order by %.3f us",
                           (double)(c->in->ns - c->wait->ns) / 1e3);
     return true;
 }
@@ -138,11 +139,11 @@ static bool sequence(struct lint_ctx *c)
     if (c->old || (c->read && c->p.psn != c->read->psn))
         return false;
     if (c->prev && !follows(c->prev->opcode, c->p.opcode)) {
-        lint_expected(c, "what may follow %s", wire_opcodes[c->prev->opcode].name);
+        lint_expected(c, "a packet that may follow %s", wire_opcodes[c->prev->opcode].name);
         return lint_seen(c, "%s", c->op->name);
     }
     if (c->next && !follows(c->p.opcode, c->next->opcode)) {
-        lint_expected(c, "what may come before %s", wire_opcodes[c->next->opcode].name);
+        lint_expected(c, "a packet that may precede %s", wire_opcodes[c->next->opcode].name);
         return lint_seen(c, "%s", c->op->name);
     }
     return false;

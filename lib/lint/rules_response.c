@@ -35,7 +35,7 @@ static bool twin(struct lint_ctx *c, const struct lint_mark *m)
     if (all_doubled(&c->req->info) && c->in->ns - m->ns < LINT_ANEW_NS)
         return true;
     if (!m->again)
-        lint_doubt(c, LINT_UNDECIDABLE, "perhaps doubled by the network: nothing tells");
+        lint_doubt(c, LINT_UNDECIDABLE, "perhaps doubled by the network: the capture can't tell");
     return false;
 }
 
@@ -151,9 +151,10 @@ static bool judge_unseen(struct lint_ctx *c)
         return false; /* its mistake was reported */
     if (c->outcome == LINT_NOT_CAPTURED)
         return lint_doubt(c, LINT_ARTEFACT,
-                          "the requester goes on behind it: not all was captured");
+                          "the requester continues after it: the capture is incomplete");
     if (c->outcome == LINT_OPEN && came_since(q, c->wait) && lint_skewed(q))
-        return lint_doubt(c, LINT_UNDECIDABLE, "the request is recorded after it, as others are");
+        return lint_doubt(c, LINT_UNDECIDABLE,
+                          "the request is recorded after it, like other requests");
     if (c->outcome == LINT_OPEN)
         return lint_doubt(c, LINT_UNDECIDABLE, "the request may not have been captured");
     lint_seen(c, "PSN 0x%x; later packets are answered with earlier PSNs", c->wait->psn);
@@ -176,7 +177,8 @@ static bool before_begin(struct lint_ctx *c)
     lint_expected(c, "PSN 0x%x or later: the connection begins there", q->announced);
     lint_seen(c, "PSN 0x%x", c->p.psn);
     if (q->used_again)
-        lint_doubt(c, LINT_UNDECIDABLE, "perhaps late, from these queue pairs' life before");
+        lint_doubt(c, LINT_UNDECIDABLE,
+                   "perhaps late, from an earlier connection of these queue pairs");
     return true;
 }
 
@@ -248,7 +250,7 @@ bool lint_ack_08(struct lint_ctx *c)
     if (c->req->rnr.psn == m->psn && c->req->rnr.number > m->number)
         return false; /* it has arrived, since an RNR NAK refuses it: RNR-02 reports the rest */
     uint64_t rtt = c->f->info.rtt_samples ? c->f->info.rtt_min : 0;
-    lint_expected(c, "no second NAK before PSN 0x%x has come", c->p.psn);
+    lint_expected(c, "no second NAK before PSN 0x%x has arrived", c->p.psn);
     lint_seen(c, "one %.3f ms after the first", (double)(c->in->ns - m->ns) / 1e6);
     if (c->in->ns - m->ns >= rtt)
         return lint_doubt(c, LINT_UNDECIDABLE, "PSN 0x%x may not have been captured", c->p.psn);
@@ -258,12 +260,12 @@ bool lint_ack_08(struct lint_ctx *c)
 bool lint_ack_10(struct lint_ctx *c)
 {
     const struct lint_port *port = &c->f->port;
-    lint_expected(c, "qp 0x%x, which waits for it and whose source port it has", port->qpn);
+    lint_expected(c, "qp 0x%x, which expects it and uses its source port", port->qpn);
     lint_seen(c, "qp 0x%x", c->f->info.dqpn);
     if (c->outcome == LINT_OPEN)
-        lint_doubt(c, LINT_UNDECIDABLE, "right if the queue pair goes on from that port");
+        lint_doubt(c, LINT_UNDECIDABLE, "right if the queue pair uses that port from now on");
     if (c->outcome == LINT_NOT_CAPTURED)
-        lint_doubt(c, LINT_UNDECIDABLE, "right if its requests weren't captured; said once");
+        lint_doubt(c, LINT_UNDECIDABLE, "right if its requests weren't captured; reported once");
     return true;
 }
 
@@ -277,8 +279,7 @@ bool lint_ack_11(struct lint_ctx *c)
     if (c->wait && c->outcome == LINT_OPEN) {
         lint_expected(c, "MSN %u at most: no more messages were captured", c->msn_hi);
         lint_seen(c, "MSN %u", c->wait->msn);
-        return lint_doubt(c, LINT_UNDECIDABLE,
-                          "READs or ATOMICs behind it may not have been captured");
+        return lint_doubt(c, LINT_UNDECIDABLE, "later READs or ATOMICs may not have been captured");
     }
     if (c->wait) {
         if (c->msn_known)
@@ -294,8 +295,9 @@ bool lint_ack_11(struct lint_ctx *c)
                 c, LINT_UNDECIDABLE,
                 "that packet may be a repetition, its first transmission not captured");
         if (c->msn_crossed)
-            return lint_doubt(c, LINT_UNDECIDABLE,
-                              "it may answer a packet's copy, and have overtaken that answer");
+            return lint_doubt(
+                c, LINT_UNDECIDABLE,
+                "it may answer a copy of a packet, and have overtaken another answer");
         if (!c->msn_known && (c->req->info.reordered || c->req->peer->info.reordered))
             return lint_doubt(c, LINT_UNDECIDABLE, "the network changes the order of packets here");
         return true;
@@ -357,9 +359,9 @@ bool lint_rnr_02(struct lint_ctx *c)
     lint_expected(c, "silence until PSN 0x%x comes again", c->p.psn);
     lint_seen(c, "a sequence NAK after the RNR NAK");
     if (repeated && !c->req->rnr_02)
-        return lint_doubt(c, LINT_UNDECIDABLE,
-                          "unless it came again and was answered in half "
-                          "the shortest time");
+        return lint_doubt(
+            c, LINT_UNDECIDABLE,
+            "right if the packet came again and was answered in half the shortest time");
     /* If a packet was sent twice, the first transmission may have been lost, and this may be a late
      * NAK for it; but not if each was answered with an RNR NAK. If the IP identification shows each
      * time that the NAK was sent after the RNR NAK, it is a habit. */
@@ -449,8 +451,7 @@ bool lint_atm_08(struct lint_ctx *c)
     lint_expected(c, "0x%llx, as before", (unsigned long long)r->orig);
     lint_seen(c, "0x%llx", (unsigned long long)c->p.orig);
     if (c->rec && c->rec->sends == 1 && lint_perhaps_stray(c))
-        return lint_doubt(
-            c, LINT_UNDECIDABLE,
-            "one of the two may be for another queue pair, which waits for such a one");
+        return lint_doubt(c, LINT_UNDECIDABLE,
+                          "one of the two answers may be for another queue pair that expects one");
     return perhaps_anew(c);
 }

@@ -366,7 +366,7 @@ static void compare(struct exchange *x, const struct packet *p, const struct cm_
         return;
     }
     cm_msg_dump(ours, sizeof(ours), &found->msg);
-    judge_differ(x->j, p, rule, field, ours, "our connection manager says it otherwise");
+    judge_differ(x->j, p, rule, field, ours, "our connection manager sends another value");
 }
 
 /* ---- the whole exchange ---- */

@@ -186,18 +186,18 @@ static void compare(struct datagrams *u, const struct packet *p)
     } field[] = {
         {a->opcode != b->opcode, "opcode", "UD-01", "datagrams are SEND only"},
         {a->payload_len != b->payload_len, "payload length", u->gsi ? "GSI-02" : "UD-01",
-         "our engine sends it otherwise"},
+         "our engine sends another value"},
         {a->pad != b->pad, "pad", "OPC-03", "our engine pads to four octets"},
         {a->se != b->se, "SE", "HDR-03", "our engine sets it when asked to"},
         {a->ackreq != b->ackreq, "AckReq", "UC-02", "a datagram is not acknowledged"},
         {a->pkey != b->pkey, "P_Key", "KEY-01", "our engine sends with one P_Key"},
-        {a->dqpn != b->dqpn, "destination QP", "UD-03", "our engine sends it otherwise"},
+        {a->dqpn != b->dqpn, "destination QP", "UD-03", "our engine sends another value"},
         {a->qkey != b->qkey, "Q_Key", u->gsi ? "GSI-01" : "KEY-08",
-         "our engine sends it otherwise"},
+         "our engine sends another value"},
         {u->gsi && a->sqpn != b->sqpn, "source QP", "GSI-01", "queue pair 1 sends as such"},
         {wire_opcodes[b->opcode].flags & WIRE_F_IMM && a->imm != b->imm, "immediate", "UD-01",
-         "our engine sends it otherwise"},
-        {!payload_same(u, p), "payload", "UD-01", "our engine sends it otherwise"},
+         "our engine sends another value"},
+        {!payload_same(u, p), "payload", "UD-01", "our engine sends another value"},
     };
     char dump[REPLAY_DUMP_MAX];
     wire_dump(dump, sizeof(dump), u->frame, u->len, 0);

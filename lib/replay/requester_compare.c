@@ -57,7 +57,7 @@ static bool payload_same(const struct packet *a, const struct packet *b)
 static void explain_again(const struct packet *a, const struct packet *b, const char *field,
                           char *text, size_t size)
 {
-    int n = snprintf(text, size, "sent again, it is not what it was in packet %llu",
+    int n = snprintf(text, size, "the retransmission differs from packet %llu",
                      (unsigned long long)a->kept->number);
     if (strcmp(field, "payload") || n < 0 || (size_t)n >= size)
         return;
@@ -183,7 +183,7 @@ void requester_compare(struct requester *r, const struct packet *p)
     judge_differ(r->j, p, what.rule, what.name, at->again ? "(the rest of the READ)" : dump,
                  p->inside    ? "this PSN is one of a READ's responses"
                  : first != p ? again
-                              : "our engine sends it otherwise");
+                              : "our engine sends another value");
 }
 
 /* The requester must send the PSN of a sequence NAK again, if it continues. */
@@ -204,5 +204,5 @@ void requester_compare_nak(struct requester *r, size_t at)
     }
     if (fresh > NEW_MAX)
         judge_differ(r->j, nak, "ACK-06", "retransmission", "(sends this PSN again)",
-                     "the requester goes on without sending what is missing");
+                     "the requester continues without the missing packet");
 }

@@ -405,7 +405,7 @@ static double m_step_us(const struct sim *sim)
     X("flows_done", "", "flows that have ended", m_done, NULL)                                     \
     X("flows_failed", "", "flows whose queue pair failed", m_failed, NULL)                         \
     X("flows_open", "", "flows of a finite size that were under way at the end", m_open, NULL)     \
-    X("bad_octets", "", "octets placed that were not what was sent", m_bad, NULL)                  \
+    X("bad_octets", "", "octets placed that differ from the sent ones", m_bad, NULL)               \
     X("hops", "", "frames times wires", m_hops, NULL)                                              \
     X("time", "ms", "simulated", m_time, NULL)
 

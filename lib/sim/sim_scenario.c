@@ -103,7 +103,7 @@ static int line_noise(struct sim_reader *r)
     struct sim_noise_params *p = &r->s->noise;
     int err = sim_read_fields(r, 1, sim_noise_fields, p);
     if (!err && p->reorder > 0 && !p->late)
-        err = sim_fail(r, r->line, "late", "it is missing: how much later does a frame come?");
+        err = sim_fail(r, r->line, "late", "it is missing: the extra delay of a reordered frame");
     return err;
 }
 
@@ -196,7 +196,7 @@ static int line_watch(struct sim_reader *r)
 {
     struct sim_scenario *s = r->s;
     if (!r->have_topology)
-        return sim_fail(r, r->line, "watch", "it must come behind the topology");
+        return sim_fail(r, r->line, "watch", "it must follow the topology");
     if (r->nwords != 3)
         return sim_fail(r, r->line, "watch", "it is written 'watch NODE NODE'");
     int err = room(r, &s->watch, s->nwatches, sizeof(*s->watch));
@@ -212,7 +212,7 @@ static int line_watch(struct sim_reader *r)
 static int rule_place(struct sim_reader *r, char *text, struct sim_rule *rule)
 {
     if (!r->have_topology)
-        return sim_fail(r, r->line, "fault", "with 'at' it must come behind the topology");
+        return sim_fail(r, r->line, "fault", "with 'at' it must follow the topology");
     char *second = strchr(text, '-');
     rule->at = second ? SIM_AT_CABLE : SIM_AT_NODE;
     if (second)
@@ -365,7 +365,7 @@ static int check_load(const struct sim_reader *r, const struct sim_load *l, uint
                         "ns, not before the end, %" PRIu64 "ns",
                         l->times, l->start + (l->times - 1) * l->every, s->duration);
     if (l->stop <= l->start + l->jitter)
-        return sim_fail(r, l->line, "stop", "%" PRIu64 "ns is not behind start, %" PRIu64 "ns%s",
+        return sim_fail(r, l->line, "stop", "%" PRIu64 "ns is not after start, %" PRIu64 "ns%s",
                         l->stop, l->start + l->jitter, l->jitter ? " with its jitter" : "");
     if (l->kind == SIM_FLOW && l->from == l->to)
         return sim_fail(r, l->line, "to", "it is the host that the flow comes from");

@@ -326,7 +326,7 @@ START_TEST(damage)
         ck_assert_int_eq(capread_next(c, &p), 0);
         capread_info(c, &info);
         ck_assert_ptr_nonnull(info.damage);
-        ck_assert_str_eq(info.damage, "of an unknown version, pcapng 2.0, behind packet 1");
+        ck_assert_str_eq(info.damage, "of an unknown version, pcapng 2.0, after packet 1");
         capread_close(c);
     }
 
@@ -437,10 +437,10 @@ START_TEST(blocks_whose_lengths_differ)
         size_t block; /* 0 section, 1 interface, 2 unknown, 3 packet */
         const char *damage;
     } cases[] = {
-        {0, "damaged behind packet 0: a block of 28 octets that ends as one of 29"},
-        {1, "damaged behind packet 0: a block of 40 octets that ends as one of 41"},
-        {2, "damaged behind packet 0: a block of 20 octets that ends as one of 21"},
-        {3, "damaged behind packet 0: a block of 52 octets that ends as one of 53"},
+        {0, "damaged after packet 0: a block of 28 octets that ends as one of 29"},
+        {1, "damaged after packet 0: a block of 40 octets that ends as one of 41"},
+        {2, "damaged after packet 0: a block of 20 octets that ends as one of 21"},
+        {3, "damaged after packet 0: a block of 52 octets that ends as one of 53"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct file f = {.swap = i & 1};

@@ -237,7 +237,7 @@ START_TEST(cc_13_refused)
         {"dcqcn:moon", "known: default paper"},
         {"dcqcn,g", "NAME=VALUE"},
         {"dcqcn,nonsense=1", "nonsense: no such parameter; dcqcn has: line min"},
-        {"fixed:rate=5G", "(a parameter stands behind a comma); known: default"},
+        {"fixed:rate=5G", "(parameters follow a comma); known: default"},
         {"none,g=1/2", "no such parameter"},
         {"dcqcn,g=2", "want 1/1048576 to 1"},
         {"dcqcn,g=1/0", "a ratio like"},

@@ -345,7 +345,7 @@ START_TEST(payload_sent_again)
     char why[REPLAY_TEXT_MAX];
     uint8_t was = packets[first].data[q.payload_off + 7];
     snprintf(why, sizeof(why),
-             "sent again, it is not what it was in packet %u: octet 7 of the payload was 0x%02x, "
+             "the retransmission differs from packet %u: octet 7 of the payload was 0x%02x, "
              "is 0x%02x",
              first + 1, was, was ^ 0xFF);
     ck_assert_uint_eq(t.differences, 1);

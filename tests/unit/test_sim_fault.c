@@ -219,7 +219,7 @@ static const struct {
     {"fault dorp\n", 1, "'dorp', column 1: expected an action"},
     {"fault drop conn\n", 1, "column 10"},
     {"fault\n", 1, "one rule of at most"},
-    {"fault at host0 drop\n", 1, "behind the topology"},
+    {"fault at host0 drop\n", 1, "follow the topology"},
     {TWO "fault at host9 drop\n", 6, "'host9' is not a node"},
     {TWO "fault at host0-host9 drop\n", 6, "'host9' is not a node"},
     {TWO "fault at host0-host1 drop\n", 6, "there is no cable between host0 and host1"},

@@ -176,7 +176,7 @@ START_TEST(the_device_answers)
           {"ACK-05", SUITE_PASS},
           {"ACK-03", SUITE_PASS},
           {"LR-14", SUITE_PASS}}},
-        {"ACK-08 a NAK for each packet beyond the gap",
+        {"ACK-08 a NAK for each packet after the gap",
          suite_check_lost,
          AB,
          {W(0, 0), WX(.1, 1, FAULT_DROP), W(.2, 2), N(.3, 1), W(.3, 3), N(.4, 1), W(.5, 1),

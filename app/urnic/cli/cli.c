@@ -85,7 +85,7 @@ static void daemon_hint(int rc, const char *path)
     else if (rc == -ETIMEDOUT)
         fprintf(stderr, "  The urnicd at %s doesn't answer.\n", path);
     else if (rc == -EPROTO)
-        fprintf(stderr, "  What answers at %s is no urnicd.\n", path);
+        fprintf(stderr, "  The program that answers at %s is no urnicd.\n", path);
     else if (rc == -EPROTONOSUPPORT)
         fprintf(stderr, "  The urnicd at %s is of another version than urnic: install both anew.\n",
                 path);

@@ -223,7 +223,7 @@ static void check_crc(const struct doctor_subject *s, struct doctor_finding *f)
     bool ours = strcmp(crc_in_use()->name, "isal") != 0;
     f->level = DOCTOR_GOOD;
     snprintf(f->text, sizeof(f->text), "iCRCs are computed by %s%s", crc_in_use()->name,
-             ours ? ", while the payload is copied" : ", behind a copy of the payload");
+             ours ? ", while the payload is copied" : ", after a copy of the payload");
 }
 
 static const struct {
@@ -346,5 +346,5 @@ static int run(int argc, char **argv)
     return look(&s, json) ? CLI_OK : CLI_FAIL;
 }
 
-const struct cli_command cmd_doctor = {"doctor", "what this machine lacks for a port, and the cure",
+const struct cli_command cmd_doctor = {"doctor", "check this machine for ports, and name the cures",
                                        help, run};

@@ -163,7 +163,7 @@ void doctor_addresses(const struct doctor_subject *s, struct doctor_finding *f)
     f->level = DOCTOR_NOTE;
     snprintf(f->text, sizeof(f->text),
              "the kernel has %u address%s on this interface (%s): don't give urnicd the same, or "
-             "the kernel refuses what comes for it",
+             "the kernel rejects its packets",
              n, n == 1 ? "" : "es", first);
     if (v6)
         snprintf(f->mend, sizeof(f->mend), "sysctl net.ipv6.conf.%s.disable_ipv6=1", s->dpdk.iface);

@@ -388,4 +388,4 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_command cmd_drill = {
-    "drill", "packet scripts: what goes in, what must come out, when", help, run};
+    "drill", "run packet scripts: packets in, packets expected out", help, run};

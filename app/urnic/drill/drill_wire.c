@@ -327,7 +327,8 @@ static int host_parts(struct drill_host *h, char *err, size_t size)
     if (rc < 0)
         return rc;
     if (h->io->caps.kernel_ip) {
-        snprintf(err, size, "%s sends what the kernel lets it, not what a script says", h->p.port);
+        snprintf(err, size, "%s sends by the kernel's sockets, which can't send a script's packets",
+                 h->p.port);
         return -EINVAL;
     }
     if (getrandom(cp.key, sizeof(cp.key), 0) != (ssize_t)sizeof(cp.key))

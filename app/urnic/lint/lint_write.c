@@ -167,7 +167,7 @@ void lint_write_text(const struct lint_result *r)
                r->capture.infiniband ? " (InfiniBand itself)" : "");
     for (int i = 0; i < CAPREAD_CARRIERS; i++)
         if (r->capture.wrapped[i])
-            printf("%" PRIu64 " packet%s inside %s: what is inside is judged\n",
+            printf("%" PRIu64 " packet%s inside %s: the inner packets are judged\n",
                    r->capture.wrapped[i], r->capture.wrapped[i] == 1 ? "" : "s",
                    capread_carrier_name(i));
     if (t->merged)
@@ -179,7 +179,7 @@ void lint_write_text(const struct lint_result *r)
                : t->unsplit            ? "taken apart as far as the capture kept them"
                                        : "taken apart");
     if (r->capture.damage)
-        printf("the file is %s; what was read counts\n", r->capture.damage);
+        printf("the file is %s; the packets read before are judged\n", r->capture.damage);
     for (uint32_t i = 0; i < r->connections; i++)
         connection(&r->connection[i]);
     for (size_t i = 0; i < r->findings; i++)

@@ -95,8 +95,8 @@ static void print_text(const char *device, const struct stat_counters *c, const 
         if (all || c->counter[i].value)
             printf("  %-32s %llu\n", c->counter[i].name, (unsigned long long)c->counter[i].value);
     if (stat_value(c, "programs_silent") > 0)
-        printf("  %llu of %llu programs with an engine of their own: no answer within 100 ms; what "
-               "they count is older\n",
+        printf("  %llu of %llu programs with an engine of their own: no answer within 100 ms; "
+               "their counters are older\n",
                (unsigned long long)stat_value(c, "programs_silent"),
                (unsigned long long)stat_value(c, "programs"));
     for (unsigned i = 0; i < q->count; i++)

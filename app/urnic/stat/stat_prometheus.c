@@ -138,7 +138,8 @@ static void print_qps(const struct stat_device *dev, unsigned n)
     for (unsigned i = 0; i < n; i++)
         for (unsigned k = 0; k < dev[i].qps.count; k++) {
             if (found++ == 0)
-                print_head("qp_info", true, "1 for each queue pair: what it is, and whose.");
+                print_head("qp_info", true,
+                           "1 for each queue pair; the labels name its kind and its owner.");
             print_info(&dev[i], &dev[i].qps.qp[k]);
         }
     for (size_t v = 0; found > 0 && v < sizeof(qp_values) / sizeof(qp_values[0]); v++) {

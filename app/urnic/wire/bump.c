@@ -72,7 +72,7 @@ int bump_open(struct bump *b, const char *port_a, const char *port_b, uint32_t m
         }
         if (rc == 0 && h->in->caps.own_echo) {
             snprintf(err, err_size,
-                     "port '%s' hands back what is sent through it: this kernel can't leave "
+                     "port '%s' hands back the frames sent through it: this kernel can't leave "
                      "outgoing frames out of a packet socket (Linux 4.20 can)",
                      spec[d]);
             rc = -EOPNOTSUPP;

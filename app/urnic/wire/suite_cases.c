@@ -14,7 +14,7 @@ const struct suite_case suite_cases[] = {
     {"lost-twice", "ACK-08", "a WRITE packet of the tester is lost, and lost again",
      "drop a->b write nth 10 first-tx\ndrop a->b write retx nth 1", 0, "write", K64, 12, 1,
      FAULT_AB, WIRE_F_WRITE | WIRE_F_SEND, false, suite_check_lost_twice},
-    {"late-request", "ACK-08", "a WRITE packet of the tester comes behind the next three",
+    {"late-request", "ACK-08", "a WRITE packet of the tester arrives after the next three",
      "reorder 3 within 100ms a->b write nth 10 first-tx", 0, "write", K64, 12, 1, FAULT_AB,
      WIRE_F_WRITE | WIRE_F_SEND, false, suite_check_reordered},
     {"request-twice", "RSP-20", "a WRITE packet of the tester comes twice",

@@ -37,7 +37,7 @@ void suite_report(const struct suite_card *card)
         const struct suite_result *r = &card->result[i];
         if (r->test != test) {
             const struct suite_case *c = case_of(r->test);
-            printf("%s%s: %s\n", test ? "\n" : "", r->test, c ? c->what : "whatever the case");
+            printf("%s%s: %s\n", test ? "\n" : "", r->test, c ? c->what : "in any case");
             if (c)
                 print_rules(c->rules);
             test = r->test;

@@ -299,7 +299,7 @@ void suite_check_rnr(struct suite_run *r)
     suite_measured(r->card, (double)s.seen, "ns");
     check_same(r);
     suite_say(r->card, "RNR-02", r->client_ok ? SUITE_PASS : SUITE_FAIL,
-              r->client_ok ? "an RNR NAK with a sequence NAK behind it is survived"
+              r->client_ok ? "an RNR NAK followed by a sequence NAK is survived"
                            : "the transfer failed");
 }
 

@@ -56,7 +56,7 @@ static void check_gap(struct suite_run *r, uint32_t lost)
     }
     suite_say(r->card, "RSP-02", nak < trigger ? SUITE_FAIL : SUITE_PASS,
               nak < trigger ? "a NAK before any packet showed the gap"
-                            : "a packet beyond the gap is answered by a NAK");
+                            : "a packet after the gap is answered by a NAK");
     int32_t said = suite_rel(f, suite_at(r, nak)->psn);
     suite_say(r->card, "ACK-07", said == rel ? SUITE_PASS : SUITE_FAIL,
               "the NAK names PSN +%d, missing is +%d", said, rel);
@@ -69,7 +69,7 @@ static void check_gap(struct suite_run *r, uint32_t lost)
     suite_say(r->card, "ACK-08", naks == 1 ? SUITE_PASS : SUITE_FAIL,
               "%u NAK%s before the gap was filled", naks, naks == 1 ? "" : "s");
     suite_say(r->card, "ACK-05", early ? SUITE_FAIL : SUITE_PASS,
-              "%u acknowledgements beyond the gap", early);
+              "%u acknowledgements of packets after the gap", early);
     if (nak > trigger)
         say_latency(r, trigger, nak);
 }
@@ -138,7 +138,7 @@ void suite_check_reordered(struct suite_run *r)
             wrong++;
     }
     suite_say(r->card, "ACK-08", naks[0] <= 1 && naks[1] <= 1 ? SUITE_PASS : SUITE_FAIL,
-              "%u NAK%s for the late packet, %u for the one behind it", naks[0],
+              "%u NAK%s for the late packet, %u for the one after it", naks[0],
               naks[0] == 1 ? "" : "s", naks[1]);
     suite_say(r->card, "ACK-07", wrong ? SUITE_FAIL : SUITE_PASS, "%u NAKs with another PSN",
               wrong);

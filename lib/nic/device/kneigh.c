@@ -147,13 +147,13 @@ static void kneigh_link(struct kneigh *k, struct nlmsghdr *nh)
         if (a->rta_type == IFLA_IFNAME && RTA_PAYLOAD(a) > 0 && RTA_PAYLOAD(a) <= sizeof(k->name))
             name = RTA_DATA(a);
     if (nh->nlmsg_type == RTM_DELLINK && index == k->ifindex) {
-        log_info("neigh", "interface %s, whose neighbours the kernel knows, is gone", k->name);
+        log_info("neigh", "interface %s of neigh=kernel is gone", k->name);
         k->ifindex = 0;
     } else if (nh->nlmsg_type == RTM_NEWLINK && index == k->ifindex && name) {
         snprintf(k->name, sizeof(k->name), "%s", name);
     } else if (nh->nlmsg_type == RTM_NEWLINK && k->ifindex == 0 && name &&
                strcmp(name, k->name) == 0) {
-        log_info("neigh", "interface %s, whose neighbours the kernel knows, is back", name);
+        log_info("neigh", "interface %s of neigh=kernel is back", name);
         k->ifindex = index;
         kneigh_ask_addresses(k);
     }

@@ -388,11 +388,10 @@ static void worker_deaf_to(struct worker *w, int fd)
         if (d->rx_fd != fd)
             continue;
         d->rx_deaf = true;
-        log_warn(
-            "port",
-            "%s: its descriptor %d says again and again that frames have come, and none have: it "
-            "no longer wakes worker %u, which looks at short intervals instead",
-            d->name, fd, w->index);
+        log_warn("port",
+                 "%s: its descriptor %d reports frames again and again, and there are none: worker "
+                 "%u no longer waits for it and polls at short intervals",
+                 d->name, fd, w->index);
     }
 }
 
