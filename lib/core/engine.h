@@ -216,7 +216,7 @@ struct engine_hooks {
      * engine_rx. They stay listed, none is withdrawn, and engine_copied takes the results as usual.
      * May be NULL. */
     void (*copies)(void *arg, const struct engine_copy *copies, unsigned n);
-    /* A limit is reached by packets from this address. SEC-09, at each start: its packets are
+    /* Called when packets from this address reach a limit. SEC-09, at each start: its packets are
      * dropped for a second, because too many were dropped as `why`. SEC-17, once a second: more
      * CNPs came than it can have sent (rp_cnp_unearned); none is dropped. May be NULL. */
     void (*guess)(void *arg, const struct wire_addr *source, enum engine_counter why);

@@ -267,8 +267,8 @@ static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot, bool
     return true;
 }
 
-/* How many middle packets of the message under way may take the short way (emit_middles) now: they
- * go for the first time, need no checks of their own, and one more packet may follow them. A
+/* The number of middle packets of the current message that emit_middles may send now: first
+ * transmissions that need no checks of their own. The window still has room for one more packet. A
  * message of several packets isn't inline, and credit for its second packet is credit for all. */
 static unsigned middles(const struct qp *qp, const struct swqe *w)
 {

@@ -364,7 +364,7 @@ static inline int64_t ipc_doorbell_pop(struct ipc_doorbell *db, uint32_t slots, 
     return (int64_t)v - 1;
 }
 
-/* Is there a number? For the look before sleeping. */
+/* Is a number waiting? A reader checks this before it sleeps. */
 static inline bool ipc_doorbell_ready(const struct ipc_doorbell *db, uint32_t slots, uint32_t head)
 {
     return atomic_load_explicit(&db->slot[head & (slots - 1)], memory_order_acquire) != 0;

@@ -210,7 +210,7 @@ struct lint_base {
     bool on, lo_on; /* hi is known, lo is */
     uint32_t lo, hi;
     uint32_t n;             /* answers that give `hi` */
-    bool again;             /* the first of them is perhaps to a repetition */
+    bool again;             /* the first of them may answer a retransmission */
     struct lint_wait first; /* the first one */
     bool maybe_on;
     uint32_t maybe, maybe_low; /* the start by one answer, and the messages until then */

@@ -184,8 +184,7 @@ size_t net_rx(struct net_port *port, const uint8_t *frame, size_t len, uint64_t 
               size_t cap);
 /* Write the next frame that the port wants to send; 0 = none. cap >= NET_TX_MAX. */
 size_t net_tx(struct net_port *port, uint8_t *buf, size_t cap, uint64_t now);
-/* When to call net_expire next. It may turn out to have been too early: then net_expire does
- * nothing but set the next one. */
+/* The time of the next net_expire call. A call without a due timer only sets the next time. */
 uint64_t net_deadline(const struct net_port *port);
 /* Run every timer that is due by `now`. */
 void net_expire(struct net_port *port, uint64_t now);

@@ -66,7 +66,7 @@ void responder_give(struct responder *r, size_t at);
 
 /* Look for a captured answer in the ledger, and tell the judge. */
 void responder_compare(struct responder *r, const struct packet *p);
-/* A sentence, by the rule, on our engine's action in place of an answer that it doesn't give. */
+/* By rule: a sentence on our engine's action where it doesn't give the captured answer. */
 const char *responder_why(const char *rule);
 /* Report a difference to the judge; our engine has this answer instead, NULL = none. */
 void responder_differ(struct responder *r, const struct packet *p, const char *rule,

@@ -69,8 +69,8 @@ struct sim_switch {
     uint64_t used_max, lost_headroom;
 };
 
-/* The port towards a host; among several of equal length the one that `flow` hashes to, with `rng`
- * a random one. NULL = no way. */
+/* The port towards a host. Of several shortest ways it takes the one that `flow` hashes to, or with
+ * `rng` a random one. NULL = no way. */
 struct sim_port *sim_switch_route(const struct sim_switch *s, uint32_t host, uint32_t flow,
                                   struct sim_rng *rng);
 /* Octets that a switch keeps, for all lossless priorities, for frames that arrive on a port of that

@@ -466,7 +466,7 @@ START_TEST(goes_with_one_id)
 }
 END_TEST
 
-/* ... and leaves the groups that the first one joined, as no other id would. */
+/* ... and leaves the groups that the first one joined, which no other id can. */
 START_TEST(leaves_groups_with_its_id)
 {
     struct sockaddr_in at = {.sin_family = AF_INET}, group = {.sin_family = AF_INET};

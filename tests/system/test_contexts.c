@@ -26,8 +26,7 @@ static void down(void)
     rig_close_pair(&rig, &a, &b);
 }
 
-/* The list of devices, a context and its port say the same of a device, each as the daemon has it.
- */
+/* The list of devices, a context and its port describe a device as the daemon does. */
 START_TEST(describes_its_device)
 {
     struct urnic_context *ctx;

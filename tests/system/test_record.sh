@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The captures that the recorder makes now: each shows what it is for, breaks no rule, and replays as
-# pcaps/expected-*.txt say of the one that is kept; made twice, they are the same octets.
+# The captures that the recorder makes now: each shows its subject, breaks no rule, and replays as
+# pcaps/expected-*.txt say of the kept one; two runs make the same octets.
 #
 #     test_record.sh URNIC RECORD PCAPS
 set -u

@@ -139,7 +139,7 @@ def flat(o, key=""):
 
 
 def run(main, logs):
-    """main's exit status, once all has ended that was started; what these daemons said if a check has failed."""
+    """Run main, end all started processes, print these daemons' logs if a check failed, and exit."""
     try:
         code = main()
     finally:

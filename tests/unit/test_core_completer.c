@@ -231,8 +231,8 @@ START_TEST(req_28_misfits)
 }
 END_TEST
 
-/* REQ-28 with strict_resp: of the wrong kind is fatal; of the wrong length, or late, still isn't.
- */
+/* REQ-28 with strict_resp: a response of the wrong kind is fatal; a late one, or one of the wrong
+ * length, is not. */
 START_TEST(req_28_strict)
 {
     for (unsigned i = 0; i < sizeof(misfits) / sizeof(misfits[0]); i++) {

@@ -455,7 +455,8 @@ START_TEST(qp_01_no_memory_for_rtr)
 }
 END_TEST
 
-/* QP-01: the same in SQD, where a congestion control becomes its own with another priority. */
+/* QP-01: the same in SQD, where another priority gives the queue pair a congestion control of its
+ * own. */
 START_TEST(qp_01_no_memory_in_sqd)
 {
     struct rig_opts o = {0};

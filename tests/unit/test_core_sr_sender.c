@@ -289,8 +289,8 @@ START_TEST(lr_03_sent_before_agreement)
 }
 END_TEST
 
-/* LR-10: off by default; on, the first time-out comes after T, the next ones after the measured
- * round trip, 200 us at least, twice as long each time. */
+/* LR-10 is off by default. When on, the first time-out comes after T. Later ones follow the
+ * measured round trip: at least 200 us, and twice as long each time. */
 START_TEST(lr_10_adaptive)
 {
     for (unsigned on = 0; on < 2; on++) {
@@ -567,8 +567,8 @@ START_TEST(lr_15_late_or_lost)
 }
 END_TEST
 
-/* LR-15: an answer in hardly less than a round trip may be to either; four of them in a row, with
- * no loss between them, are believed. */
+/* LR-15: an answer after nearly a round trip may be to either transmission; four of them in a row,
+ * without a loss between them, count. */
 START_TEST(lr_15_doubts)
 {
     for (int lost = -1; lost < 4; lost++) {

@@ -377,7 +377,8 @@ START_TEST(shm_06_a_worker_that_sleeps_is_woken_by_a_program)
         ck_assert(readable(w.watch.epfd));
         ck_assert(worker_anything(&w, clock_now()));
         ck_assert(arrives(&prog[2], &got, &flags));
-        /* Sent before the worker's last look: it doesn't block, or not for long. */
+        /* A packet sent before the worker looks for the last time: the worker doesn't block on it.
+         */
         send_pkt(&prog[0], packet(&prog[0], dev[1], prog[2].qpn));
         ck_assert(worker_anything(&w, clock_now()) || readable(w.watch.epfd));
         ck_assert(arrives(&prog[2], &got, &flags));

@@ -418,7 +418,7 @@ START_TEST(sleeper_is_woken_by_a_peer_that_comes_or_goes)
     ck_assert_uint_eq(peek(io, f, 4), 0);
     ck_assert(!peer_is_up(io));
     ck_assert_int_eq(poll(&pfd, 1, 0), 0);
-    /* It has the eventfd still, and may kick for ever. */
+    /* The peer still has the eventfd, and may kick for ever. */
     ck_assert_int_eq(eventfd_write(p.event_fd, 1), 0);
     ck_assert_int_eq(poll(&pfd, 1, 0), 0);
     hand_over(&p, io);

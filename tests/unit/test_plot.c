@@ -17,7 +17,7 @@ static const char *title = "t";
 static char *svg;
 static size_t svg_len;
 
-/* A panel of n lines; from `loose` on they are dots, the first of them for the first line. */
+/* A panel of n lines; those from `loose` on are dots, the first of them like the first line. */
 static void draw(unsigned n, unsigned loose, bool marks)
 {
     static const double x[] = {1, 2, 3};

@@ -31,7 +31,7 @@ const char *const log_level_names[LOG_LEVELS] = {"error", "warn", "info", "debug
 
 static _Atomic int log_level = LOG_INFO;
 
-/* Guards all below: room that one thread has found is not taken by another. */
+/* Guards all below: a thread finds room and takes it before any other thread looks. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned log_unread;        /* lines lost for want of room since the last one */
 static int log_fd = STDERR_FILENO; /* a file, or the socket to syslog; -1 = no connection to it */

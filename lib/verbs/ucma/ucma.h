@@ -95,7 +95,7 @@ struct ucma_id {
     struct {     /* while the address is being resolved */
         union ucma_addr src, dst;
         uint32_t timeout_ms;
-        struct ucma_dev *left[UCMA_DEVICES]; /* to try if this one doesn't reach it */
+        struct ucma_dev *left[UCMA_DEVICES]; /* others to try if this one doesn't reach dst */
         unsigned nleft;
         bool owned; /* the last device of `left` has the address itself */
     } resolve;
