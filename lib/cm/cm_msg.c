@@ -285,21 +285,21 @@ int cm_msg_unpack(struct cm_msg *msg, const uint8_t *mad, size_t len)
     return 0;
 }
 
-struct cm_whom cm_msg_whom(const uint8_t *mad, size_t len)
+struct cm_target cm_msg_target(const uint8_t *mad, size_t len)
 {
     struct cm_msg msg;
     int rc = cm_msg_unpack(&msg, mad, len);
     bool service = msg.attr == CM_REQ || msg.attr == CM_SIDR_REQ;
     if (rc < 0)
-        return (struct cm_whom){.what = CM_FOR_NONE};
+        return (struct cm_target){.what = CM_FOR_NONE};
     if (service)
-        return (struct cm_whom){.what = CM_FOR_SERVICE, .service_id = msg.service_id};
+        return (struct cm_target){.what = CM_FOR_SERVICE, .service_id = msg.service_id};
     /* The answer to a SIDR_REQ has the request's id in place of the sender's. */
     uint32_t id = msg.attr == CM_SIDR_REP ? msg.local_id : msg.remote_id;
-    return (struct cm_whom){.what = id                   ? CM_FOR_ID
-                                    : msg.attr == CM_REJ ? CM_FOR_PEER
-                                                         : CM_FOR_NONE,
-                            .id = id};
+    return (struct cm_target){.what = id                   ? CM_FOR_ID
+                                      : msg.attr == CM_REJ ? CM_FOR_PEER
+                                                           : CM_FOR_NONE,
+                              .id = id};
 }
 
 const char *cm_attr_name(unsigned attr)

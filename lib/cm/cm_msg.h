@@ -126,12 +126,12 @@ int cm_msg_unpack(struct cm_msg *msg, const uint8_t *mad, size_t len);
  * a service; a connection that only the sender's numbers name (a REJ in place of a REQ's answer,
  * CM-28); or unknown. */
 enum cm_for { CM_FOR_NONE, CM_FOR_ID, CM_FOR_SERVICE, CM_FOR_PEER };
-struct cm_whom {
+struct cm_target {
     enum cm_for what;
     uint32_t id;
     uint64_t service_id;
 };
-struct cm_whom cm_msg_whom(const uint8_t *mad, size_t len);
+struct cm_target cm_msg_target(const uint8_t *mad, size_t len);
 
 /* "REQ", "REP" ...; "?" for an unknown attribute. */
 const char *cm_attr_name(unsigned attr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The implementations behind crc.h. A CPU that lacks the instructions of one must not call it.
+ * The implementations of crc.h. A CPU that lacks the instructions of one must not call it.
  */
 #ifndef URNIC_CRC_IMPL_H
 #define URNIC_CRC_IMPL_H

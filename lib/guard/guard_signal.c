@@ -245,7 +245,7 @@ void guard_signal_next(guard_sigaction_fn *fn)
     atomic_store_explicit(&next, fn, memory_order_relaxed);
 }
 
-/* The program's action behind an entry of ours. */
+/* The program's action under an entry of ours. */
 static struct sigaction programs(unsigned which, unsigned entry)
 {
     const struct before *b = &before[which][entry];

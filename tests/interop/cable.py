@@ -27,7 +27,7 @@ TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 2, 0x1000
 class Rule:
     """Do `action` to packets for which `match` holds: `times` of them, after letting `skip` pass.
 
-    Actions: "lose"; "twice"; "hold" (deliver behind the next packet of that direction); "damage" (flip a bit);
+    Actions: "lose"; "twice"; "hold" (deliver after the next packet of that direction); "damage" (flip a bit);
     or a function from the frame to the frame to deliver, or None.
     """
 

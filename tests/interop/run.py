@@ -64,7 +64,7 @@ class Report:
 
 
 def label(name, port):
-    """How reports and captures call a test: by its name, behind the port's unless that is the first kind."""
+    """How reports and captures call a test: by its name, after the port's unless that is the first kind."""
     return name if port == next(iter(PORTS)) else f"{port}-{name}"
 
 
@@ -98,7 +98,7 @@ def run_test(b, entry, record, report):
 
 def malformed(files):
     """tshark's opinion of all captures: packets that it calls malformed. Not counting datagrams without data:
-    it takes the iCRC behind their DETH for data."""
+    it takes the iCRC after their DETH for data."""
     wanted = "_ws.malformed && !(infiniband.deth && udp.length <= 36)"
     said = subprocess.run(
         ["sh", "-c", f'mergecap -a -w - "$@" | tshark -r - --disable-protocol rpcordma -Y "{wanted}"', "sh", *files],

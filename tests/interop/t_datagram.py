@@ -54,7 +54,7 @@ def uc_loss(t):
             held = [i for w in got for i in range(4) if pair.rsp.bad(INBOX + w.id * 3000, 3000, seed=i) == -1]
             t.equal([(w.id, w.status, w.len) for w in got], [(i, OK, 3000) for i in range(len(got))], pair, which)
             if pair.rsp.who == "rxe" and held != [1, 2, 3]:
-                t.deviates("UC-03", f"UC SEND of 3 packets, {which} lost: of the 3 messages behind it only "
+                t.deviates("UC-03", f"UC SEND of 3 packets, {which} lost: of the 3 messages after it only "
                            f"{len(held)} arrive: a FIRST in place of the expected LAST is dropped")
             else:
                 t.equal(held, [1, 2, 3], pair, which, "lost; messages received")
@@ -119,7 +119,7 @@ def wrong_qkey(t):
 @test("ud-no-receive", "UD-06: a datagram without a receive vanishes, nothing is answered")
 def no_receive(t):
     for a, b in ud_ends(t):
-        # One behind it, to a queue pair that has a receive, shows that it was processed.
+        # One after it, to a queue pair that has a receive, shows that it was processed.
         b.qp(1, "ud")
         b.do("join", q=1, remote=a.ip, sq_psn=7, rq_psn=0)
         b.do("recv", q=1, id=9, off=INBOX, len=500)

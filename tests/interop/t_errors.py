@@ -181,7 +181,7 @@ def rnr_burst(t):
         t.equal([w.status for w in got], [OK] * 2 * count, pair)
         naks = t.cable.packets(lambda p: p.nak == NAK_SEQUENCE and p.out == (pair.rsp.who == "urnic"))
         if pair.rsp.who == "urnic":
-            t.equal(len(naks), 0, "sequence NAKs of ours behind the RNR NAK")
+            t.equal(len(naks), 0, "sequence NAKs of ours after the RNR NAK")
         elif naks:
             t.deviates("RNR-02", "sends a sequence NAK for packets that follow an RNR NAK (DEV-02)")
     return "20 messages, none lost, none twice"

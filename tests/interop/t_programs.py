@@ -52,9 +52,9 @@ def udaddy_to_rxe(t):
 @test("cm-no-datagram-service", "CM-31: nobody listens for datagrams: both refuse with SIDR status 1")
 def no_service(t):
     status, text = t.guest.sh(f"udaddy -s {OUR4}", check=False)
-    t.check(status != 0, "udaddy found somebody:", text[-300:])
+    t.check(status != 0, "udaddy reached a peer:", text[-300:])
     status, text = t.output(datagrams(t, "call", ADDR4, 7174, 1, 100))
-    t.check(status != 0 and "unreachable, status 1" in text, "ours found somebody:", text)
+    t.check(status != 0 and "unreachable, status 1" in text, "ours reached a peer:", text)
     t.equal(sorted((p.mad, p.out) for p in t.cable.packets(lambda p: p.mad)),
             [("SIDR_REP", False), ("SIDR_REP", True), ("SIDR_REQ", False), ("SIDR_REQ", True)], "CM messages")
     return "both refuse"

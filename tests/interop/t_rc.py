@@ -134,7 +134,7 @@ def atomic_write(t):
     return "40 done"
 
 
-@test("rc-flush", "ATM-13: FLUSH of a range and of a region, behind WRITEs", provokes=("ATM-13",))
+@test("rc-flush", "ATM-13: FLUSH of a range and of a region, after WRITEs", provokes=("ATM-13",))
 def flush(t):
     since(t, "6.2")
     near, far = t.two_ends(far_access=ALL_ACCESS | FLUSH_GLOBAL)
@@ -204,7 +204,7 @@ def large(t):
     return "6 messages equal; no storm of ACKs"
 
 
-@test("rc-pipeline", "A34: 64 WRITEs, then READs of them behind a fence, all in flight: order kept, data equal")
+@test("rc-pipeline", "A34: 64 WRITEs, then READs of them after a fence, all in flight: order kept, data equal")
 def pipeline(t):
     n, size = 32, 1500
     for pair in t.pairs():

@@ -15,7 +15,7 @@ EVENTS = {1: "QP_FATAL", 2: "QP_REQ_ERR", 3: "QP_ACCESS_ERR", 4: "COMM_EST"}
 TAKES = (SEND, SEND_IMM, WRITE_IMM)
 
 # One request that the responder refuses, with a receive posted. Ours: the requester's completion, the receive's,
-# and what the responder's event says where the receive doesn't. `end`: the range ends that far behind the region.
+# and what the responder's event says where the receive doesn't. `end`: the range ends that far past the region.
 Case = collections.namedtuple("Case", "name op req rsp event len end key recv lkey region qp",
                               defaults=(100, None, 0, 0, 0, 15, 15))
 CASES = [
@@ -57,7 +57,7 @@ def refusal(t, req, rsp, case):
     req.do("send", id=2, op=WRITE, off=SOURCE, len=8, raddr=rsp.addr + TARGET, rkey=rsp.rkey)
     done = req.poll(2)
     t.equal([w.id for w in done], [1, 2], case.name, req, "completes")
-    t.equal(STATUS.get(done[1].status), "WR_FLUSH_ERR", case.name, req, "what was behind it")
+    t.equal(STATUS.get(done[1].status), "WR_FLUSH_ERR", case.name, req, "the request after it")
     took = rsp.poll() if case.op in TAKES else []
     until = time.monotonic() + 5
     while (req.state(), rsp.state()) != (ERR, ERR):

@@ -471,7 +471,7 @@ grep -q '>(interrupted: runs are missing' "$tmp/longx.svg" && grep -q '>(interru
 grep -q "run 0 isn't in it.*it was interrupted" "$tmp/err" || fail "a figure of half a run is in the chart"
 ! grep -q '<circle\|<polyline' "$tmp/longx.svg" || fail "half a run's figure is drawn"
 grep -q '<polyline' "$tmp/longr.svg" || fail "half a run's curve isn't drawn"
-[ "$(tail -1 "$tmp/long.jsonl")" = '{"type":"interrupted","left":1}' ] || fail "what was not begun isn't counted"
+[ "$(tail -1 "$tmp/long.jsonl")" = '{"type":"interrupted","left":1}' ] || fail "runs that did not start aren't counted"
 # ... also between short runs, all of which are whole.
 printf 'sweep n 0..19999\nduration 1s\ntopology incast hosts=20 rate=10G\nincast to=3 size=10K\n' >"$tmp/many.sim"
 "$urnic" sim -q "$tmp/many.sim" -o "$tmp/many.jsonl" 2>"$tmp/err" &
@@ -499,6 +499,6 @@ for option in --check "--output=$tmp/slow.jsonl"; do
     wait $pid || rc=$?
     [ $rc = 1 ] && grep -q 'interrupted: no run was started' "$tmp/err" || fail "$option: status $rc: $(cat "$tmp/err")"
     [ "$(cat "$tmp/slow.jsonl" "$tmp/slow.svg")" = "earlier
-earlier" ] && [ ! -s "$tmp/out" ] || fail "$option: of runs that were not begun there is something"
+earlier" ] && [ ! -s "$tmp/out" ] || fail "$option: there is output of runs that did not start"
 done
 echo ok

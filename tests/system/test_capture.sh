@@ -43,7 +43,7 @@ done
 full() { # FILE STATUS LOG: what came of a capture into it
     [ "$2" -eq 1 ] || fail "status $2 of a capture onto the full disk of $1"
     grep -q "$1: No space left" "$3" || fail "the full disk of $1 has no name: $(cat "$3")"
-    ! grep 'Ctrl-C ends' "$3" || fail "a capture onto the full disk of $1 has begun"
+    ! grep 'Ctrl-C ends' "$3" || fail "a capture onto the full disk of $1 has started"
 }
 status=0
 timeout 20 "$urnic" capture --device urn0 /dev/full >"$dir/full.log" 2>&1 </dev/null || status=$?

@@ -104,7 +104,7 @@ def test_joined_by_the_interface():
     before = counters("b", "b")
     clients = [start("a", *NOBODY, "env", f"URNIC_SOCKET={DIR}/a.sock", URNIC, "perf", f"[fd30::2]:{7040 + i}",
                      "-t", "3", "-s", "1K", "-Q", "4", log=f"{DIR}/client{i}.log") for i in range(4)]
-    check(all(c.wait(60) == 0 for c in clients), "their clients, behind one socket, end well")
+    check(all(c.wait(60) == 0 for c in clients), "their clients, on one socket, end well")
     strays, passed = grown(before, "channel_strays"), grown(before, "channel_tx_frames")
     lost = grown(before, "channel_drops", "channel_bad_peer", "channel_bad_qpn")
     check(strays > 0 and passed + lost >= strays,

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The documents are true where a program can tell: links lead somewhere, files, scripts and subcommands that are
-named exist, with or without their folders, what is said to be in a file is there, and who may include whom is what
-the build says, in the table of CONTRIBUTING.md, in doc/architecture.md and in its picture.
+named exist, with or without their folders, a file has the contents that a document names, and the allowed includes are those
+of the build, in the table of CONTRIBUTING.md, in doc/architecture.md and in its picture.
 
 usage: test_docs.py SOURCE_ROOT URNIC
 """

@@ -209,9 +209,9 @@ START_TEST(fast_registration_refused)
         uint32_t len;
         int n;
     } cases[] = {
-        {"begins before it", 0, PAGE, 1},          {"begins behind it", 4 * PAGE, PAGE, 1},
-        {"ends behind it", 3 * PAGE, PAGE + 1, 1}, {"wraps around", UINT64_MAX - 16, PAGE, 1},
-        {"far away", 1ull << 63, UINT32_MAX, 1},   {"empty piece", PAGE, 0, 1},
+        {"begins before it", 0, PAGE, 1},         {"begins after it", 4 * PAGE, PAGE, 1},
+        {"ends after it", 3 * PAGE, PAGE + 1, 1}, {"wraps around", UINT64_MAX - 16, PAGE, 1},
+        {"far away", 1ull << 63, UINT32_MAX, 1},  {"empty piece", PAGE, 0, 1},
         {"three pieces", PAGE, PAGE, 3},
     };
     struct urnic_mr *mr;

@@ -57,7 +57,7 @@ def arguments():
     r = private("sh", "-c", 'printf "%s|" "$@"', "sh", "a b", "", "--help", "*")
     check(r.stdout == "a b||--help|*|", f"arguments: {r}")
     r = run(URNIC, ["run", "printf", "%s", "--private"])
-    check(r.stdout == "--private", f"an option behind the command is the command's: {r}")
+    check(r.stdout == "--private", f"an option after the command is the command's: {r}")
     r = subprocess.run([URNIC, "run", "--private", "cat"], input="through", capture_output=True, text=True, check=False)
     check(r.stdout == "through", f"standard input: {r}")
 

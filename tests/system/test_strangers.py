@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What answers at the control socket is not always our daemon: for each kind of stranger urnic says what it is and
-where, and liburnic's error is the one of the header. Our daemon's socket isn't there before somebody answers at it.
+where, and liburnic's error is the one of the header. Our daemon's socket isn't there before a program answers at it.
 And of a daemon that can't open one of its devices `urnic info` shows the others, and fails.
 
 usage: test_strangers.py URNIC URNICD

@@ -159,7 +159,7 @@ def test_taken_port():
     r = daemon("a", "second", "--port", "udp:v0")
     text = log_of("second")
     check(r.poll() == 1 and "4791" in text and "(urnicd)" in text and "process" in text,
-          "a second daemon on the same address says by whom the port is taken: " + text.strip())
+          "a second daemon on the same address names the process that has the port: " + text.strip())
     r = daemon("a", "bad", "--port", "udp:nothere0")
     check(r.poll() == 1 and "nothere0" in log_of("bad"), "a missing interface is named")
     for key in ("vlan=5", "gw=10.30.0.9", "neigh=kernel:v0"):

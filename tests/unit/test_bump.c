@@ -217,9 +217,9 @@ START_TEST(verdicts_are_executed_in_order)
     } cases[] = {
         {"pass", {{0}}, {1, 2, 3, 4, 5, 6}, 6, {0}, 0},
         {"drop", {{2, FAULT_DROP}}, {1, 3, 4, 5, 6}, 5, {0}, 0},
-        {"a copy is right behind", {{3, COPIES(2)}}, {1, 2, 3, 3, 3, 4, 5, 6}, 8, {0}, 0},
-        {"behind the next", {{2, HELD(1)}}, {1, 3, 2, 4, 5, 6}, 6, {0}, 0},
-        {"behind three", {{2, HELD(3)}}, {1, 3, 4, 5, 2, 6}, 6, {0}, 0},
+        {"a copy follows at once", {{3, COPIES(2)}}, {1, 2, 3, 3, 3, 4, 5, 6}, 8, {0}, 0},
+        {"after the next", {{2, HELD(1)}}, {1, 3, 2, 4, 5, 6}, 6, {0}, 0},
+        {"after three", {{2, HELD(3)}}, {1, 3, 4, 5, 2, 6}, 6, {0}, 0},
         {"two held", {{1, HELD(2)}, {2, HELD(1)}}, {3, 2, 4, 1, 5, 6}, 6, {0}, 0},
         {"held, and nobody comes", {{6, HELD(1)}}, {1, 2, 3, 4, 5}, 5, {6}, 1},
         {"later", {{2, DELAYED(900000)}, {3, DELAYED(800000)}}, {1, 4, 5, 6}, 4, {3, 2}, 2},

@@ -89,7 +89,7 @@ static const struct wrapping {
 } wrappings[] = {
     {"VXLAN", CAPREAD_VXLAN, .n = 38, .head = {8, 0, IPV4(17), UDP(4789), VXLAN}},
     {"VXLAN over IPv6", CAPREAD_VXLAN, .n = 58, .head = {0x86, 0xDD, IPV6(17), UDP(4789), VXLAN}},
-    {"VXLAN behind a tag", CAPREAD_VXLAN, .n = 42,
+    {"VXLAN after a tag", CAPREAD_VXLAN, .n = 42,
      .head = {0x81, 0, 0, 9, 8, 0, IPV4(17), UDP(4789), VXLAN}},
     {"Geneve", CAPREAD_GENEVE, .n = 46, .head = {8, 0, IPV4(17), UDP(6081), GENEVE}},
     {"ERSPAN I", CAPREAD_ERSPAN, .n = 26, .head = {8, 0, IPV4(47), 0, 0, 0x88, 0xBE}},
@@ -104,9 +104,9 @@ static const struct wrapping {
      .head = {8, 0, IPV4(17), UDP(4790), 0x0C, 0, 0, 3, 0, 0, 77, 0}},
     {"VXLAN-GPE, IPv4", CAPREAD_VXLAN, .bare = true, .n = 38,
      .head = {8, 0, IPV4(17), UDP(4790), 0x0C, 0, 0, 1, 0, 0, 77, 0}},
-    {"SRv6: IPv4 behind a routing header", CAPREAD_IPIP, .bare = true, .n = 66,
+    {"SRv6: IPv4 after a routing header", CAPREAD_IPIP, .bare = true, .n = 66,
      .head = {0x86, 0xDD, IPV6(43), 4, 2, 4, 0, 0, 0, 0, 0, 0xFD}},
-    {"IPv4 behind two extension headers", CAPREAD_IPIP, .bare = true, .n = 58,
+    {"IPv4 after two extension headers", CAPREAD_IPIP, .bare = true, .n = 58,
      .head = {0x86, 0xDD, IPV6(0), 60, 0, 1, 4, 0, 0, 0, 0, 4, 0, 1, 4, 0, 0, 0, 0}},
     {"GRE, Ethernet and a key", CAPREAD_GRE, .n = 30,
      .head = {8, 0, IPV4(47), 0x20, 0, 0x65, 0x58, 0, 0, 0, 5}},
@@ -115,7 +115,7 @@ static const struct wrapping {
     {"IP in IPv6", CAPREAD_IPIP, .bare = true, .n = 42, .head = {0x86, 0xDD, IPV6(4)}},
     {"MPLS, two labels", CAPREAD_MPLS, .bare = true, .n = 10,
      .head = {0x88, 0x47, 0, 6, 0x40, 64, 0, 12, 0x81, 64}},
-    {"MPLS, Ethernet behind a control word", CAPREAD_MPLS, .n = 10,
+    {"MPLS, Ethernet after a control word", CAPREAD_MPLS, .n = 10,
      .head = {0x88, 0x47, 0, 12, 0x81, 64}},
     {"MPLS, Ethernet", CAPREAD_MPLS, .n = 6, .head = {0x88, 0x47, 0, 12, 0x81, 64}},
     {"PPPoE", CAPREAD_PPPOE, .bare = true, .n = 10,
@@ -220,7 +220,7 @@ START_TEST(what_a_mirror_has_cut)
         uint32_t wire_len;
     } cases[] = {
         {"IPv4", .wire_len = 1014},
-        {"IPv4 behind a tag", .tag = true, .wire_len = 1018},
+        {"IPv4 after a tag", .tag = true, .wire_len = 1018},
         {"IPv6", .v6 = true, .wire_len = 1034},
         {"lengths that don't agree", .more = 4, .wire_len = 96},
         {"IPv6, lengths that don't agree", .v6 = true, .more = 4, .wire_len = 96},

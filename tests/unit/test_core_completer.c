@@ -298,13 +298,13 @@ static const struct implied {
     unsigned implied; /* implied NAK? */
     uint32_t again;   /* first PSN sent again */
 } implieds[] = {
-    {"REQ-24 ACK behind the READ", WIRE_ACKNOWLEDGE, 4, 0x1F, 1, 1, 1},
-    {"REQ-24 ATOMIC ack behind the READ", WIRE_ATOMIC_ACK, 5, 0x1F, 1, 1, 1},
-    {"REQ-24 READ response behind its first", WIRE_READ_RESP_MIDDLE, 2, 0, 1, 1, 1},
-    {"REQ-26 sequence NAK behind the READ", WIRE_ACKNOWLEDGE, 4, 0x60, 1, 1, 1},
-    {"REQ-26 fatal NAK behind the READ is ignored", WIRE_ACKNOWLEDGE, 4, 0x62, 1, 1, 1},
-    {"REQ-26 RNR NAK behind the READ", WIRE_ACKNOWLEDGE, 6, 0x21, 1, 1, 1},
-    {"REQ-27 plain ACK inside the READ, behind its first", WIRE_ACKNOWLEDGE, 2, 0x1F, 1, 1, 1},
+    {"REQ-24 ACK after the READ", WIRE_ACKNOWLEDGE, 4, 0x1F, 1, 1, 1},
+    {"REQ-24 ATOMIC ack after the READ", WIRE_ATOMIC_ACK, 5, 0x1F, 1, 1, 1},
+    {"REQ-24 READ response after its first", WIRE_READ_RESP_MIDDLE, 2, 0, 1, 1, 1},
+    {"REQ-26 sequence NAK after the READ", WIRE_ACKNOWLEDGE, 4, 0x60, 1, 1, 1},
+    {"REQ-26 fatal NAK after the READ is ignored", WIRE_ACKNOWLEDGE, 4, 0x62, 1, 1, 1},
+    {"REQ-26 RNR NAK after the READ", WIRE_ACKNOWLEDGE, 6, 0x21, 1, 1, 1},
+    {"REQ-27 plain ACK inside the READ, after its first", WIRE_ACKNOWLEDGE, 2, 0x1F, 1, 1, 1},
     {"REQ-27 plain ACK with the READ's first PSN", WIRE_ACKNOWLEDGE, 1, 0x1F, 1, 0, 0},
     {"REQ-22 ACK of the SEND before it", WIRE_ACKNOWLEDGE, 0, 0x1F, 1, 0, 0},
     {"ACK-06 sequence NAK at the READ itself", WIRE_ACKNOWLEDGE, 1, 0x60, 1, 0, 1},

@@ -257,7 +257,7 @@ static const struct local_error {
     enum wc_status status;
 } local_errors[] = {
     {"REQ-08 bad L_Key", QP_RC, 0, WR_SEND, 10, 1, 0, 1, WC_LOC_PROT_ERR},
-    {"REQ-08 range beyond the region", QP_RC, 0, WR_RDMA_WRITE, RIG_MEM + 1, 1, 0, 0,
+    {"REQ-08 range past the region", QP_RC, 0, WR_RDMA_WRITE, RIG_MEM + 1, 1, 0, 0,
      WC_LOC_PROT_ERR},
     {"REQ-09 bad L_Key of a READ", QP_RC, 0, WR_RDMA_READ, 10, 1, 0, 1, WC_LOC_PROT_ERR},
     {"REQ-08 unknown opcode", QP_RC, 0, (enum wr_opcode)77, 10, 1, 0, 0, WC_LOC_QP_OP_ERR},

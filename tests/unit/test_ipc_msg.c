@@ -231,10 +231,10 @@ START_TEST(shm_07_socket_path)
 END_TEST
 
 /* In a process of another user: 1 this path is the user's, 0 it is not, 100 failure. */
-static int path_of(uid_t somebody, const char *path)
+static int path_of(uid_t stranger, const char *path)
 {
     char buf[108];
-    if (setuid(somebody) < 0 || ipc_socket_path(NULL, buf, sizeof(buf)) < 0)
+    if (setuid(stranger) < 0 || ipc_socket_path(NULL, buf, sizeof(buf)) < 0)
         return 100;
     return strcmp(buf, path) == 0;
 }
@@ -245,12 +245,12 @@ START_TEST(shm_07_socket_of_others)
      * a folder of the user's own, is taken for the user's daemon. As root only: it takes two
      * users. */
     char path[64], dir[64];
-    const uid_t somebody = 100000u + (uid_t)getpid(); /* other runs have others */
+    const uid_t stranger = 100000u + (uid_t)getpid(); /* other runs have others */
     if (geteuid() != 0)
         return;
     unsetenv("URNIC_SOCKET");
     unsetenv("XDG_RUNTIME_DIR");
-    snprintf(path, sizeof(path), IPC_SOCKET_TMP, (unsigned)somebody);
+    snprintf(path, sizeof(path), IPC_SOCKET_TMP, (unsigned)stranger);
     snprintf(dir, sizeof(dir), "%s", path);
     *strrchr(dir, '/') = 0;
     mkdir(dir, 0755); /* one that a failed test has left will do, too */
@@ -259,11 +259,11 @@ START_TEST(shm_07_socket_of_others)
     for (unsigned i = 0; i < 5; i++) {
         int status;
         bool own = i == 3;
-        ck_assert_int_eq(chown(path, i & 1 ? somebody : 0, (gid_t)-1), 0);
-        ck_assert_int_eq(chown(dir, i & 2 ? somebody : 0, (gid_t)-1), 0);
+        ck_assert_int_eq(chown(path, i & 1 ? stranger : 0, (gid_t)-1), 0);
+        ck_assert_int_eq(chown(dir, i & 2 ? stranger : 0, (gid_t)-1), 0);
         pid_t pid = fork();
         if (pid == 0)
-            _exit(path_of(somebody, path));
+            _exit(path_of(stranger, path));
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         ck_assert(WIFEXITED(status));
         ck_assert_int_eq(WEXITSTATUS(status), (int)own);

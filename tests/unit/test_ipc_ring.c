@@ -65,7 +65,7 @@ START_TEST(shm_03_send_entry_shapes)
          {.opcode = 2, .units = 1, .flags = 8, .inline_len = 32},
          1,
          2},
-        {"SHM-03 inline of 33 reaches beyond it",
+        {"SHM-03 inline of 33 reaches past it",
          false,
          {.opcode = 2, .units = 1, .flags = 8, .inline_len = 33},
          1,

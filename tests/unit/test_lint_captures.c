@@ -46,7 +46,7 @@ static bool read_expected(void)
     if (f)
         fclose(f);
     if (!whole)
-        fprintf(stderr, "%s: can't be read, behind line of %s\n", path,
+        fprintf(stderr, "%s: can't be read, after line of %s\n", path,
                 expected_n ? expected[expected_n - 1].name : "nothing");
     return whole;
 }

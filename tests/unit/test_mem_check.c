@@ -20,7 +20,7 @@ static const struct check_case {
     {"RSP-14 whole region", 0, 0, BASE, LEN, RIGHTS_ALL, MEM_REMOTE_WRITE, false, 0},
     {"RSP-14 last octet", 0, 0, BASE + LEN - 1, 1, RIGHTS_ALL, MEM_REMOTE_WRITE, false, 0},
     {"MR-04 one octet before", 0, 0, BASE - 1, 1, RIGHTS_ALL, MEM_REMOTE_WRITE, false, -EACCES},
-    {"MR-04 one octet beyond", 0, 0, BASE, LEN + 1, RIGHTS_ALL, MEM_REMOTE_WRITE, false, -EACCES},
+    {"MR-04 one octet past", 0, 0, BASE, LEN + 1, RIGHTS_ALL, MEM_REMOTE_WRITE, false, -EACCES},
     {"MR-04 starts at the end", 0, 0, BASE + LEN, 1, RIGHTS_ALL, MEM_REMOTE_WRITE, false, -EACCES},
     {"MR-04 straddles the end", 0, 0, BASE + LEN - 1, 2, RIGHTS_ALL, MEM_REMOTE_WRITE, false,
      -EACCES},
@@ -41,7 +41,7 @@ static const struct check_case {
     {"MR-02 local write with the right", 0, 0, BASE, LEN, MEM_LOCAL_WRITE, MEM_LOCAL_WRITE, true,
      0},
     {"MR-05 local, other domain", 0, 1, BASE, 1, RIGHTS_ALL, 0, true, -EACCES},
-    {"MR-04 local, one octet beyond", 0, 0, BASE, LEN + 1, RIGHTS_ALL, 0, true, -EACCES},
+    {"MR-04 local, one octet past", 0, 0, BASE, LEN + 1, RIGHTS_ALL, 0, true, -EACCES},
     {"MR-14 zero-based: offset 0 is the first octet", 0, 0, 0, LEN, RIGHTS_ALL | MEM_ZERO_BASED,
      MEM_REMOTE_WRITE, false, 0},
     {"MR-14 zero-based: the address isn't", 0, 0, BASE, 1, RIGHTS_ALL | MEM_ZERO_BASED,
@@ -100,12 +100,12 @@ START_TEST(mr_04_pieces_over_segments)
     ck_assert(p[0].off == 1099 && p[0].len == 1 && p[1].off == 0 && p[1].len == 4095);
     ck_assert_int_eq(mem_pieces(m, &ref, 100, 4096, p, 1), 1);
     ck_assert_int_eq(mem_pieces(m, &ref, 4203, 0, p, 0), 0);
-    ck_assert_msg(mem_pieces(m, &ref, 4203, 1, p, 3) == -EACCES, "MR-04 beyond what was checked");
+    ck_assert_msg(mem_pieces(m, &ref, 4203, 1, p, 3) == -EACCES, "MR-04 past the checked range");
     ck_assert_msg(mem_pieces(m, &ref, UINT64_MAX, 2, p, 3) == -EACCES, "MR-04 offset wraps");
     ck_assert_int_eq(mem_check(m, pd, 0, lkey, 0x5000 + 200, 10, 0, true, &ref), 0);
     ck_assert_int_eq(mem_pieces(m, &ref, 1, 9, p, 1), 1);
     ck_assert(p[0].obj == mem_obj + 1 && p[0].off == 101 && p[0].len == 9);
-    ck_assert_msg(mem_pieces(m, &ref, 1, 10, p, 1) == -EACCES, "MR-04 beyond a part");
+    ck_assert_msg(mem_pieces(m, &ref, 1, 10, p, 1) == -EACCES, "MR-04 past a part");
     ck_assert_msg(mem_pieces(m, &ref, 0, 11, p, 3) == -EACCES, "MR-04 more than was checked");
     mem_destroy(m);
 }

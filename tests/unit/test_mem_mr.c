@@ -324,8 +324,8 @@ START_TEST(mr_08_within_one_object)
         {"MR-08 all of it", 0, 0x3000, 0},
         {"MR-08 its last octet", 0x2FFF, 1, 0},
         {"MR-08 one too many", 0, 0x3001, -EINVAL},
-        {"MR-08 one behind it", 0x3000, 1, -EINVAL},
-        {"MR-08 far behind it", 0x10000, 1, -EINVAL},
+        {"MR-08 one after it", 0x3000, 1, -EINVAL},
+        {"MR-08 far after it", 0x10000, 1, -EINVAL},
         {"MR-08 in front of it", UINT64_MAX, 2, -EINVAL},
         {"MR-08 longer than anything", 1, UINT64_MAX, -EINVAL},
     };

@@ -48,7 +48,7 @@ START_TEST(mw_01_type_1)
     ck_assert_msg(read_at(&f, f.pd, 2, a, BASE + 100, 50) == 0, "MW-01 on any queue pair");
     ck_assert_msg(read_at(&f, f.pd2, 1, a, BASE + 100, 50) == -EACCES, "MW-05 other domain");
     ck_assert_msg(read_at(&f, f.pd, 1, a, BASE + 99, 2) == -EACCES, "MW-05 before the window");
-    ck_assert_msg(read_at(&f, f.pd, 1, a, BASE + 100, 51) == -EACCES, "MW-05 beyond the window");
+    ck_assert_msg(read_at(&f, f.pd, 1, a, BASE + 100, 51) == -EACCES, "MW-05 past the window");
     ck_assert_msg(mem_remote(f.m, f.pd, 1, a, BASE + 100, 1, MEM_REMOTE_WRITE) == -EACCES,
                   "MW-05 the region's rights aren't the window's");
     struct mem_ref ref;
@@ -116,7 +116,7 @@ static const struct bind_case {
     int want;
 } bind_cases[] = {
     {"MW-03 inside", RIGHTS_ALL, MEM_REMOTE_WRITE, BASE, LEN, 0, 0, 0},
-    {"MW-03 one octet beyond", RIGHTS_ALL, MEM_REMOTE_READ, BASE, LEN + 1, 0, 0, -EINVAL},
+    {"MW-03 one octet past", RIGHTS_ALL, MEM_REMOTE_READ, BASE, LEN + 1, 0, 0, -EINVAL},
     {"MW-03 the last octet outside", RIGHTS_ALL, MEM_REMOTE_READ, BASE + 1, LEN, 0, 0, -EINVAL},
     {"MW-03 before", RIGHTS_ALL, MEM_REMOTE_READ, BASE - 1, 2, 0, 0, -EINVAL},
     {"MW-03 wraps", RIGHTS_ALL, MEM_REMOTE_READ, BASE + 1, UINT64_MAX, 0, 0, -EINVAL},

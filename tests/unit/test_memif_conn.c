@@ -306,7 +306,7 @@ static const struct {
     {"in the place of an event", MEMIF_MSG_ADD_RING, false, false, false},
     {"where nothing was asked for", MEMIF_MSG_INIT, false, false, false},
     {"in the place of memory", MEMIF_MSG_ADD_REGION, false, false, false},
-    {"behind another one", MEMIF_MSG_INIT, false, true, false},
+    {"after another one", MEMIF_MSG_INIT, false, true, false},
     {"within another one", MEMIF_MSG_ADD_RING, true, false, false},
     {"within what may hold others", MEMIF_MSG_ADD_RING, false, false, true},
 };

@@ -146,7 +146,7 @@ static void not_called(struct neigh_waiter *w, int status, const uint8_t mac[6],
     (void)status;
     (void)mac;
     (void)at;
-    ck_abort_msg("the waiter of a user beyond its share was called");
+    ck_abort_msg("the waiter of a user above its share was called");
 }
 
 /* The i-th of a user's made-up neighbours. */

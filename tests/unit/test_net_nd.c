@@ -71,7 +71,7 @@ START_TEST(wire_07_nd_options)
     } rows[] = {
         {"WIRE-07 none", "fe80::2", {0}, 0, false, false},
         {"WIRE-07 source MAC", "fe80::2", {1, 1, 2, 0, 0, 0, 0, 9}, 8, true, true},
-        {"WIRE-07 behind another option",
+        {"WIRE-07 after another option",
          "fe80::2",
          {5, 1, 0, 0, 0, 0, 5, 0xDC, 1, 1, 2, 0, 0, 0, 0, 9},
          16,

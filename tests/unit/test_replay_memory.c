@@ -181,8 +181,8 @@ static void costs_no_more(unsigned n, enum answers how)
         if (far < 3 * near)
             return;
     }
-    ck_abort_msg("%.2f s with answers in turn, %.2f s without, or with all of them behind", near,
-                 far);
+    ck_abort_msg("%.2f s with answers in turn, %.2f s without, or with all of them at the end",
+                 near, far);
 }
 
 /* Each request searches for its answer. After a responder fell silent there is none up to the end;

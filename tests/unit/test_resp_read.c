@@ -41,7 +41,7 @@ static const struct script scripts[] = {
 
     {"RD-07 what was still to be sent isn't", {0},
      "gather fail; < READ_REQUEST 0 dma=10240; > ACKNOWLEDGE 0 syn=62 msn=1; ! QP_ACCESS_ERR; state ERR; count tx_packets 1"},
-    {"ACK-07 a gap after a READ is NAKed behind its PSNs", {0},
+    {"ACK-07 a gap after a READ is NAKed after its PSNs", {0},
      "< READ_REQUEST 0 dma=515; < WRITE_ONLY 4 len=4; > READ_RESP_FIRST 0; > READ_RESP_MIDDLE 1; > READ_RESP_LAST 2; > ACKNOWLEDGE 3 syn=60"},
     {"ACK-08 a NAK that waits for READ responses names the gap that is left; no second one follows", {0},
      "notx; < READ_REQUEST 0 dma=4; < WRITE_ONLY 2 len=4 va=512; < WRITE_ONLY 1 len=4 va=512; tx\n"
@@ -55,7 +55,7 @@ static const struct script scripts[] = {
      "< READ_REQUEST 0 dma=4 key=none; > ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR"},
     {"RSP-14 READ from a region without REMOTE_READ", {0},
      "< READ_REQUEST 0 dma=4 key=wo; > ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR"},
-    {"RSP-14 READ one octet beyond the region", {0},
+    {"RSP-14 READ one octet past the region", {0},
      "< READ_REQUEST 0 dma=16385; > ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR"},
     {"RSP-15 READ longer than 2^31", {0},
      "< READ_REQUEST 0 dma=0x80000001; > ACKNOWLEDGE 0 syn=61; ! QP_REQ_ERR; state ERR"},
@@ -77,7 +77,7 @@ static const struct script scripts[] = {
     {"RD-03 QP-01 and shrinks", {.rd_atomic = 2},
      "dest 1; notx; < READ_REQUEST 0 dma=4; < READ_REQUEST 1 dma=4; < READ_REQUEST 2 dma=4; tx\n"
      "> READ_RESP_ONLY 0; > READ_RESP_ONLY 1; > ACKNOWLEDGE 2 syn=61; ! QP_REQ_ERR; state ERR"},
-    {"RNR-11 rnr_on_rd_res: what is beyond max_dest_rd_atomic waits at the requester", RNR,
+    {"RNR-11 rnr_on_rd_res: requests above max_dest_rd_atomic wait at the requester", RNR,
      "notx; < READ_REQUEST 0 dma=4; < READ_REQUEST 1 dma=4; < READ_REQUEST 2 dma=4; tx\n"
      "> READ_RESP_ONLY 0; > ACKNOWLEDGE 1 syn=2c; state RTS; count tx_rnr_nak 1\n"
      "< READ_REQUEST 1 dma=4; > READ_RESP_ONLY 1 msn=2; < READ_REQUEST 2 dma=4; > READ_RESP_ONLY 2 msn=3"},
@@ -178,7 +178,7 @@ static const struct script scripts[] = {
     {"ATM-04 region without REMOTE_ATOMIC", {0},
      "< FETCH_ADD 0 va=8 add=1 key=wo; > ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR; mem 8 8 clean"},
     {"ATM-04 the last 8 octets of the region", {0}, "put 16376 val=1; < FETCH_ADD 0 va=16376 add=1; > ATOMIC_ACK 0 orig=1; mem 16376 8 val=2"},
-    {"ATM-04 beyond the region", {0},
+    {"ATM-04 past the region", {0},
      "< FETCH_ADD 0 va=16384 add=1; > ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR"},
     {"RD-03 ATOMIC with max_dest_rd_atomic 0", {.rd_atomic = 255},
      "< FETCH_ADD 0 add=1; > ACKNOWLEDGE 0 syn=61; ! QP_REQ_ERR; state ERR"},

@@ -35,7 +35,7 @@ static const struct script scripts[] = {
     {"ACK-07 a NAK that waits names the PSN that is missing when it goes out", {0},
      "notx; < WRITE_ONLY 1 len=4; < WRITE_ONLY 0 len=4; tx\n"
      "> ACKNOWLEDGE 1 syn=60 msn=1"},
-    {"PSN-04 half the numbers behind are duplicates", {0},
+    {"PSN-04 the half of the numbers before it are duplicates", {0},
      "< WRITE_ONLY -8388608 len=4 ack\n"
      "> ACKNOWLEDGE -1 syn=1f msn=0\n"
      "count duplicate_request 1; mem 0 8 clean"},
@@ -179,7 +179,7 @@ static const struct script scripts[] = {
      "recv 10; recv 10; < SEND_ONLY 0 len=11 ack\n"
      "= LOC_LEN_ERR id=0; > ACKNOWLEDGE 0 syn=61; = WR_FLUSH_ERR id=1; state ERR; rbuf 0 10 1 clean\n"
      "count resp_local_length_error 1; count tx_nak_inv_req 1; count resp_cqe_error 1; drop tx_nak_inv_req"},
-    {"RSP-12 the packet that goes beyond it", {0},
+    {"RSP-12 the packet that goes past it", {0},
      "recv 300; < SEND_FIRST 0 len=256; < SEND_LAST 1 len=45\n"
      "= LOC_LEN_ERR; > ACKNOWLEDGE 1 syn=61; state ERR; rbuf 0 300 8 clean"},
     {"RSP-13 receive buffer that isn't writable", {0},
@@ -217,7 +217,7 @@ static const struct script scripts[] = {
      "< WRITE_FIRST 0 len=256 dma=0x80000001; > ACKNOWLEDGE 0 syn=61; ! QP_REQ_ERR; state ERR"},
     {"RSP-16 WRITE shorter than its RETH", {0},
      "< WRITE_FIRST 0 len=256 dma=300; < WRITE_LAST 1 len=40; > ACKNOWLEDGE 1 syn=61; ! QP_REQ_ERR; state ERR"},
-    {"RSP-16 WRITE longer than its RETH: nothing beyond is written", {0},
+    {"RSP-16 WRITE longer than its RETH: nothing past it is written", {0},
      "< WRITE_FIRST 0 len=256 dma=300; < WRITE_LAST 1 len=48\n"
      "> ACKNOWLEDGE 1 syn=61; ! QP_REQ_ERR; state ERR; mem 256 64 clean"},
     {"RSP-16 too long in the middle already", {0},
@@ -241,7 +241,7 @@ static const struct script scripts[] = {
      "< WRITE_ONLY 0 len=4 key=pd2; > ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR; mem 0 4 clean"},
     {"RSP-14 region without REMOTE_WRITE", {0},
      "< WRITE_ONLY 0 len=4 key=ro; > ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR; mem 0 4 clean"},
-    {"RSP-14 MR-04 one octet beyond the region", {0},
+    {"RSP-14 MR-04 one octet past the region", {0},
      "< WRITE_ONLY 0 len=4 va=16381; > ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR; mem 16380 4 clean"},
     {"RSP-14 one octet before it", {0},
      "< WRITE_ONLY 0 len=4 va=-1; > ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR; mem 0 4 clean"},
@@ -272,7 +272,7 @@ static const struct script scripts[] = {
      "< WRITE_ONLY 0 len=4 ack; < WRITE_ONLY 1 len=4 key=none\n"
      "> ACKNOWLEDGE 1 syn=62 msn=1; ! QP_ACCESS_ERR; state ERR; mem 0 4 is 0:0"},
 
-    {"RSP-05 nothing is accepted behind a request that will be refused", {0},
+    {"RSP-05 nothing is accepted after a request that will be refused", {0},
      "hold; < WRITE_ONLY 0 len=4; < WRITE_ONLY 1 len=4 key=none; < WRITE_ONLY 1 len=4 va=8\n"
      "copy; > ACKNOWLEDGE 1 syn=62 msn=1; ! QP_ACCESS_ERR; state ERR; mem 8 4 clean; count rx_bad_qp_state 1"},
     {"MR-06 a receive buffer with a copy pending", {0},
@@ -286,12 +286,12 @@ static const struct script scripts[] = {
     {"RSP-19 SEND with invalidate", {0},
      "recv 8; < SEND_ONLY_INV 0 len=4 key=win ack; = SUCCESS len=4 inv; > ACKNOWLEDGE 0 msn=1\n"
      "< WRITE_ONLY 1 len=4 key=win; > ACKNOWLEDGE 1 syn=62; ! QP_ACCESS_ERR; state ERR"},
-    {"RSP-19 what comes behind it in the same burst may not use the key", {0},
+    {"RSP-19 later packets of the same burst may not use the key", {0},
      "recv 8; hold; < SEND_ONLY_INV 0 len=4 key=win; < WRITE_ONLY 1 len=4 key=win; copy\n"
      "= SUCCESS len=4 inv; > ACKNOWLEDGE 1 syn=62; ! QP_ACCESS_ERR; state ERR; mem 0 4 clean"},
     {"RSP-19 a key that can't be invalidated: error, no ACK", {0},
      "recv 8; < SEND_ONLY_INV 0 len=4 key=rw ack; = REM_INV_REQ_ERR; state ERR"},
-    {"RSP-19 and nothing behind it is accepted", {0},
+    {"RSP-19 and nothing after it is accepted", {0},
      "recv 8; hold; < SEND_ONLY_INV 0 len=4 key=rw; < WRITE_ONLY 1 len=4; copy; = REM_INV_REQ_ERR; state ERR; mem 0 4 clean"},
 
     /* ---- the contents of an ACK ---- */

@@ -96,7 +96,7 @@ static const struct {
     {GOOD "flow from=0 to=2 size=1K start=500us jitter=500us\n", 4, "jitter",
      "a flow could begin at 1000000ns"},
     {GOOD "flow from=0 to=2 size=forever start=1us stop=3us jitter=2us\n", 4, "stop",
-     "not behind start, 3000ns with its jitter"},
+     "not after start, 3000ns with its jitter"},
     {GOOD "incast to=0 size=1K jitter=10us times=10 every=110us\n", 4, "times",
      "the last of 10 bursts"},
     {"2\n0 1 3 100 1000 2.0\n1 0 3 100 1000 2.1\n", 1, "2", "flow list of ns-3"},

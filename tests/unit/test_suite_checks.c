@@ -443,7 +443,7 @@ START_TEST(the_device_times_out)
          {WX(0, 0, FAULT_DROP), WX(T14, 0, FAULT_DROP), WX(2 * T14, 0, FAULT_DROP),
           WX(3 * T14, 0, FAULT_DROP)},
          {{"TMR-05", SUITE_FAIL}}},
-        {"TMR-03 intervals that grow beyond 4 T",
+        {"TMR-03 intervals that grow past 4 T",
          suite_check_exhausted,
          FAULT_BA,
          WIRE_F_WRITE,

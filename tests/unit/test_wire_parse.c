@@ -119,7 +119,7 @@ static const struct row rows[] = {
      WRITE_ONLY,
      16,
      {{IP, 0, 1, {0x46}}, {UDP, 6, 2, {0x12, 0xB7}}}},
-    {"VAL-07 IHL 15 reaches beyond the frame",
+    {"VAL-07 IHL 15 reaches past the frame",
      WIRE_IP_OPTIONS,
      V4,
      SEND_ONLY,

@@ -70,7 +70,7 @@ static void comm_est(void)
     want(1, "COMM_EST", IBV_EVENT_COMM_EST, b.qp);
     none("COMM_EST");
     OK0(vt_try_rts(&b));
-    none("to RTS behind COMM_EST");
+    none("to RTS after COMM_EST");
 }
 
 static void sq_drained(void)

@@ -86,8 +86,7 @@ int main(int argc, char **argv)
     g.p = z;
     OK0(qport(c, vt.port, &g.p));
     for (int i = 0; i < 64; i++)
-        WANT(g.guard[i] == 0x5a, "ibv_query_port wrote %d bytes beyond struct ibv_port_attr",
-             i + 1);
+        WANT(g.guard[i] == 0x5a, "ibv_query_port wrote %d bytes past struct ibv_port_attr", i + 1);
     WANT(g.p.state == IBV_PORT_ACTIVE, "state %d", g.p.state);
     size_t shortlen = offsetof(struct ibv_port_attr, port_cap_flags2);
     unsigned char old[sizeof(struct ibv_port_attr) + 8];

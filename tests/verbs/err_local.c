@@ -87,7 +87,7 @@ static void run(const char *what, int kind)
         WANT((int)wc[1].status == want, "%s: %d (%s), expected %d (%s)", what, wc[1].status,
              ibv_wc_status_str(wc[1].status), want, ibv_wc_status_str(want));
     for (int i = 2; i < 4; i++)
-        WANT(wc[i].status == IBV_WC_WR_FLUSH_ERR, "%s: request %d behind: %s, expected flushed",
+        WANT(wc[i].status == IBV_WC_WR_FLUSH_ERR, "%s: later request %d: %s, expected flushed",
              what, i, ibv_wc_status_str(wc[i].status));
     int st = vt_wait_state(a.qp, IBV_QPS_ERR, 1000);
     WANT(st == IBV_QPS_ERR, "%s: requester's state %d, expected ERR (6)", what, st);
@@ -103,7 +103,7 @@ static void run(const char *what, int kind)
 int main(int argc, char **argv)
 {
     vt_start(argc, argv, "err_local");
-    static const char *t[] = {"local buffer beyond its region",
+    static const char *t[] = {"local buffer past its region",
                               "READ into a region without local write", "L_Key of another PD",
                               "unknown L_Key"};
     static const int k[] = {1, 3, 2, 0};

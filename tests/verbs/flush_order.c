@@ -2,7 +2,7 @@
  *
  * flush_order: a QP put into ERR flushes every outstanding receive and send, each once, in posting
  * order, unsignaled sends too, with wr_id and qp_num kept; a send posted in ERR is accepted and
- * flushed behind them (drain "beacon"). */
+ * flushed after them (drain "beacon"). */
 #include "vt.h"
 #define N 12
 int main(int argc, char **argv)

@@ -45,10 +45,10 @@ int main(int argc, char **argv)
              ntohl(wc.imm_data), ntohl(imm));
         WANT(wc.byte_len == len, "WRITE_WITH_IMM: byte_len %u, expected %u", wc.byte_len, len);
         WANT(wc.qp_num == b.qp->qp_num, "qp_num %x, expected %x", wc.qp_num, b.qp->qp_num);
-        vt_want(b.rcq, "empty SEND behind", rid++, IBV_WC_SUCCESS, IBV_WC_RECV);
-        vt_want(a.scq, "empty SEND behind", 4, IBV_WC_SUCCESS, IBV_WC_SEND);
+        vt_want(b.rcq, "empty SEND after it", rid++, IBV_WC_SUCCESS, IBV_WC_RECV);
+        vt_want(a.scq, "empty SEND after it", 4, IBV_WC_SUCCESS, IBV_WC_SEND);
         if (len < 3 << 20)
-            WANT((unsigned char)b.buf[off + len] == 0xcc, "byte behind the write changed");
+            WANT((unsigned char)b.buf[off + len] == 0xcc, "byte after the write changed");
     }
     /* the receive's own buffer is not touched by WRITE_WITH_IMM */
     memset(b.buf + 64 * rid, 0x44, 64);

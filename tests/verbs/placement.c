@@ -142,8 +142,8 @@ int main(int argc, char **argv)
     OK0(ibv_wr_complete(x));
     for (int i = 0; i < 20000 && !__atomic_load_n((uint64_t *)b.buf, __ATOMIC_ACQUIRE); i++)
         usleep(100);
-    WANT(*(uint64_t *)b.buf == 1, "the flag behind the FLUSH does not come");
-    SAME(b.buf + 4096, 60000, 5, "behind the flag");
+    WANT(*(uint64_t *)b.buf == 1, "the flag after the FLUSH does not come");
+    SAME(b.buf + 4096, 60000, 5, "after the flag");
     vt_want(a.scq, "FLUSH", 4, IBV_WC_SUCCESS, WC_FLUSH);
     vt_want(a.scq, "flag", 5, IBV_WC_SUCCESS, IBV_WC_ATOMIC_WRITE);
     do_flush(x, 6, rk, at, 0, GLOBAL, RANGE);

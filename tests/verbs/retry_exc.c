@@ -26,7 +26,7 @@ int main(int argc, char **argv)
     }
     vt_want(a.scq, "READ from a destroyed QP", 1, IBV_WC_RETRY_EXC_ERR, -1);
     t = vt_ms() - t;
-    vt_want(a.scq, "SEND behind", 2, IBV_WC_WR_FLUSH_ERR, -1);
+    vt_want(a.scq, "later SEND", 2, IBV_WC_WR_FLUSH_ERR, -1);
     WANT(t >= 60 && t < 6000,
          "RETRY_EXC_ERR after %llu ms with timeout 67 ms and retry_cnt 2, expected 60 to 6000",
          (unsigned long long)t);

@@ -24,7 +24,7 @@ int main(int argc, char **argv)
          vt_state(a.qp));
     OK0(vt_recv(&b, 4, b.buf + 32768, 9000));
     vt_want(a.scq, "send after the receive was posted", 2, IBV_WC_SUCCESS, IBV_WC_SEND);
-    vt_want(a.scq, "WRITE behind it", 3, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+    vt_want(a.scq, "WRITE after it", 3, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
     vt_want(b.rcq, "late receive", 4, IBV_WC_SUCCESS, IBV_WC_RECV);
     SAME(b.buf + 32768, 9000, 3, "data");
     OK0(ibv_destroy_qp(a.qp));
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
         OK0(vt_post(&a, IBV_WR_SEND, 6, a.buf, 8, 0, 0, 0, 0));
         vt_want(a.scq, k ? "rnr_retry 2" : "rnr_retry 0", 5, IBV_WC_RNR_RETRY_EXC_ERR, -1);
         t = vt_ms() - t;
-        vt_want(a.scq, "behind", 6, IBV_WC_WR_FLUSH_ERR, -1);
+        vt_want(a.scq, "later request", 6, IBV_WC_WR_FLUSH_ERR, -1);
         WANT(t < 1000 && (!k || t >= 15),
              "rnr_retry %d with 10 ms: error after %llu ms, expected %d to 1000", k ? 2 : 0,
              (unsigned long long)t, k ? 15 : 0);

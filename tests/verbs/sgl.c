@@ -62,7 +62,7 @@ int main(int argc, char **argv)
             unsigned char *p = (void *)(uintptr_t)sb[i].addr;
             WANT(!memcmp(p, flat + at, len), "round %d: piece %d of the receive differs", round, i);
             for (unsigned k = len; k < sb[i].length + 3; k++)
-                WANT(p[k] == 0xdd, "round %d: byte %u behind piece %d changed", round, k, i);
+                WANT(p[k] == 0xdd, "round %d: byte %u after piece %d changed", round, k, i);
             at += len;
         }
         memset(b.buf + 500001, 0, total + 1);

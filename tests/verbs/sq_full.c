@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     unsigned got = 0;
     for (uint64_t end = vt_ms() + 5000; got < (taken < rcap ? taken : rcap) && vt_ms() < end;)
         got += vt_poll(b.rcq, &wc, 1, 100);
-    vt_none(b.rcq, "messages beyond those taken", 150);
+    vt_none(b.rcq, "messages past those taken", 150);
     WANT(got >= (taken < rcap ? taken : rcap) && vt_state(a.qp) == IBV_QPS_RTS,
          "%u messages arrived, state %d", got, vt_state(a.qp));
     vt_none(a.scq, "unsignaled sends", 20);

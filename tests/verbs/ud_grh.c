@@ -54,7 +54,7 @@ int main(int argc, char **argv)
             WANT(!(wc.wc_flags & IBV_WC_WITH_IMM), "WITH_IMM on a plain message");
         SAME(b.buf + 40, lens[i], i, "UD data");
         WANT((unsigned char)b.buf[40 + lens[i]] == 0xcc || lens[i] == max,
-             "byte behind the message changed");
+             "byte after the message changed");
         unsigned char *ip = (unsigned char *)b.buf + 20;
         WANT(ip[0] == 0x45 && ip[9] == 17,
              "bytes 20.. of the GRH area: %02x .. protocol %u, expected an IPv4 header (45, 17)",

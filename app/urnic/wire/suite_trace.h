@@ -42,7 +42,7 @@ struct suite_conn {
 struct suite_trace {
     struct suite_pkt *pkt;
     uint32_t n;
-    uint64_t missed; /* packets beyond SUITE_PACKETS */
+    uint64_t missed; /* packets above SUITE_PACKETS */
     struct suite_conn conn[SUITE_CONNS];
     unsigned nconn;
 };

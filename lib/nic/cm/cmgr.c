@@ -65,12 +65,12 @@ static int cmgr_member(const struct gsi *g, const uint8_t *mad, uint32_t len,
                        const struct wire_addr *dip)
 {
     const struct cmgr *m = cmgr_in(g);
-    const struct cm_whom whom = cm_msg_whom(mad, len);
-    if (whom.what == CM_FOR_ID)
-        return (int)(whom.id >> (32 - m->device->team->bits));
-    if (whom.what == CM_FOR_PEER)
+    const struct cm_target target = cm_msg_target(mad, len);
+    if (target.what == CM_FOR_ID)
+        return (int)(target.id >> (32 - m->device->team->bits));
+    if (target.what == CM_FOR_PEER)
         return GSI_ALL;
-    return whom.what == CM_FOR_SERVICE ? services_find(m->services, whom.service_id, dip) : -1;
+    return target.what == CM_FOR_SERVICE ? services_find(m->services, target.service_id, dip) : -1;
 }
 
 static void cmgr_comm_est(struct gsi *g, void *qp_arg)
