@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A port's device in DPDK: probes it, gives it receive and send queues and a buffer pool made
- * for its driver, and finds out what DPDK's drivers don't say (a descriptor to sleep on, the
+ * for its driver, and finds out facts that DPDK's drivers don't give (a descriptor to sleep on, the
  * true frame size, the link of a kernel interface).
  */
 /* For events and the unplugging of devices, which are experimental since DPDK 18.05. */
@@ -364,7 +364,7 @@ static bool set_mac(struct dpdk_port *port, const uint8_t wanted[6])
 
 /* Set the NIC's filters so that all our frames arrive: our address, our VLAN, the groups of IPv6's
  * neighbour discovery. If a filter can't be set, the NIC is asked to receive everything. If it
- * can't do that either, a message says what will not work. */
+ * can't do that either, a message names the consequence. */
 static void set_filters(struct dpdk_port *port, bool filters_vlan)
 {
     struct dpdk_filters f = {

@@ -24,12 +24,12 @@
  *     reorder_hold=20us   for so long when none come
  *     ecn_kmin=5K ecn_kmax=200K ecn_pmax=0.01          CC-02; kmin = kmax is a step
  *     pfc=on xoff=192K xon=128K   senders pause while a receiver's queue is above xoff, until xon
- *     rules=FILE          fault rules (doc/faults.md); a->b is what port 0 sends
+ *     rules=FILE          fault rules (doc/faults.md); a->b: frames that port 0 sends
  *     seed=N              of all dice (default: the opener's, or 1)
  *     frame=9234          largest frame
- *     slots=1024          frame buffers of each port, for what is sent and not yet received
+ *     slots=1024          frame buffers of each port, for frames sent and not yet received
  *     log=N               the latest N drops are remembered, for mem_link_drops (default 0): for
- *                         tests, which compare what was lost with what was made good
+ *                         tests, which compare lost frames with repaired ones
  *
  * Time is only what callers pass as `now`; virtual time must not run backwards. With the same seed
  * and the same calls a link repeats its behaviour: each sending port has dice of its own, so the

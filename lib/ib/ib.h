@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Names of verbs, with the numbers that they have there, for the engine and for the protocol
- * between application and daemon: each room passes them on as they are. What is ours alone says
+ * between application and daemon: each room passes them on as they are. Names of ours alone say
  * so. The public headers of liburnic repeat the numbers; the library checks each of them against
  * these lists when it is compiled.
  */

@@ -3,7 +3,7 @@
  * The judge of captures: follows every queue pair through a stream of frames and says which rule of
  * the catalogue a packet breaks.
  *
- * A capture shows what passed one point of the network. Packets may have been lost, doubled,
+ * A capture shows the packets at one point of the network. Packets may have been lost, doubled,
  * reordered and damaged before that point and after it, and the capture itself may have missed
  * some. So a rule is called broken only when no such fault explains the packets; otherwise the
  * finding names the fault that would (an artefact), or says that both are possible.

@@ -26,7 +26,7 @@ enum mem_kind {
 /* The hot half: all that mem_check and, for a range in one segment, mem_pieces need. */
 struct mem_slot {
     uint32_t key; /* L_Key, R_Key; 0 in a slot without object */
-    uint32_t gen; /* changes whenever what was checked may not hold any more */
+    uint32_t gen; /* changes whenever an earlier check may not hold any more */
     uint32_t pd;
     uint16_t access; /* MEM_*; without hints */
     uint8_t kind;    /* enum mem_kind */

@@ -6,9 +6,9 @@
  * No I/O and no clock: frames and time come in as arguments (ns, any monotonic origin).
  *
  *     net_rx(port, frame, len, now, reply, cap)   takes a frame that isn't RoCE; may write a reply
- *     while ((n = net_tx(port, buf, cap, now)))   what the port wants to send by itself
+ *     while ((n = net_tx(port, buf, cap, now)))   the port's own frames
  *     net_deadline(port)                          next time-out, UINT64_MAX = none
- *     net_expire(port, now)                       does what is due
+ *     net_expire(port, now)                       runs due timers
  *     while (net_next_change(port, &c))           neighbours whose MAC or reachability changed
  *
  * After every other call there may be something for net_tx to send and for net_next_change to tell.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A port: creation, taking frames apart by EtherType, and what it sends by itself.
+ * A port: creation, taking frames apart by EtherType, and the frames that it sends by itself.
  *
  * Timers: the announcements of an address (NET_ANNOUNCE_NS apart), and one per neighbour (see
  * net_neigh.c). A timer that runs out marks something to send; net_tx sends it.

@@ -25,7 +25,7 @@ uint64_t responder_hash(const uint8_t *data, size_t len)
     return h;
 }
 
-/* ---- what the stage calls ---- */
+/* ---- calls of the stage ---- */
 
 static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, uint32_t len)
 {

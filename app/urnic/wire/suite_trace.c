@@ -113,7 +113,7 @@ const struct suite_pkt *suite_trace_add(struct suite_trace *t, const struct suit
     k->dqpn = p->dqpn;
     k->msn = p->msn;
     k->len = p->payload_len;
-    /* Damage and trimming come after the parse, so the hash covers what they left. */
+    /* Damage and trimming come after the parse, so the hash covers the remaining octets. */
     k->hash = head->fate & FAULT_CHANGED
                   ? 0
                   : wire_icrc_update(0, frame + p->payload_off, p->payload_len);

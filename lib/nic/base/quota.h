@@ -37,9 +37,9 @@
 #define QUOTA_CAPTURES 16u    /* of disconnected clients, still ending */
 
 /* of a client */
-/* All connections, except those of administrators. A user gets half of what others leave while
- * seven eighths are free; then an eighth, and two in any case. Subordinate users count as their
- * owner. */
+/* All connections, except those of administrators. A user gets half of the number that others leave
+ * while seven eighths are free; then an eighth, and two in any case. Subordinate users count as
+ * their owner. */
 #define QUOTA_CLIENTS         1024u
 #define QUOTA_CLIENTS_RESERVE 64u /* more for administrators */
 #define QUOTA_HANDLES         131072u

@@ -2,8 +2,8 @@
  *
  * Users' shares of limited resources: a user that takes all that it can get leaves some for others
  * (SEC-22). Seven eighths of each resource go to any user that asks first. The last eighth is for
- * users with little: it is open to a user up to an eighth of what the others leave. So a single
- * user gets seven eighths, and after that each of dozens of others still gets some.
+ * users with little: it is open to a user up to an eighth of the amount that the others leave. So a
+ * single user gets seven eighths, and after that each of dozens of others still gets some.
  *
  * Threads: any. A device may have several workers, and a connection may begin and end on each of
  * them at any time. `limit` is set before they run.
