@@ -27,30 +27,30 @@ Wc = collections.namedtuple("Wc", "id status opcode len flags imm src_qpn")
 class EndError(Exception):
     """The library said no; `text` is its reason."""
 
-    def __init__(self, who, text):
-        super().__init__(f"{who}: {text}")
+    def __init__(self, side, text):
+        super().__init__(f"{side}: {text}")
         self.text = text
 
 
 class End:
     """An end. do() sends any command of peer.c; the methods below name the common ones."""
 
-    def __init__(self, who, ip, source, sink, finish):
-        self.who, self.ip, self.source, self.sink, self.finish = who, ip, source, sink, finish
+    def __init__(self, side, ip, source, sink, finish):
+        self.side, self.ip, self.source, self.sink, self.finish = side, ip, source, sink, finish
         self.qpn = {}
         hello = self.answer()
         self.addr, self.rkey = hello["addr"], hello["rkey"]
 
     def __repr__(self):
-        return self.who
+        return self.side
 
     def answer(self):
         line = self.source.readline().strip()
         if not line:
-            raise EndError(self.who, "has gone")
+            raise EndError(self.side, "has gone")
         head, *words = line.split(" ")
         if head != "ok":
-            raise EndError(self.who, line.removeprefix("error "))
+            raise EndError(self.side, line.removeprefix("error "))
         found = {"wc": [], "ev": []}
         for word in words:
             name, _, value = word.partition("=")
@@ -107,7 +107,7 @@ def near(program, ip, socket, access=ALL_ACCESS):
     return end
 
 
-def far(guest, ip, access=ALL_ACCESS, program="peer", env="", who="rxe"):
+def far(guest, ip, access=ALL_ACCESS, program="peer", env="", side="rxe"):
     """An end in the guest. Its shell says its pid first."""
     conn = guest.connect(f"echo $$; {env} exec {program} {ip} {access}")
     stream = conn.makefile("rw")
@@ -118,6 +118,6 @@ def far(guest, ip, access=ALL_ACCESS, program="peer", env="", who="rxe"):
         stream.close()
         conn.close()
 
-    end = End(who, ip, stream, stream, finish)
+    end = End(side, ip, stream, stream, finish)
     end.pid = pid
     return end

@@ -263,12 +263,12 @@ def peer_dies(t):
     for client, server in both_roles(t):
         bring_up(t, client, server)
         server.do("recv", id=7, off=0, len=64)
-        if client.who == "urnic":
+        if client.side == "urnic":
             client.child.kill()
         else:
             t.guest.sh(f"kill -9 {client.pid}")
         event(t, server, DISCONNECTED, "death of the client")
-        if server.who == "rxe":
+        if server.side == "rxe":
             server.do("hangup")  # librdmacm leaves the queue pair alone until then
         t.equal([w.status for w in server.poll()], [FLUSHED], server, "receive")
     return "noticed by both"

@@ -53,7 +53,7 @@ def uc_loss(t):
             # Which message each receive holds: the receives are used in order.
             held = [i for w in got for i in range(4) if pair.rsp.bad(INBOX + w.id * 3000, 3000, seed=i) == -1]
             t.equal([(w.id, w.status, w.len) for w in got], [(i, OK, 3000) for i in range(len(got))], pair, which)
-            if pair.rsp.who == "rxe" and held != [1, 2, 3]:
+            if pair.rsp.side == "rxe" and held != [1, 2, 3]:
                 t.deviates("UC-03", f"UC SEND of 3 packets, {which} lost: of the 3 messages after it only "
                            f"{len(held)} arrive: a FIRST in place of the expected LAST is dropped")
             else:
@@ -150,9 +150,9 @@ def ud_too_long(t):
         seen.append(f"{a}: {what}")
         t.equal(b.poll(ms=200), [], b, "received")
         t.equal(t.cable.packets(lambda p: p.qpn == b.qpn[0]), [], "on the wire")
-        if a.who == "rxe" and what == "success":
+        if a.side == "rxe" and what == "success":
             t.deviates("UD-02", "a datagram longer than the MTU completes with success and is not sent (A21; "
                        "C10-93.1.1 allows it)")
-        if a.who == "urnic":
+        if a.side == "urnic":
             t.equal(what, "Invalid argument", "ours")
     return "; ".join(seen)

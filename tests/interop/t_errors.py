@@ -80,7 +80,7 @@ def qp_rights(t):
 def misaligned(t):
     for op in (FADD, CAS):
         for pair in t.pairs():
-            if pair.req.who == "rxe":  # its library refuses to post one
+            if pair.req.side == "rxe":  # its library refuses to post one
                 continue
             refused(t, pair, REM_INV_REQ, NAK_INVALID, **rdma(pair, op, off=TARGET + 4, length=8))
             untouched(t, pair)
@@ -95,7 +95,7 @@ def too_small(t):
         pair.req.do("send", id=1, op=SEND, off=SOURCE, len=100)
         got, there = pair.req.poll(), pair.rsp.poll()
         nak = [p.nak for p in t.cable.packets(lambda p: p.nak is not None)][-1:]
-        seen[pair.rsp.who] = (STATUS.get(got[0].status), STATUS.get(there[0].status), nak)
+        seen[pair.rsp.side] = (STATUS.get(got[0].status), STATUS.get(there[0].status), nak)
     t.equal(seen["urnic"], ("REM_INV_REQ_ERR", "LOC_LEN_ERR", [NAK_INVALID]), "ours as responder")
     if seen["rxe"] != seen["urnic"]:
         t.deviates("RSP-12", "a receive that is too small: rxe sends NAK %s and completes it with %s; the rule: NAK "
@@ -130,7 +130,7 @@ def retry_seven(t):
         t.cable.lose(lambda p: True, times=None)
         mark = len(t.cable.packets())
         pair.req.do("send", id=1, **rdma(pair, WRITE))
-        if pair.req.who == "urnic":
+        if pair.req.side == "urnic":
             t.equal([STATUS.get(w.status) for w in pair.req.poll(ms=30000)], ["RETRY_EXC_ERR"], pair)
             t.equal(len(t.cable.packets()) - mark, 8, "transmissions with retry_cnt 7")
         else:
@@ -175,12 +175,12 @@ def rnr_burst(t):
     for pair in t.pairs(rnr_timer=16, retry=1, rnr_retry=7):
         for i in range(count):
             pair.req.do("send", id=i, op=SEND, off=SOURCE, len=200)
-        t.check(t.cable.wait(lambda p: p.is_rnr and p.out == (pair.rsp.who == "urnic")), pair, "no RNR NAK")
+        t.check(t.cable.wait(lambda p: p.is_rnr and p.out == (pair.rsp.side == "urnic")), pair, "no RNR NAK")
         pair.rsp.do("recv", id=0, off=INBOX, len=200, n=count)
         got = pair.req.poll(count) + pair.rsp.poll(count)
         t.equal([w.status for w in got], [OK] * 2 * count, pair)
-        naks = t.cable.packets(lambda p: p.nak == NAK_SEQUENCE and p.out == (pair.rsp.who == "urnic"))
-        if pair.rsp.who == "urnic":
+        naks = t.cable.packets(lambda p: p.nak == NAK_SEQUENCE and p.out == (pair.rsp.side == "urnic"))
+        if pair.rsp.side == "urnic":
             t.equal(len(naks), 0, "sequence NAKs of ours after the RNR NAK")
         elif naks:
             t.deviates("RNR-02", "sends a sequence NAK for packets that follow an RNR NAK (DEV-02)")

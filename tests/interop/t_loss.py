@@ -10,7 +10,7 @@ SEED = 20
 
 
 def ours_answers(pair):
-    return pair.rsp.who == "urnic"
+    return pair.rsp.side == "urnic"
 
 
 @test("loss-write", "A5 ACK-08 RTX-01: one packet of a WRITE lost: one sequence NAK, one go-back to it, data equal")
@@ -24,7 +24,7 @@ def loss_write(t):
             seen = t.cable.packets()[mark:]
             naks = [p for p in seen if p.nak is not None]
             t.equal([(p.nak, p.psn) for p in naks], [(0, lost.psn)], pair, "(NAK code, PSN)")
-            again = [p.psn for p in seen[seen.index(naks[0]):] if p.out == (pair.req.who == "urnic") and p.is_request]
+            again = [p.psn for p in seen[seen.index(naks[0]):] if p.out == (pair.req.side == "urnic") and p.is_request]
             # What was already on its way when the NAK came may still pass before the go-back.
             t.check(again.count(lost.psn) == 1, pair, f"the lost packet was sent again {again.count(lost.psn)} times")
             t.cable.clear()
@@ -67,7 +67,7 @@ def loss_read(t):
             t.equal(asked[1].psn, rule.hits[0].psn, pair, name, "lost; PSN of the second request")
             after = seen[seen.index(asked[1]):]
             answer = next(p for p in after if p.is_read_data and p.psn == asked[1].psn)
-            forms.add((pair.rsp.who, answer.name))
+            forms.add((pair.rsp.side, answer.name))
             if not ours_answers(pair) and answer.name in ("READ_MIDDLE", "READ_LAST") and asked[1].psn != asked[0].psn:
                 t.deviates("RD-10", "answers a READ that is repeated from its middle with MIDDLE or LAST, not FIRST or "
                            "ONLY (A12b)")

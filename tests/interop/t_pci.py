@@ -38,7 +38,7 @@ class GuestDaemon:
         return t_last(self.t.guest.sh(f"cat {self.log}"))
 
     def end(self, v4, access=ends.ALL_ACCESS):
-        e = ends.far(self.t.guest, v4, access, program="peer_urnic", env=f"URNIC_SOCKET={self.socket}", who="guest")
+        e = ends.far(self.t.guest, v4, access, program="peer_urnic", env=f"URNIC_SOCKET={self.socket}", side="guest")
         self.t.open_ends.append(e)
         return e
 

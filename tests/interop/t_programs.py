@@ -126,12 +126,12 @@ def unread_event(t):
         client.do("connect")
         server.do("answer")
         server.do("accept")
-        t.check(t.cable.wait(lambda p: p.mad == "REP" and p.out == (server.who == "urnic")), "no REP")
+        t.check(t.cable.wait(lambda p: p.mad == "REP" and p.out == (server.side == "urnic")), "no REP")
         t.guest.sh("sleep 0.3")  # it is told
         client.do("destroy")
         client.start("event", ms=300)
         # Else it waits for the event that is gone; the guest's answers have a time limit of their own.
-        told = client.who == "rxe" or select.select([client.source], [], [], 20)[0]
+        told = client.side == "rxe" or select.select([client.source], [], [], 20)[0]
         line = client.source.readline() if told else "nothing"
         t.check("timed out" in line, client, "asks for an event after its id has gone:", line)
     return "both are quiet"

@@ -198,8 +198,8 @@ def large(t):
     for pair in t.pairs(mtu=1024):
         for seed, op in enumerate(("SEND", "WRITE", "READ"), 1):
             transfer(t, pair, op, size, seed)
-        asks = t.cable.packets(lambda p: p.out == (pair.req.who == "urnic") and p.is_request and p.ackreq)
-        acks = t.cable.packets(lambda p: p.out == (pair.rsp.who == "urnic") and p.opcode == 0x11)
+        asks = t.cable.packets(lambda p: p.out == (pair.req.side == "urnic") and p.is_request and p.ackreq)
+        acks = t.cable.packets(lambda p: p.out == (pair.rsp.side == "urnic") and p.opcode == 0x11)
         t.check(len(acks) <= len(asks) + 200, pair, f"{len(acks)} ACKs for {len(asks)} requests that asked")
     return "6 messages equal; no storm of ACKs"
 

@@ -142,7 +142,7 @@ def controlled_qkey(t):
         a.do("send", id=1, op=SEND, off=SOURCE, len=100, to=b.ip, to_qpn=b.qpn[0], qkey=QKEY ^ 0x80000000)
         t.equal([w.status for w in a.poll()], [OK], a)
         got = [w.status for w in b.poll(ms=2000)]
-        if a.who == "urnic":
+        if a.side == "urnic":
             t.equal(got, [OK], "received from ours")
         elif not got:
             t.deviates("KEY-08", "a Q_Key with bit 31 set goes onto the wire as it is")

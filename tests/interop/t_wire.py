@@ -12,7 +12,7 @@ from t_rc import INBOX, SINK, SOURCE, TARGET, transfer
 
 
 def sent_by(pair_end, packets):
-    return [p for p in packets if p.out == (pair_end.who == "urnic")]
+    return [p for p in packets if p.out == (pair_end.side == "urnic")]
 
 
 def distance(a, b):
@@ -20,7 +20,7 @@ def distance(a, b):
     return (a - b + (1 << 23)) % (1 << 24) - (1 << 23)
 
 
-@test("wire-ackreq", "A1 A2 A3 REQ-10: who asks for ACKs, who gives them, how far a sender runs ahead")
+@test("wire-ackreq", "A1 A2 A3 REQ-10: requests for ACKs, the answers, and how far a sender runs ahead")
 def ackreq(t):
     size, told = 600000, []
     for pair in t.pairs(mtu=1024):
@@ -39,12 +39,12 @@ def ackreq(t):
                 acked = p.psn
         asked = {p.psn for p in requests if p.ackreq}
         unasked = [p for p in answers if p.is_ack and p.psn not in asked]
-        if pair.rsp.who == "rxe":
+        if pair.rsp.side == "rxe":
             t.equal(unasked, [], pair, "ACKs that nobody asked for")
         t.check(len(answers) <= len(asked) + size // 1024 // 16, pair, "a storm of ACKs")
         told.append(f"{pair.req}: asks every {longest + 1} packets at most, up to {ahead} ahead; {pair.rsp}: "
                     f"{len(answers)} ACKs for {len(asked)} requests")
-        if pair.req.who == "rxe":
+        if pair.req.side == "rxe":
             t.check(ahead <= 128 + 64, "rxe ran", ahead, "PSNs ahead")
     return "; ".join(told)
 
@@ -162,7 +162,7 @@ def read_depth(t):
             out -= p.name in ("READ_LAST", "READ_ONLY")
             most = max(most, out)
         told.append(f"{pair.req} had up to {most} out")
-        if pair.req.who == "urnic":
+        if pair.req.side == "urnic":
             t.check(most <= 5, "ours had", most, "READs out with a depth of 5")
         elif most > 5:
             t.deviates("RD-03", f"with a READ depth of 5 it has {most} READs out (A11)")
