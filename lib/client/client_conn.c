@@ -173,11 +173,12 @@ void client_conn_hang_up(struct client_conn *c)
         shutdown(c->sock, SHUT_RDWR);
 }
 
-/* The thread that waits for the daemon's end. */
+/* The thread that waits for the daemon's end. The daemon doesn't notice this: for it the program
+ * ends with the socket, after the engine's last frames. */
 static void end_watch(struct client_conn *c)
 {
     atomic_store_explicit(&c->dead, true, memory_order_relaxed);
-    shutdown(c->sock, SHUT_RDWR);
+    shutdown(c->sock, SHUT_RD);
     pthread_join(c->watch, NULL);
 }
 

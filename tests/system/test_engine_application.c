@@ -114,6 +114,16 @@ static const struct {
     {"urn0", "application,progress=thread", {"urn1", "application,progress=poll", false}},
 };
 
+/* SHM-15: the counts of a program outlive it. */
+static void await_counts(const char *device)
+{
+    const uint64_t until = rig_now_ms() + 5000;
+    while (rig_counter(&rig, device, "tx_packets") < 3) {
+        ck_assert_msg(rig_now_ms() < until, "%s: a program's counts are lost", device);
+        port_nap(5);
+    }
+}
+
 START_TEST(shm_14_programs_exchange_messages)
 {
     struct other other = pairs[_i].other;
@@ -130,6 +140,8 @@ START_TEST(shm_14_programs_exchange_messages)
     }
     port_close(&e);
     port_await_child(pid);
+    await_counts(pairs[_i].here);
+    await_counts(other.device);
     ck_assert_int_eq(rig_counter(&rig, "urn0", "channel_drops"), 0);
     ck_assert_int_eq(rig_counter(&rig, "urn1", "channel_drops"), 0);
     ck_assert_int_gt(rig_counter(&rig, "urn0", "channel_tx_frames") +
