@@ -83,11 +83,11 @@ static bool qp_visit(void *arg, struct qp *qp)
 
 /* ---- engines in programs ---- */
 
-/* Queue pairs of a program's answer. */
-static void add_asked(struct cc_job *job)
+/* Queue pairs from the answer of the program that has this block. */
+static void add_asked(struct cc_job *job, unsigned block)
 {
     struct ipc_asked_qp q;
-    for (unsigned i = 0; progctl_qp(job->r, job->device, i, &q); i++) {
+    for (unsigned i = 0; progctl_qp(job->r, job->device, block, i, &q); i++) {
         const struct qp_facts f = {
             .qpn = q.info.qpn,
             .cc = q.info.cc,
@@ -97,7 +97,7 @@ static void add_asked(struct cc_job *job)
             .recovery = q.info.recovery,
             .agreed = q.info.recovery_agreed,
         };
-        if (f.qpn)
+        if (f.qpn && (!job->qpn || job->qpn == f.qpn))
             add_qp(job, &f);
     }
 }
@@ -119,7 +119,7 @@ static void cc_of_program(struct cc_job *job)
     json_t *cc = json_string(a.cc); /* NULL if it is not text */
     json_object_set_new(job->out, "cc", cc ? cc : json_string("?"));
     json_object_set_new(job->out, "qps", json_array());
-    add_asked(job);
+    add_asked(job, qpn_block(job->qpn));
 }
 
 /* A page of a program's queue pairs. */
@@ -134,7 +134,7 @@ static void cc_list_program(struct cc_job *job)
         }
         return;
     }
-    add_asked(job);
+    add_asked(job, progctl_block(at));
     if (job->r->ask->of[0].status == -ETIMEDOUT)
         json_object_set_new(job->out, "silent", json_integer(1));
     job->at = progctl_next(job->r, job->device, at);

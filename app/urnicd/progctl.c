@@ -77,13 +77,16 @@ static void clean(char *text, size_t size)
     }
 }
 
-static bool check(const struct device *d, struct ipc_asked_qp *q)
+/* Is this a queue pair of the asked program's? Another program's would be shown with that program's
+ * name, or to a user who may not see it. */
+static bool check(const struct device *d, const struct switch_channel *asked,
+                  struct ipc_asked_qp *q)
 {
     struct ipc_qp_info *i = &q->info;
-    const struct switch_channel *c = owner_of(d, qpn_block(i->qpn));
-    const struct client *client = c ? c->owner : NULL;
-    if (!client || i->qpn > WIRE_QPN_MASK || i->state > STATE || i->recovery > RECOVERY)
+    if (!asked || i->qpn > WIRE_QPN_MASK || owner_of(d, qpn_block(i->qpn)) != asked ||
+        i->state > STATE || i->recovery > RECOVERY)
         return false;
+    const struct client *client = asked->owner;
     clean(i->cc, sizeof(i->cc));
     clean(i->error, sizeof(i->error));
     memcpy(i->comm, client->comm, sizeof(i->comm));
@@ -94,14 +97,14 @@ static bool check(const struct device *d, struct ipc_asked_qp *q)
     return true;
 }
 
-bool progctl_qp(const struct request *r, const struct device *d, unsigned i,
+bool progctl_qp(const struct request *r, const struct device *d, unsigned block, unsigned i,
                 struct ipc_asked_qp *out)
 {
     const struct switch_ask *a = &r->ask->of[0];
     if (a->status < 0 || (i + 1) * sizeof(*out) > a->len)
         return false;
     memcpy(out, a->data + i * sizeof(*out), sizeof(*out));
-    if (!check(d, out))
+    if (!check(d, owner_of(d, block), out))
         out->info.qpn = 0;
     return true;
 }
@@ -134,14 +137,14 @@ static void list_answered(struct request *r, const struct ipc_qp_filter *f, stru
                           uint32_t max)
 {
     const struct switch_ask *a = &r->ask->of[0];
-    const struct switch_channel *c =
-        owner_of(r->device, f->qpn ? qpn_block(f->qpn) : progctl_block(f->first));
+    const unsigned block = f->qpn ? qpn_block(f->qpn) : progctl_block(f->first);
+    const struct switch_channel *c = owner_of(r->device, block);
     struct ipc_asked_qp q;
     if (!c)
         return;
     if (a->status == -ETIMEDOUT)
         silent(r->device, c->owner, f->qpn, &out->qp[out->count++]);
-    for (unsigned i = 0; out->count < max && progctl_qp(r, r->device, i, &q); i++) {
+    for (unsigned i = 0; out->count < max && progctl_qp(r, r->device, block, i, &q); i++) {
         if (q.info.qpn == 0 || (f->qpn && q.info.qpn != f->qpn))
             continue;
         if (!qp_info_is_for(r->client, c->owner))

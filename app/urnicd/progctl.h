@@ -36,9 +36,10 @@ int progctl_history(struct request *r);
  * `set` isn't NULL). As ask; -ENOENT: no program has it. */
 int progctl_ask_cc(struct request *r, struct device *d, uint32_t qpn, uint32_t first,
                    const char *set);
-/* Read the description of queue pair `i` of a program's answer into `out`. False: the answer has no
- * such entry. */
-bool progctl_qp(const struct request *r, const struct device *d, unsigned i,
+/* Read the description of queue pair `i` into `out`, from the answer of the program that has this
+ * block. False: the answer has no such entry. out->info.qpn is 0 if the entry is invalid or not
+ * that program's. */
+bool progctl_qp(const struct request *r, const struct device *d, unsigned block, unsigned i,
                 struct ipc_asked_qp *out);
 /* The cursor of the list after this answer; 0 = end of the list. */
 uint32_t progctl_next(const struct request *r, const struct device *d, uint32_t first);

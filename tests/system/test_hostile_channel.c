@@ -9,6 +9,7 @@
 #include "channel.h"
 #include "channel_ring.h"
 #include "ipc.h"
+#include "switch_ask.h"
 #include "unit.h"
 #include "wire.h"
 /* whose names are short */
@@ -20,6 +21,7 @@
 #define PERMUTED 0x77u /* in the block */
 
 static uint32_t victims; /* the queue pair that b has and a sends to */
+static uint32_t strange; /* one of another program on the same device */
 
 /* A channel without liburnic, on urn0. */
 struct raw {
@@ -190,6 +192,37 @@ static void lies(void)
     }
 }
 
+/* Answer a question with a list of two queue pairs: its own, and another program's. */
+static void answer(struct raw *r, uint32_t id)
+{
+    static uint8_t frame[4096];
+    static const uint8_t mac[6] = {0x02};
+    const struct ipc_asked_qp qp[2] = {{.info = {.qpn = r->qpn, .type = URNIC_QPT_RC}},
+                                       {.info = {.qpn = strange, .type = URNIC_QPT_RC}}};
+    struct ipc_answer head = {.id = id, .len = sizeof(qp)};
+    uint32_t len = switch_ask_write(frame, sizeof(frame), mac, &head, (const uint8_t *)qp);
+    ck_assert_uint_eq(head.part, sizeof(qp));
+    ck_assert(channel_put(r->io, frame, len));
+}
+
+static void usurps(void)
+{
+    struct raw r = {0};
+    become_mallory(&r);
+    for (;;) {
+        struct ipc_question q;
+        struct io_frame f;
+        if (r.io->ops->rx_peek(r.io, &f, 1, 0) == 0) {
+            usleep(200);
+            continue;
+        }
+        bool asked = switch_ask_read(f.data, f.len, &q);
+        r.io->ops->rx_release(r.io, 1);
+        if (asked)
+            answer(&r, q.id);
+    }
+}
+
 /* More blocks than its user may have: those that it had rest. */
 static void churns(void)
 {
@@ -280,6 +313,46 @@ START_TEST(sec_22_more_blocks_than_its_share)
 }
 END_TEST
 
+/* All queue pairs of programs on urn0 that the daemon lists. Returns whether a live one was there;
+ * *named counts the entries with the other program's number. */
+static bool list(unsigned *named)
+{
+    static union {
+        struct ipc_qp_list l;
+        uint8_t raw[IPC_MSG_MAX];
+    } reply;
+    struct ipc_qp_filter f = {.hdr.type = IPC_QP_LIST, .device = "urn0"};
+    bool any = false;
+    do {
+        ck_assert_int_eq(rig_request(&rig, &f, sizeof(f), -1, &reply, sizeof(reply)), 0);
+        for (uint32_t i = 0; i < reply.l.count; i++) {
+            const struct ipc_qp_info *q = &reply.l.qp[i];
+            *named += q->qpn == strange;
+            any |= (q->flags & (IPC_QP_F_PROGRAM | IPC_QP_F_SILENT)) == IPC_QP_F_PROGRAM &&
+                   q->uid == MALLORY;
+        }
+        f.first = reply.l.next;
+    } while (f.first);
+    return any;
+}
+
+/* A program that lists a queue pair of another one: the daemon shows its own ones only. */
+START_TEST(shm_15_strange_queue_pairs)
+{
+    struct raw other = {0}; /* it answers nothing */
+    uint64_t until = rig_now_ms() + 20000;
+    unsigned named = 0;
+    ck_assert_int_eq(raw_open(&other), 0);
+    strange = other.qpn;
+    pid_t pid = hostile(usurps);
+    while (!list(&named))
+        ck_assert_msg(rig_now_ms() < until, "the program's own queue pair is never listed");
+    ck_assert_uint_eq(named, 0);
+    finish(pid);
+    raw_close(&other);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("hostile channel");
@@ -289,6 +362,7 @@ int main(void)
     tcase_add_test(t, sec_35_forged_packets);
     tcase_add_test(t, sec_35_flood_of_cnps);
     tcase_add_test(t, shm_02_garbage_in_indices);
+    tcase_add_test(t, shm_15_strange_queue_pairs);
     tcase_add_test(t, sec_22_more_blocks_than_its_share);
     suite_add_tcase(s, t);
     if (geteuid() != 0) {
