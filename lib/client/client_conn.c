@@ -110,6 +110,7 @@ static int say_hello(struct client_conn *c)
     if (n < (ssize_t)sizeof(theirs))
         return -EPROTO;
     c->features = theirs.features;
+    c->minor = theirs.minor;
     return ipc_hello_check(&theirs);
 }
 

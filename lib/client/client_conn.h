@@ -26,6 +26,7 @@ struct client_conn {
     int pid;                         /* of the process that opened it: children must not use it */
     const uint8_t *home;             /* 0 in its children; NULL if the kernel can't do that */
     uint64_t features;               /* the daemon's */
+    uint16_t minor;                  /* ... and its minor version */
     _Atomic bool dead;
     pthread_mutex_t lock; /* guards the members below */
     uint32_t next_id;

@@ -145,6 +145,8 @@ int client_engine_open(struct client_conn *c, const char *device, const char *op
     const struct ipc_engine *engine;
     struct program *program = NULL;
     char why[IPC_ENGINE_WHY];
+    if (c->minor < IPC_ENGINE_MINOR)
+        return -ENOTSUP;
     int err = client_engine_load(&engine, why, sizeof(why));
     if (err == 0)
         err = open_program(c, engine, device, options, &program);

@@ -244,14 +244,30 @@ static void part(struct urnic_qp *qp)
     qp->has_peer = false;
 }
 
+/* The engine has refused the attributes of a new peer, which the daemon knows already: the queue
+ * pair keeps the peer that it had, or none. */
+static void keep_peer(struct urnic_qp *qp, bool had)
+{
+    struct ipc_handle query = {.hdr.type = IPC_QP_QUERY, .handle = qp->handle};
+    struct ipc_qp_queried now;
+    if (!had)
+        part(qp);
+    else if (client_call(qp->ctx, &query, sizeof(query), &now, sizeof(now)) == 0)
+        (void)modify_peer(qp, &now.attr.av, now.attr.dest_qpn);
+}
+
 int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask)
 {
     struct ipc_qp_modify req = {
         .hdr.type = IPC_QP_MODIFY, .qp = qp->handle, .mask = mask, .attr = *attr};
     const uint32_t peer = mask & URNIC_QP_DEST_QPN ? attr->dest_qpn : 0;
+    const bool had_peer = qp->has_peer;
     int err = mask & URNIC_QP_AV ? modify_peer(qp, &req.attr.av, peer) : 0;
-    if (err == 0)
-        err = client_tell(qp->ctx, &req, sizeof(req));
+    if (err < 0)
+        return err;
+    err = client_tell(qp->ctx, &req, sizeof(req));
+    if (err < 0 && (mask & URNIC_QP_AV))
+        keep_peer(qp, had_peer);
     if (err < 0)
         return err;
     if (mask & URNIC_QP_STATE) {

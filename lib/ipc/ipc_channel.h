@@ -25,6 +25,10 @@
 
 #include "ipc_verbs.h"
 
+/* The least minor version, of both ends: IPC_ENGINE_PEER. An older library never names a peer, so
+ * all frames of its connections would be dropped; an older daemon does not know the request. */
+#define IPC_ENGINE_MINOR 18u
+
 #define IPC_ENGINE_QPS       1024u /* queue pairs of such a program */
 #define IPC_ENGINE_ACK_DELAY 16u   /* 268 ms: the program may have to be scheduled first */
 
@@ -48,7 +52,8 @@ struct ipc_engine_group {
     uint8_t gid[16];
 };
 
-/* -ENOTSUP: the device has several workers; -EDQUOT: the user has its share of memory; -EALREADY:
+/* -ENOTSUP: the device has several workers, or the client's minor version is below
+ * IPC_ENGINE_MINOR; -EDQUOT: the user has its share of memory; -EALREADY:
  * the connection has a channel; -EINVAL: slots (channel_memory_size). */
 struct ipc_engine_open {
     struct ipc_hdr hdr;

@@ -5,7 +5,7 @@
  * and each frame is counted once.
  *
  * Input: a script of steps, each one octet that chooses the step and the octets it takes. A frame
- * is 16 bits of length and its octets.
+ * is 16 bits of length and its octets, or one of a connection, made from a queue pair's peer.
  */
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,6 +14,7 @@
 #include "channel.h"
 #include "channel_ring.h"
 #include "fuzz.h"
+#include "pair.h"
 #include "switch_ask.h"
 #include "switch_group.h"
 #include "switch_rx.h"
@@ -22,6 +23,7 @@
 
 #define FRAME_MAX 512u
 #define PROGRAMS  2u
+#define PAIRS     4u /* queue pairs of a program with a peer */
 
 static const uint8_t mac[6] = {0x02, 0, 0, 0, 0, 0xAA};
 
@@ -34,6 +36,7 @@ struct bed {
         struct switch_channel *c;
         struct io_port *io;
         uint8_t *base;
+        struct switch_pair pair[PAIRS];
     } prog[PROGRAMS];
     struct io_slot slots[IO_BURST_MAX];
     uint8_t room[IO_BURST_MAX][FRAME_MAX];
@@ -79,10 +82,53 @@ static void come(struct bed *b, unsigned i)
     b->s->blocks.block[i].owner = b->prog[i].c; /* not drawn: a script must do the same always */
 }
 
+/* One of the addresses of the device, and of others. */
+static struct wire_addr address(struct bed *b)
+{
+    return wire_addr_v4(0xC0000201 + take(b, 1) % 3);
+}
+
+/* A queue pair gets a peer, another one, or none. */
+static void pair(struct bed *b, unsigned i)
+{
+    uint32_t what = take(b, 1), k = what % PAIRS;
+    struct switch_pair *p = &b->prog[i].pair[k];
+    struct switch_channel *c = b->prog[i].c;
+    switch_pair_remove(c, p);
+    if (what & 0x80)
+        return;
+    *p = (struct switch_pair){.local = address(b),
+                              .peer = address(b),
+                              .qpn = 0x800000 | i << QPN_BLOCK_BITS | k,
+                              .peer_qpn = 2 + take(b, 1),
+                              .mac = {0x02, 0, 0, 0, 1, (uint8_t)k}};
+    if (what & 0x40) { /* of a program here */
+        p->peer_qpn |= 0x800000;
+        memcpy(p->mac, mac, 6);
+    }
+    FUZZ_CHECK(switch_pair_add(c, p) == 0);
+    FUZZ_CHECK(switch_pair_of(c, p->qpn) == p);
+}
+
 static void go(struct bed *b, unsigned i)
 {
     switch_detach(b->s, b->prog[i].c, b->now);
     b->prog[i].io->ops->close(b->prog[i].io);
+}
+
+/* Is the packet for the peer of a queue pair, by the pair's next hop? */
+static bool is_paired(const struct bed *b, const struct wire_pkt *p)
+{
+    for (unsigned i = 0; i < PROGRAMS; i++) {
+        for (unsigned k = 0; k < PAIRS; k++) {
+            const struct switch_pair *of =
+                switch_pair_of(b->prog[i].c, 0x800000 | i << QPN_BLOCK_BITS | k);
+            if (of && of->peer_qpn == p->dqpn && memcmp(&of->peer, &p->dip, 16) == 0 &&
+                memcmp(&of->local, &p->sip, 16) == 0 && memcmp(of->mac, p->dmac, 6) == 0)
+                return true;
+        }
+    }
+    return false;
 }
 
 /* Check that the frames sent are ones that a program may send. */
@@ -97,6 +143,8 @@ static void judge(const struct bed *b, const struct io_slot *slot)
     FUZZ_CHECK((p.dmac[0] & 1) == (p.dqpn == WIRE_QPN_MULTICAST));
     if (wire_opcodes[p.opcode].headers & WIRE_H_DETH)
         FUZZ_CHECK(p.sqpn >> 14 == 0x200 && p.qkey >> 31 == 0);
+    else if (p.opcode != WIRE_OPCODE_CNP)
+        FUZZ_CHECK(is_paired(b, &p));
 }
 
 static void send(struct bed *b, unsigned i)
@@ -113,6 +161,33 @@ static void send(struct bed *b, unsigned i)
         io->ops->tx_commit(io, &s, 1, 0);
     }
     free(f);
+}
+
+/* A packet for a queue pair's peer, of which one octet may differ. */
+static void send_paired(struct bed *b, unsigned i)
+{
+    const struct switch_pair *of = &b->prog[i].pair[take(b, 1) % PAIRS];
+    struct io_port *io = b->prog[i].io;
+    struct wire_pkt p = {.ip_version = 4,
+                         .ttl = 64,
+                         .sip = of->local,
+                         .dip = of->peer,
+                         .sport = 0xC000,
+                         .opcode = (uint8_t)take(b, 1),
+                         .pkey = WIRE_PKEY_DEFAULT,
+                         .dqpn = of->peer_qpn,
+                         .sqpn = of->qpn,
+                         .dmac = {0x02}};
+    struct io_slot s;
+    if (!wire_opcodes[p.opcode].name || io->ops->tx_reserve(io, &s, 1, 0) == 0)
+        return;
+    uint32_t len = wire_build(s.data, s.cap, &p) > 0 ? (uint32_t)wire_frame_len(&p) : 0;
+    uint32_t at = take(b, 1), flip = take(b, 1);
+    if (at < len)
+        s.data[at] ^= (uint8_t)flip;
+    s.len = len;
+    channel_tx_meta(io, 0, of->qpn ^ take(b, 1));
+    io->ops->tx_commit(io, &s, 1, 0);
 }
 
 static void receive(struct bed *b)
@@ -211,6 +286,10 @@ static void group(struct bed *b, unsigned i, bool join)
 static void step(struct bed *b)
 {
     uint32_t what = take(b, 1), i = what >> 4 & 1;
+    if (what & 0x80) {
+        (what & 0x40 ? pair : send_paired)(b, i);
+        return;
+    }
     switch (what & 15) {
     case 0:
     case 1:

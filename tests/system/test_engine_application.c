@@ -7,8 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "daemon_rig.h"
-#include "port_rig.h"
+#include "device_end.h"
 
 #define SIZE (1u << 20)
 #define MS   1000000u
@@ -27,17 +26,9 @@ static void teardown(void)
         rig_stop(&rig);
 }
 
-/* As port_open, on a device of the daemon. */
 static void join(struct port_end *e, const char *device, const char *engine, size_t size)
 {
-    setenv("URNIC_ENGINE", engine, 1);
-    *e = (struct port_end){.size = size};
-    rig_await_link(&rig, device);
-    OK(urnic_open_at(rig.socket, device, -1, &e->ctx));
-    OK(urnic_alloc_pd(e->ctx, &e->pd));
-    OK(urnic_create_cq(e->ctx, 64, NULL, NULL, &e->cq));
-    e->mem = calloc(1, size);
-    OK(urnic_reg_mr(e->pd, e->mem, size, PORT_ALL, &e->mr));
+    device_end(e, &rig, device, engine, size);
 }
 
 /* ---- the other end ---- */
@@ -295,6 +286,26 @@ START_TEST(shm_14_spinning_program)
     uint64_t used = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec - before;
     ck_assert_uint_lt(used, 150000000u);
     port_close(&e);
+}
+END_TEST
+
+/* SEC-35: a queue pair whose engine refuses another peer keeps the one that it had. */
+START_TEST(sec_35_a_refused_peer)
+{
+    struct other other = {"urn1", "application", false};
+    struct urnic_qp_attr attr;
+    struct port_end e;
+    pid_t pid = port_child(other_end, &other);
+    join(&e, "urn0", "application", SIZE);
+    port_connect(&e, "10.0.0.2");
+    OK(urnic_query_qp(e.conn->qp, &attr));
+    attr.dest_qp_num ^= 1;
+    ck_assert_int_lt(
+        urnic_modify_qp(e.conn->qp, &attr, URNIC_QP_STATE | URNIC_QP_AV | URNIC_QP_DEST_QPN), 0);
+    exchange(&e);
+    port_close(&e);
+    port_await_child(pid);
+    ck_assert_int_eq(rig_counter(&rig, "urn0", "channel_bad_peer"), 0);
 }
 END_TEST
 
@@ -616,6 +627,7 @@ int main(void)
     tcase_add_loop_test(c, shm_14_peer_of_a_killed_program, 0, 2);
     tcase_add_test(c, shm_09_program_without_its_daemon);
     tcase_add_test(c, shm_14_fork);
+    tcase_add_test(c, sec_35_a_refused_peer);
     tcase_add_test(c, shm_14_spinning_program);
     tcase_add_test(c, shm_14_many_programs);
     tcase_add_test(c, shm_14_limits);

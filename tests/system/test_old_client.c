@@ -3,9 +3,14 @@
  * Old client, new daemon: a client of protocol 1.0, frozen in old_client.c, connects two devices
  * step by step as liburnic did then, and moves data both ways.
  */
+#include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "daemon_rig.h"
+#include "ipc.h"
 #include "old_client.h"
 #include "unit.h"
 
@@ -171,6 +176,47 @@ START_TEST(one_connection)
 }
 END_TEST
 
+/* The answer to a program of this minor version that wants a channel. */
+static int channel_of(const struct rig *rig, uint16_t minor)
+{
+    static _Alignas(16) uint8_t buf[IPC_MSG_MAX];
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    struct ipc_hello hello;
+    const struct ipc_ctx_open open = {.hdr.type = IPC_CTX_OPEN, .device = "urn0", .worker = -1};
+    const struct ipc_engine_open engine = {.hdr.type = IPC_ENGINE_OPEN};
+    const struct {
+        const void *msg;
+        size_t len;
+    } say[] = {{&hello, sizeof(hello)}, {&open, sizeof(open)}, {&engine, sizeof(engine)}};
+    struct ipc_hdr hdr = {0};
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    memcpy(sa.sun_path, rig->socket, strlen(rig->socket) + 1);
+    ck_assert_int_eq(connect(sock, (const struct sockaddr *)&sa, sizeof(sa)), 0);
+    ipc_hello_fill(&hello, 0);
+    hello.minor = minor;
+    for (size_t i = 0; i < sizeof(say) / sizeof(say[0]); i++) {
+        ck_assert_int_eq(hdr.status, 0);
+        ck_assert_int_eq(ipc_send(sock, say[i].msg, say[i].len, NULL, 0, 0), 0);
+        ck_assert_int_ge(recv(sock, buf, sizeof(buf), 0), (ssize_t)sizeof(hdr));
+        memcpy(&hdr, buf, sizeof(hdr));
+    }
+    close(sock);
+    return hdr.status;
+}
+
+/* SEC-35: the frames of a library that names no peers would all be dropped, so the daemon refuses
+ * it. */
+START_TEST(no_channel_for_older_ones)
+{
+    struct rig rig = {0};
+    rig_start_pair(&rig, "");
+    ck_assert_int_eq(channel_of(&rig, IPC_ENGINE_MINOR - 1), -ENOTSUP);
+    ck_assert_int_eq(channel_of(&rig, IPC_ENGINE_MINOR), 0);
+    ck_assert_int_eq(channel_of(&rig, IPC_MINOR + 1), 0);
+    rig_stop(&rig);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("old client");
@@ -178,6 +224,7 @@ int main(void)
 
     tcase_set_timeout(t, 60);
     tcase_add_test(t, one_connection);
+    tcase_add_test(t, no_channel_for_older_ones);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

@@ -427,6 +427,8 @@ static int request(struct fake *f, struct conn *c, const union msg *r, struct an
     switch (r->hdr.type) {
     case IPC_HELLO:
         ipc_hello_fill(&a->m.hello, IPC_FEAT_CM | IPC_FEAT_DRIVE);
+        if (atomic_load(&f->knobs.minor) > 0)
+            a->m.hello.minor = (uint16_t)atomic_load(&f->knobs.minor);
         a->len = sizeof(a->m.hello);
         return ipc_hello_check(&r->hello);
     case IPC_DEVICE_LIST:

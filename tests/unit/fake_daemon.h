@@ -36,6 +36,7 @@ struct fake_knobs {
     _Atomic unsigned newer; /* octets of zeros and ones that a newer daemon appends to replies */
     _Atomic unsigned late;  /* message type with answers held back; 0 = send them, last first */
     _Atomic unsigned kept;  /* counted: answers held back */
+    _Atomic unsigned minor; /* of its version of the protocol; 0 = ours */
     _Atomic unsigned lie;   /* enum fake_lie: about the next completion queue; cleared */
 };
 

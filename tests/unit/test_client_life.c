@@ -889,6 +889,24 @@ START_TEST(shm_01_frozen_structs)
 }
 END_TEST
 
+/* SEC-35: a daemon that doesn't know of peers gets no engine in the program as its client; with
+ * `auto` its own engine serves. */
+START_TEST(sec_35_an_older_daemon)
+{
+    struct fake *fake = fake_start();
+    struct urnic_context *ctx;
+    atomic_store(&fake_knobs(fake)->minor, IPC_ENGINE_MINOR - 1);
+    setenv("URNIC_ENGINE", "application", 1);
+    ck_assert_int_eq(urnic_open("urn0", &ctx), -ENOTSUP);
+    setenv("URNIC_ENGINE", "auto", 1);
+    ck_assert_int_eq(urnic_open("urn0", &ctx), 0);
+    ck_assert_int_eq(urnic_engine_place(ctx), -ENOTSUP);
+    ck_assert_int_eq(urnic_close(ctx), 0);
+    unsetenv("URNIC_ENGINE");
+    fake_stop(fake);
+}
+END_TEST
+
 UNIT_MAIN("client life", shm_07_no_daemon, shm_07_silent_from_the_beginning,
           shm_07_signals_give_no_time, shm_09_devices_and_memory, shm_01_newer_daemon,
           shm_01_daemon_lies, shm_01_older_daemon, cq_06_events,
@@ -899,4 +917,4 @@ UNIT_MAIN("client life", shm_07_no_daemon, shm_07_silent_from_the_beginning,
           evt_01_polling_alone_notices_death, shm_07_silent_daemon, shm_07_fork,
           shm_07_fork_from_a_daemon_that_died, evt_03_a_child_leaves_events_to_its_parent,
           objects_and_their_contexts, ud_05_address_handles, ud_02_datagram_too_long, cq_02_names,
-          shm_01_frozen_structs)
+          shm_01_frozen_structs, sec_35_an_older_daemon)

@@ -20,6 +20,7 @@
 #include "neigh.h"
 #include "pair_rig.h"
 #include "round.h"
+#include "share.h"
 #include "switch_group.h"
 #include "switch_news.h"
 #include "worker.h"
@@ -219,6 +220,64 @@ START_TEST(ud_10_groups_of_programs_and_the_daemon)
     for (unsigned i = 0; i < PROGRAMS; i++) /* once each */
         ck_assert_uint_eq(prog[i].io->ops->rx_peek(prog[i].io, &(struct io_frame){0}, 1, 0), 0);
     ck_assert_uint_eq(engine_counters(dev[1]->engine)[ENGINE_C_rx_mcast_no_group], 0);
+}
+END_TEST
+
+/* SHM-13: programs that send to a group leave copies for the datagrams of the port. */
+START_TEST(shm_13_copies_of_own_datagrams)
+{
+    struct nic_switch *sw = dev[0]->sw;
+    const struct wire_addr group = wire_addr_v4(0xE0000107);
+    uint8_t buf[256];
+    struct io_frame f[4];
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(switch_group_join(sw, prog[i].c, &group), 0);
+    struct wire_pkt p = packet(&prog[2], dev[0], WIRE_QPN_MULTICAST);
+    p.opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY);
+    p.dip = group;
+    wire_mcast_mac(&group, p.dmac);
+    for (unsigned i = 0; i < 4; i++)
+        f[i] = (struct io_frame){.data = buf, .len = (uint32_t)frame_make(buf, sizeof(buf), &p)};
+    sw->copies = 4;
+    (void)device_switch_rx(dev[0], f, 4, true);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_group_copies], 2);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_group_drops], 6);
+    for (unsigned i = 0; i < 4; i++)
+        f[i] = (struct io_frame){.data = buf, .len = f[0].len};
+    (void)device_switch_rx(dev[0], f, 4, false);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_group_copies], 4);
+    ck_assert_uint_eq(sw->counters[SWITCH_C_channel_group_drops], 12);
+}
+END_TEST
+
+static bool is_asked(uint32_t i, struct share *s)
+{
+    const struct wire_addr a = wire_addr_v4(0x0A000010 + i);
+    uint8_t mac[6];
+    ck_assert_int_lt(dev[0]->sw->next_hop(dev[0], s, &a, mac), 0);
+    return !neigh_is_new(dev[0]->neigh, &a);
+}
+
+/* SEC-22: frames of a user's programs begin to resolve 32 neighbours at once, and 100 a second. */
+START_TEST(sec_22_new_neighbours)
+{
+    struct share_pool pool = {0};
+    struct share *user[2] = {share_join(&pool, 1000, false), share_join(&pool, 1001, false)};
+    unsigned asked = 0;
+    uint32_t i = 0;
+    w.now = clock_now();
+    for (; i < 50; i++)
+        asked += is_asked(i, user[0]);
+    ck_assert_uint_eq(asked, SHARE_ASK_BURST);
+    ck_assert(is_asked(0, user[0])); /* which is not new */
+    ck_assert(is_asked(i++, user[1]));
+    ck_assert(is_asked(i++, NULL)); /* the daemon's own */
+    for (unsigned k = 0; k < 20; k++) {
+        w.now += 1000000000u / SHARE_ASKS;
+        ck_assert(is_asked(i++, user[0]));
+        ck_assert(!is_asked(i++, user[0]));
+    }
+    share_fini(&pool);
 }
 END_TEST
 
@@ -442,6 +501,8 @@ int main(void)
     tcase_add_test(t, shm_13_inside_the_device);
     tcase_add_test(t, sec_09_numbers_of_nobody_are_charged);
     tcase_add_test(t, ud_10_groups_of_programs_and_the_daemon);
+    tcase_add_test(t, shm_13_copies_of_own_datagrams);
+    tcase_add_test(t, sec_22_new_neighbours);
     tcase_add_test(t, shm_13_addresses_that_come_and_go);
     tcase_add_test(t, wire_07_the_next_hop_is_what_the_daemon_knows);
     tcase_add_test(t, shm_06_a_worker_that_sleeps_is_woken_by_a_program);

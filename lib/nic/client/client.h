@@ -28,12 +28,13 @@ struct client {
     uid_t uid;
     uid_t account; /* user of its shares: uid, or the owner of a subordinate user (subuid.h) */
     char comm[16];
-    bool own;      /* this process itself: no socket, and its memory is ours */
-    bool greeted;  /* hello exchanged */
-    bool gone;     /* to be torn down by the control loop */
-    bool ends;     /* ... after its frames have left (settle.h) */
-    bool open;     /* a context is open */
-    bool attached; /* ... and its worker serves it */
+    bool own;       /* this process itself: no socket, and its memory is ours */
+    bool greeted;   /* hello exchanged */
+    uint16_t minor; /* ... with this minor version of the protocol */
+    bool gone;      /* to be torn down by the control loop */
+    bool ends;      /* ... after its frames have left (settle.h) */
+    bool open;      /* a context is open */
+    bool attached;  /* ... and its worker serves it */
     /* shares of its user; for the control thread or its jobs */
     struct share *share;     /* of the daemon's */
     struct share *of_device; /* of the open device's */

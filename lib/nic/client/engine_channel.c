@@ -303,11 +303,22 @@ void engine_channel_end(struct client *c)
         worker_call(c->ctx.worker, engine_end, c);
 }
 
+struct engine_death {
+    struct client *c;
+    bool more;
+};
+
+static void engine_drop_some(void *arg, uint64_t now)
+{
+    struct engine_death *d = arg;
+    (void)now;
+    d->more = engine_peer_drop_some(d->c);
+}
+
 static void engine_detach(void *arg, uint64_t now)
 {
     struct client *c = arg;
     engine_group_leave_all(c, now);
-    engine_peer_drop_all(c);
     engine_unlend(c, now);
     switch_detach(c->ctx.device->sw, c->engine->channel, now);
 }
@@ -317,6 +328,9 @@ void engine_channel_free(struct client *c)
     struct engine_channel *e = c->engine;
     if (!e)
         return;
+    struct engine_death d = {.c = c, .more = e->channel};
+    while (d.more)
+        worker_call(c->ctx.worker, engine_drop_some, &d);
     if (e->channel)
         worker_call(c->ctx.worker, engine_detach, c);
     channel_memory_free(&e->memory);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget.h"
 #include "claim.h"
 #include "client.h"
 #include "client_qp.h"
@@ -26,7 +27,7 @@ struct engine_peer {
     struct neigh_hop *hop;
     bool attended; /* the hop is */
     struct client *client;
-    struct engine_peer *next; /* of the client's */
+    struct engine_peer *next, **fro; /* of the client's */
 };
 
 static struct engine_peer *peer_of(const struct client *c, uint32_t qpn)
@@ -52,10 +53,9 @@ static void peer_hop(struct engine_peer *e, struct neigh_hop *hop, uint64_t now)
 static void peer_free(struct engine_peer *e)
 {
     struct client *c = e->client;
-    struct engine_peer **at = &c->peers;
-    while (*at != e)
-        at = &(*at)->next;
-    *at = e->next;
+    *e->fro = e->next;
+    if (e->next)
+        e->next->fro = e->fro;
     claim_drop(&e->claim);
     peer_hop(e, NULL, 0);
     switch_pair_remove(engine_channel_at(c), &e->pair);
@@ -100,6 +100,9 @@ static struct engine_peer *peer_new(struct client *c, uint32_t qpn, int *rc)
     e->claim.member = c->ctx.device->member;
     e->claim.displaced = peer_displaced;
     e->next = c->peers;
+    if (e->next)
+        e->next->fro = &e->next;
+    e->fro = &c->peers;
     c->peers = e;
     return e;
 }
@@ -158,10 +161,16 @@ void engine_peer_drop(struct client *c, uint32_t qpn)
         peer_free(e);
 }
 
-void engine_peer_drop_all(struct client *c)
+bool engine_peer_drop_some(struct client *c)
 {
-    while (c->peers)
+    struct budget_stats *job = c->ctx.device->stats.job;
+    unsigned n = 0;
+    for (; c->peers && n < ENGINE_PEERS_DROP; n++)
         peer_free(c->peers);
+    budget_spend(job, BUDGET_teardown, n);
+    if (c->peers)
+        budget_over(job, BUDGET_teardown);
+    return c->peers != NULL;
 }
 
 bool engine_peer_is_shared(const struct client *owner, uint32_t qpn)

@@ -22,8 +22,10 @@ int engine_peer_set(struct client *c, uint32_t qpn, uint32_t peer_qpn, const str
                     uint64_t now);
 /* Remove its peer. No effect if it has none. */
 void engine_peer_drop(struct client *c, uint32_t qpn);
-/* Remove the peers of all of the client's queue pairs. */
-void engine_peer_drop_all(struct client *c);
+/* Remove the peers of ENGINE_PEERS_DROP of the client's queue pairs. Returns whether more are left
+ * (SHM-12). */
+#define ENGINE_PEERS_DROP 64u
+bool engine_peer_drop_some(struct client *c);
 /* Does a queue pair of another user claim the same peer? `owner` has the channel. */
 bool engine_peer_is_shared(const struct client *owner, uint32_t qpn);
 

@@ -22,7 +22,7 @@
     X(addr, 256u, "queue pairs that follow addresses that come and go")                            \
     X(icmp, 256u, "queue pairs whose flight recorders are told of an ICMP error")                  \
     X(list, 1024u, "queue pairs looked at for one answer of a listing")                            \
-    X(teardown, 256u, "handles looked at while a client's objects are ended")                      \
+    X(teardown, 256u, "handles and peers of queue pairs that a client has left at its end")        \
     X(displace, 64u, "queue pairs that end since the connection manager gave away their peer")
 
 enum budget_job {

@@ -24,6 +24,7 @@ static int req_hello(struct request *r)
     struct ipc_hello *ours = request_out(r, struct ipc_hello);
     ipc_hello_fill(ours, FEATURES & theirs.features);
     r->client->greeted = true;
+    r->client->minor = theirs.minor;
     r->client->qslabs.unmaps = (theirs.features & IPC_FEAT_UNMAP) != 0;
     return 0;
 }

@@ -7,11 +7,27 @@
 #include <string.h>
 
 #include "client_qp.h"
+#include "clock.h"
 #include "engine_channel.h"
 #include "engine_group.h"
 #include "engine_peer.h"
 #include "io.h"
+#include "log.h"
 #include "request.h"
+
+/* A library that names no peers would have all its frames dropped (SEC-35). */
+static bool names_peers(const struct client *c, uint64_t now)
+{
+    if (c->minor >= IPC_ENGINE_MINOR)
+        return true;
+    if (share_may_log(c->share, now))
+        log_warn("client",
+                 "%s[%d]: engine=application refused: its liburnic speaks protocol 1.%u, and this "
+                 "daemon needs 1.%u for it: install the liburnic of this daemon, or use "
+                 "URNIC_ENGINE=daemon",
+                 c->comm, (int)c->pid, c->minor, IPC_ENGINE_MINOR);
+    return false;
+}
 
 static int req_engine_open(struct request *r)
 {
@@ -20,6 +36,8 @@ static int req_engine_open(struct request *r)
     if (!r->client->open)
         return -ENOTCONN;
     if (r->client->own) /* a program on a channel or a port of its own, which is no daemon */
+        return -ENOTSUP;
+    if (!names_peers(r->client, clock_now()))
         return -ENOTSUP;
     int rc = engine_channel_open(r->client, request_in(r, struct ipc_engine_open)->slots, &offer);
     if (rc < 0)
