@@ -11,6 +11,8 @@
 #include "client.h"
 #include "clients.h"
 #include "control.h"
+#include "engine_channel.h"
+#include "switch_counters.h"
 #include "team.h"
 #include "worker.h"
 
@@ -23,13 +25,32 @@ struct look {
     const struct device *device;
 };
 
+/* Objects of an engine in the program, as the program has reported them last. */
+static void add_told(uint32_t count[HANDLE_KINDS], const struct switch_channel *c)
+{
+    static const struct {
+        enum handle_kind kind;
+        enum switch_usage usage;
+    } rows[] = {
+        {HANDLE_PD, SWITCH_U_pds}, {HANDLE_MR, SWITCH_U_mrs},   {HANDLE_MW, SWITCH_U_mws},
+        {HANDLE_CQ, SWITCH_U_cqs}, {HANDLE_SRQ, SWITCH_U_srqs}, {HANDLE_QP, SWITCH_U_qps},
+    };
+    for (size_t i = 0; c && c->told && i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint64_t n = count[rows[i].kind] + c->told->usage[rows[i].usage];
+        count[rows[i].kind] = n < INT32_MAX ? (uint32_t)n : INT32_MAX;
+    }
+}
+
 static void look_job(void *arg, uint64_t now)
 {
     struct look *look = arg;
     (void)now;
-    for (unsigned i = 0; i < look->n; i++)
-        if (look->client[i]->ctx.device == look->device)
-            memcpy(look->count[i], look->client[i]->handles.count, sizeof(look->count[i]));
+    for (unsigned i = 0; i < look->n; i++) {
+        if (look->client[i]->ctx.device != look->device)
+            continue;
+        memcpy(look->count[i], look->client[i]->handles.count, sizeof(look->count[i]));
+        add_told(look->count[i], engine_channel_at(look->client[i]));
+    }
 }
 
 static json_t *context_json(const struct client *c, const uint32_t count[HANDLE_KINDS])

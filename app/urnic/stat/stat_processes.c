@@ -115,6 +115,16 @@ static void print_device(const char *name, json_t *list, bool as_json)
     json_array_foreach(list, i, p) print_process(p);
 }
 
+/* For the device's counters the daemon asks the programs that run the engine themselves, which tell
+ * their numbers of objects, too. */
+static int ask_programs(struct admin *a, const char *device)
+{
+    struct stat_counters c = {0};
+    int rc = stat_counters(a, device, &c);
+    stat_free_counters(&c);
+    return rc < 0 ? rc : 0;
+}
+
 int stat_processes(struct admin *a, const char *device, bool as_json)
 {
     struct ipc_device dev[ADMIN_DEVICES_MAX];
@@ -125,7 +135,9 @@ int stat_processes(struct admin *a, const char *device, bool as_json)
         if (device && strcmp(device, dev[i].name) != 0)
             continue;
         json_object_set_new(devices, dev[i].name, json_array());
-        rc = 0;
+        rc = ask_programs(a, dev[i].name);
+        if (rc < 0)
+            break;
     }
     for (int next = rc < 0 ? 0 : page(a, devices, 0); next != 0;
          next = page(a, devices, (unsigned)next)) {
