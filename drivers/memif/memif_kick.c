@@ -71,7 +71,8 @@ bool memif_kick(struct memif_kick *k, int event)
         kick_reap(k);
         error = kick_submit(k, event);
     }
-    return error == 0 || kick_plain(event);
+    /* EINVAL, EBADF: the number is no eventfd's any more; the process may have closed it. */
+    return error == 0 || (error != -EINVAL && error != -EBADF && kick_plain(event));
 }
 
 void memif_kick_close(struct memif_kick *k)

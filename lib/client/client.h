@@ -93,10 +93,11 @@ void client_refs_free(struct client_refs *t);
  * message, so its next request for an event does not wait for another one. */
 struct client_inbox {
     int fd;
-    _Atomic bool polled; /* the application has the descriptor */
-    bool dropped;        /* messages were dropped since the last request for an event; ctx->lock */
-    unsigned readers;    /* threads that request an event: they skip such messages; ctx->lock */
-    bool suspect;        /* such messages may follow the first one; ctx->lock */
+    struct client_mark mark; /* of fd */
+    _Atomic bool polled;     /* the application has the descriptor */
+    bool dropped;     /* messages were dropped since the last request for an event; ctx->lock */
+    unsigned readers; /* threads that request an event: they skip such messages; ctx->lock */
+    bool suspect;     /* such messages may follow the first one; ctx->lock */
 };
 
 /* Has this message's object been destroyed? Called with ctx->lock held. */
@@ -153,6 +154,7 @@ struct urnic_context {
     size_t db_size, worker_size, daemon_size;
     int kick_fd;
     int daemon_kick; /* likewise, of a daemon that notices its close; -1 = none */
+    struct client_mark kick_mark, daemon_mark;
     struct client_inbox async;
     bool fatal_told;                   /* DEVICE_FATAL was reported */
     struct urnic_cm_id *fresh;         /* requests that are not accepted yet */

@@ -29,6 +29,7 @@ int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
     }
     if (type == IPC_CM_CHANNEL_CREATE)
         ch->in.fd = client_fd(ch->in.fd);
+    ch->in.mark = client_mark(ch->in.fd);
     ch->ctx = ctx;
     ch->handle = reply.handle;
     client_count(ctx, 1);
@@ -42,7 +43,7 @@ int client_channel_destroy(struct client_channel *ch, enum ipc_type type)
     if (err < 0)
         return err;
     client_count(ch->ctx, -1);
-    close(ch->in.fd);
+    client_close_own(ch->in.fd, &ch->in.mark);
     free(ch);
     return 0;
 }
@@ -128,6 +129,8 @@ static ssize_t recv_waiting(struct urnic_context *ctx, const struct client_inbox
 ssize_t client_inbox_recv(struct urnic_context *ctx, const struct client_inbox *in,
                           struct client_look *look, void *msg, size_t size)
 {
+    if (!client_is(in->fd, &in->mark))
+        return 0; /* as if the other end had gone */
     if (look->flags == 0)
         return recv_waiting(ctx, in, msg, size);
     ssize_t n = recv(in->fd, msg, size, look->flags);
@@ -154,7 +157,9 @@ bool client_inbox_drop(struct urnic_context *ctx, struct client_inbox *in, void 
         return false;
     pthread_mutex_lock(&ctx->lock);
     in->suspect = true;
-    if (in->readers == 0) { /* so no reader takes another message between the two calls */
+    if (in->readers == 0 &&
+        client_is(in->fd,
+                  &in->mark)) { /* so no reader takes another message between the two calls */
         ssize_t n = recv(in->fd, msg, size, MSG_PEEK | MSG_DONTWAIT);
         in->suspect = n > 0;
         dropped = n == (ssize_t)size && stale(ctx, msg) &&

@@ -141,6 +141,7 @@ int client_conn_open(struct client_conn *c, const char *path)
         close(c->sock);
         return err;
     }
+    c->mark = client_mark(c->sock);
     pthread_mutex_init(&c->lock, NULL);
     c->home = make_home();
     return 0;
@@ -170,7 +171,7 @@ void client_conn_hang_up(struct client_conn *c)
     atomic_store_explicit(&c->dead, true, memory_order_relaxed);
     if (c->engine != NULL)
         c->engine->hang_up(c->program);
-    if (c->sock >= 0)
+    if (c->sock >= 0 && client_is(c->sock, &c->mark))
         shutdown(c->sock, SHUT_RDWR);
 }
 
@@ -179,7 +180,8 @@ void client_conn_hang_up(struct client_conn *c)
 static void end_watch(struct client_conn *c)
 {
     atomic_store_explicit(&c->dead, true, memory_order_relaxed);
-    shutdown(c->sock, SHUT_RD);
+    if (client_is(c->sock, &c->mark))
+        shutdown(c->sock, SHUT_RD);
     pthread_join(c->watch, NULL);
 }
 
@@ -191,8 +193,7 @@ void client_conn_close(struct client_conn *c)
         c->engine->close(c->program);
     if (c->home != NULL)
         munmap((void *)(uintptr_t)c->home, HOME_SIZE);
-    if (c->sock >= 0)
-        close(c->sock);
+    client_close_own(c->sock, &c->mark);
     pthread_mutex_destroy(&c->lock);
 }
 
@@ -364,7 +365,8 @@ ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const 
     call.next = c->calls;
     c->calls = &call;
     pthread_mutex_unlock(&c->lock);
-    int err = ipc_send(c->sock, req, req_len, send_fds, nsend, 0);
+    int err = !client_is(c->sock, &c->mark) ? -EPIPE
+                                            : ipc_send(c->sock, req, req_len, send_fds, nsend, 0);
     pthread_mutex_lock(&c->lock);
     if (err == 0) {
         await_reply(c, &call);

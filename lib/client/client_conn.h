@@ -17,8 +17,15 @@
 
 struct client_call;
 
+/* A file, by which a descriptor is known again. A program may close descriptors that it
+ * has not opened, and get their numbers for files of its own. */
+struct client_mark {
+    uint64_t dev, ino;
+};
+
 struct client_conn {
     int sock;                        /* of a daemon; -1 = none: requests are calls */
+    struct client_mark mark;         /* of sock */
     const struct ipc_engine *engine; /* in this program; with a daemon it gets only its own requests
                                         (client_engine.h); NULL = none */
     struct program *program;         /* the engine's argument */
@@ -86,6 +93,12 @@ int client_conn_handle(struct client_conn *c, enum ipc_type type, uint32_t handl
 bool client_port_enter(void);
 void client_port_leave(void);
 
+/* client_fd.c: the descriptor's file; all zero: it is closed. */
+struct client_mark client_mark(int fd);
+/* Is the descriptor still this file? A system call. */
+bool client_is(int fd, const struct client_mark *mark);
+/* Close it if it is; fd < 0 is none. */
+void client_close_own(int fd, const struct client_mark *mark);
 /* client_fd.c: the descriptor, with another number if urnic_set_first_fd says so; below 0 stays. */
 int client_fd(int fd);
 

@@ -92,6 +92,8 @@ static int use_context(struct urnic_context *ctx, const struct ipc_ctx_opened *o
             ctx->life = (const struct ipc_life *)(const void *)(ctx->worker + 1);
         ctx->kick_fd = client_fd(fds[2]);
         ctx->async.fd = client_fd(fds[3]);
+        ctx->kick_mark = client_mark(ctx->kick_fd);
+        ctx->async.mark = client_mark(ctx->async.fd);
     }
     for (unsigned i = 0; i < nfds; i++)
         if (!sane || i < 2)
@@ -171,6 +173,8 @@ static int open_device(struct urnic_context *ctx, const char *device, int worker
     err = nfds == 4 ? keep_daemon(ctx, &reply, fds) : -EPROTO;
     if (err == 0)
         ctx->daemon_kick = client_fd(fds[2]);
+    if (err == 0)
+        ctx->daemon_mark = client_mark(ctx->daemon_kick);
     for (unsigned i = 0; i < nfds; i++) /* its doorbells and events are of no use */
         if (err < 0 || i != 2)
             close(fds[i]);
@@ -201,12 +205,9 @@ static void context_free(struct urnic_context *ctx)
         munmap(s->addr, s->size);
         free(s);
     }
-    if (ctx->kick_fd >= 0)
-        close(ctx->kick_fd);
-    if (ctx->daemon_kick >= 0)
-        close(ctx->daemon_kick);
-    if (ctx->async.fd >= 0)
-        close(ctx->async.fd);
+    client_close_own(ctx->kick_fd, &ctx->kick_mark);
+    client_close_own(ctx->daemon_kick, &ctx->daemon_mark);
+    client_close_own(ctx->async.fd, &ctx->async.mark);
     client_refs_free(&ctx->refs);
     pthread_mutex_destroy(&ctx->making);
     pthread_mutex_destroy(&ctx->lock);
@@ -422,7 +423,10 @@ bool client_gone(struct urnic_context *ctx)
         atomic_store_explicit(&ctx->conn.dead, true, memory_order_relaxed);
         return true;
     }
-    ssize_t n = recv(ctx->kick_fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t n = -1;
+    errno = EBADF;
+    if (client_is(ctx->kick_fd, &ctx->kick_mark))
+        n = recv(ctx->kick_fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT);
     if (n > 0 || (n < 0 && errno == EAGAIN)) {
         if (!atomic_load_explicit(&ctx->worker->gone, memory_order_relaxed))
             return false;

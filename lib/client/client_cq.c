@@ -273,7 +273,9 @@ static bool older_gone(struct urnic_cq *cq)
 static bool poll_gone(struct urnic_cq *cq)
 {
     if (cq->ctx->conn.engine != NULL)
-        return client_dead(cq->ctx);
+        return client_dead(cq->ctx) ||
+               (atomic_load_explicit(&cq->ctx->worker->gone, memory_order_relaxed) &&
+                client_gone(cq->ctx));
     uint32_t holder = atomic_load_explicit(&cq->ctx->life->holder, memory_order_acquire);
     if (__builtin_expect(holder == 0, 0))
         return older_gone(cq);

@@ -43,6 +43,8 @@ bool client_engine_else_daemon(void)
     return env != NULL && options_of(env, "auto") != NULL;
 }
 
+#define WATCH_MS 100 /* period of the look at the control socket */
+
 /* ---- opening ---- */
 
 static int mapped(void *arg, uint32_t *block, uint64_t key[2])
@@ -123,8 +125,11 @@ static void *watch(void *arg)
 {
     struct client_conn *c = arg;
     struct pollfd p = {.fd = c->sock, .events = POLLRDHUP};
-    while (poll(&p, 1, -1) < 0 && errno == EINTR)
-        ;
+    /* The program may have closed the socket, which lives until poll returns. */
+    int n;
+    do
+        n = poll(&p, 1, WATCH_MS);
+    while ((n == 0 || (n < 0 && errno == EINTR)) && client_is(c->sock, &c->mark));
     if (!atomic_load_explicit(&c->dead, memory_order_relaxed))
         client_conn_hang_up(c);
     return NULL;

@@ -2,8 +2,11 @@
  *
  * The numbers of the library's own descriptors.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -23,4 +26,26 @@ int client_fd(int fd)
         return fd;
     close(fd);
     return moved;
+}
+
+struct client_mark client_mark(int fd)
+{
+    struct stat st = {0};
+    int saved = errno;
+    if (fd < 0 || syscall(SYS_fstat, fd, &st) < 0) /* by number: lib/verbs redefines the function */
+        st = (struct stat){0};
+    errno = saved;
+    return (struct client_mark){st.st_dev, st.st_ino};
+}
+
+bool client_is(int fd, const struct client_mark *mark)
+{
+    const struct client_mark now = client_mark(fd);
+    return now.dev == mark->dev && now.ino == mark->ino;
+}
+
+void client_close_own(int fd, const struct client_mark *mark)
+{
+    if (fd >= 0 && client_is(fd, mark))
+        close(fd);
 }

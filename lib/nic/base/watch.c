@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -31,9 +32,18 @@ static bool is_current(const struct watch *w, uint64_t data)
     return fd < w->room && w->number[fd] == (uint32_t)(data >> 32) && w->number[fd] != 0;
 }
 
+struct watch_mark watch_mark(int fd)
+{
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return (struct watch_mark){0};
+    return (struct watch_mark){st.st_dev, st.st_ino};
+}
+
 int watch_init(struct watch *w)
 {
     *w = (struct watch){.epfd = epoll_create1(EPOLL_CLOEXEC)};
+    w->own = watch_mark(w->epfd);
     return w->epfd < 0 ? -errno : 0;
 }
 
@@ -42,6 +52,7 @@ void watch_fini(struct watch *w)
     if (w->epfd >= 0)
         close(w->epfd);
     free(w->number);
+    free(w->mark);
     *w = (struct watch){.epfd = -1};
 }
 
@@ -56,13 +67,26 @@ int watch_add(struct watch *w, int fd, bool drain)
             return -ENOMEM;
         memset(grown + w->room, 0, (n - w->room) * sizeof(*grown));
         w->number = grown;
+        struct watch_mark *marks = realloc(w->mark, n * sizeof(*marks));
+        if (!marks)
+            return -ENOMEM;
+        w->mark = marks;
         w->room = n;
     }
     if (epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) < 0)
         return -errno; /* -EEXIST: the existing watch stays */
     w->last = number;
     w->number[fd] = number;
+    w->mark[fd] = watch_mark(fd);
     return 0;
+}
+
+bool watch_intact(const struct watch *w)
+{
+    bool all = true;
+    for (uint32_t fd = 0; all && fd < w->room; fd++)
+        all = w->number[fd] == 0 || watch_is((int)fd, &w->mark[fd]);
+    return all;
 }
 
 void watch_del(struct watch *w, int fd)

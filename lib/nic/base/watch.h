@@ -16,11 +16,18 @@
 
 struct epoll_event;
 
+/* A file, by which a descriptor is known again. */
+struct watch_mark {
+    uint64_t dev, ino;
+};
+
 struct watch {
     int epfd;
     /* By descriptor: the number of its watch, 0 = none. It detects a stale event, one fetched
      * before its descriptor was removed, closed, and opened again. */
     uint32_t *number;
+    struct watch_mark *mark; /* likewise */
+    struct watch_mark own;   /* of epfd */
     uint32_t room, last;
     /* The ports that woke the worker last, and the number of times that each did so in vain. */
     int woke[WATCH_EVENTS];
@@ -46,6 +53,18 @@ int watch_sleep(const struct watch *w, struct epoll_event *ev, uint64_t ns);
 /* Drain the descriptors that woke the worker, except those removed since. Returns how many were
  * drained: the others are ports. */
 unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n);
+
+/* Are the watched descriptors still the files that they were? A program may close descriptors
+ * that it has not opened, and get the numbers for files of its own. One system call each. */
+bool watch_intact(const struct watch *w);
+
+/* The descriptor's file; all zero: it is closed. A system call. */
+struct watch_mark watch_mark(int fd);
+static inline bool watch_is(int fd, const struct watch_mark *mark)
+{
+    const struct watch_mark now = watch_mark(fd);
+    return now.dev == mark->dev && now.ino == mark->ino;
+}
 
 /* After the next round: was there work? A port's descriptor that stays readable without any would
  * keep a core busy. If one has woken the worker in vain WATCH_VAIN times within WATCH_VAIN_NS, it

@@ -25,6 +25,8 @@
 
 static void worker_service(struct worker *w, uint64_t now)
 {
+    if (w->frame && !worker_check_all(w))
+        return;
     for (unsigned i = 0; i < w->ndevice; i++)
         device_service(w->device[i], now);
     w->context_ops->service(w);
@@ -183,6 +185,8 @@ static bool worker_is_told(const struct worker *w)
 unsigned worker_round(struct worker *w, uint64_t now)
 {
     w->now = now;
+    if (worker_lost(w))
+        return jobs_run(&w->jobs, now); /* added before: their threads wait */
     atomic_store_explicit(&w->round_at, now, memory_order_relaxed);
     if (__builtin_expect(w->frame && now >= w->guard_at, 0))
         worker_guard(w, now);

@@ -30,6 +30,7 @@
 #define WORKER_STAY_MIN (1 * CLOCK_MS)
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
 #define WORKER_NAP_NS   (50 * CLOCK_US)
+#define WORKER_REST_NS  (10 * CLOCK_MS)
 #define WORKER_SPIN_NS  (1 * CLOCK_MS) /* on a channel: after this time without work ... */
 #define WORKER_SPINS    32u            /* ... a nap follows this many polls */
 
@@ -84,6 +85,7 @@ int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle
     w->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (rc == 0)
         rc = w->eventfd < 0 ? -errno : worker_page(w);
+    w->event_mark = watch_mark(w->eventfd);
     if (rc == 0)
         rc = watch_add(&w->watch, w->eventfd, true);
     if (rc < 0)
@@ -112,12 +114,35 @@ static struct io_port *worker_bed(const struct worker *w)
     return io && io->ops->wait ? io : NULL;
 }
 
+static void worker_lose(struct worker *w)
+{
+    atomic_store_explicit(&w->lost, true, memory_order_relaxed);
+    atomic_store_explicit(&w->shared->gone, 1, memory_order_relaxed);
+}
+
+bool worker_check(struct worker *w)
+{
+    if (!worker_lost(w) &&
+        !(watch_is(w->eventfd, &w->event_mark) && watch_is(w->watch.epfd, &w->watch.own)))
+        worker_lose(w);
+    return !worker_lost(w);
+}
+
+bool worker_check_all(struct worker *w)
+{
+    if (worker_check(w) && !watch_intact(&w->watch))
+        worker_lose(w);
+    return !worker_lost(w);
+}
+
 static void worker_wake(struct worker *w)
 {
     const uint64_t one = 1;
     struct io_port *bed = worker_bed(w);
     if (bed)
         bed->ops->nudge(bed);
+    else if (w->frame && !watch_is(w->eventfd, &w->event_mark))
+        worker_lose(w);
     else
         (void)!write(w->eventfd, &one, sizeof(one));
 }
@@ -282,6 +307,8 @@ static bool worker_stays(const struct worker *w)
 
 bool worker_poll(struct worker *w)
 {
+    if (worker_lost(w))
+        return false;
     if (worker_stays(w)) {
         sched_yield();
         return false;
@@ -300,6 +327,8 @@ bool worker_poll(struct worker *w)
 
 void worker_posted(struct worker *w)
 {
+    if (worker_lost(w))
+        return;
     if (worker_stays(w))
         worker_kick(w);
     else if (token_want(&w->token))
@@ -438,6 +467,16 @@ static void worker_idle(struct worker *w, uint64_t now)
         worker_block(w, step.until);
 }
 
+/* Without its descriptors the thread has nothing to do but to end. */
+static void worker_rest(struct worker *w)
+{
+    if (!token_release(&w->token))
+        return;
+    log_flush();
+    worker_nap(WORKER_REST_NS);
+    worker_take(w);
+}
+
 static void *worker_main(void *arg)
 {
     struct worker *w = arg;
@@ -452,6 +491,10 @@ static void *worker_main(void *arg)
         uint64_t now = clock_now();
         unsigned work = worker_round(w, now);
         worker_stat_add(&w->stats.rounds, 1);
+        if (worker_lost(w)) {
+            worker_rest(w);
+            continue;
+        }
         if (w->watch.nwoke > 0) {
             int stubborn = watch_judge(&w->watch, work > 0, now);
             if (stubborn >= 0)

@@ -51,6 +51,9 @@ struct worker {
      * regions lie there. */
     struct guard_frame *frame;
     _Atomic bool stop;
+    /* The program has closed descriptors that the worker needs: no more rounds, and no more use of
+     * any descriptor, which may be one of the program's now. */
+    _Atomic bool lost;
 
     /* The right to touch the worker's data. The thread gives it up while it blocks, and while other
      * threads poll: those then do rounds, or their job, themselves instead of waking the thread. */
@@ -81,8 +84,9 @@ struct worker {
     struct jobs jobs; /* jobs of other threads */
     struct pace pace; /* its idle policy */
 
-    struct watch watch;        /* descriptors that wake it */
-    int eventfd;               /* ... and its own among them */
+    struct watch watch; /* descriptors that wake it */
+    int eventfd;        /* ... and its own among them */
+    struct watch_mark event_mark;
     int page_fd;               /* of the page; sealed: only the worker can write it */
     struct ipc_worker *shared; /* the page: this and an ipc_life after it */
     struct life life;
@@ -129,6 +133,16 @@ void worker_posted(struct worker *w);
  * the round ends. A thread that had them unblocked a millisecond ago isn't asked again, because a
  * system call may take as long as the rest of a round. */
 void worker_open_signals(struct worker *w);
+/* Has it lost descriptors? Any thread. A worker in a program looks at them every 5 ms, and before
+ * it sleeps. */
+static inline bool worker_lost(const struct worker *w)
+{
+    return __builtin_expect(atomic_load_explicit(&w->lost, memory_order_relaxed), 0);
+}
+/* In a program: look at the worker's own two, or at all. Returns whether they are there. Any
+ * thread; under the token. */
+bool worker_check(struct worker *w);
+bool worker_check_all(struct worker *w);
 /* Call it before copies or atomics in a round. */
 static inline void worker_touches(struct worker *w)
 {

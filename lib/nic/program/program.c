@@ -212,7 +212,7 @@ ssize_t program_call(struct program *p, const void *req, size_t len, const int *
         return -EMSGSIZE;
     enter(&state);
     pthread_mutex_lock(&p->lock);
-    if (p->client) {
+    if (p->client && worker_check(&p->nic.worker[0])) {
         memcpy(p->request.in, req, len);
         p->request.in_len = len;
         memcpy(&hdr, req, sizeof(hdr));
@@ -425,7 +425,7 @@ void program_hang_up(struct program *p)
     p->client = NULL;
     p->nic.clients.first = NULL;
     p->nic.clients.n = 0;
-    if (c)
+    if (c && worker_check(&p->nic.worker[0]))
         client_free(c);
     pthread_mutex_unlock(&p->lock);
     /* Nothing answers the requests that still wait for a neighbour. */
@@ -441,6 +441,15 @@ void program_hang_up(struct program *p)
     leave(state);
 }
 
+/* It has lost descriptors, and to free its parts would close files of the program's: their memory
+ * is not freed. */
+static void abandon(struct program *p)
+{
+    worker_stop(&p->nic.worker[0]);
+    guard_frame_give(p->nic.worker[0].frame);
+    log_flush();
+}
+
 /* The engine's counters outlive it in the daemon. */
 static void last_words(void *arg, uint64_t now)
 {
@@ -454,6 +463,11 @@ void program_close(struct program *p)
     int state;
     enter(&state);
     program_hang_up(p);
+    if (nic->nworker > 0 && worker_lost(&nic->worker[0])) {
+        abandon(p);
+        leave(state);
+        return;
+    }
     if (nic->nworker > 0 && (nic->worker[0].started || nic->worker[0].inline_only))
         drain(p);
     if (nic->ndevice > 0 && p->channel.page)

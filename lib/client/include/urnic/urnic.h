@@ -37,6 +37,9 @@
  *   urnic_alloc stays shared with the child, as any MAP_SHARED mapping. All descriptors are
  *   close-on-exec. A child may open its own context.
  *
+ * - Closed descriptors: a program that closes descriptors of the library (closefrom) loses the
+ *   context: calls return -ENODEV soon. Files that have got the numbers since are left alone.
+ *
  * - Language: C99 or later, C++11 or later.
  *
  * - Numbers: states, opcodes, status codes, flags and masks are those of libibverbs.
