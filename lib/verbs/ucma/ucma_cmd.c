@@ -4,11 +4,14 @@
  * with its errno. Answers go to the address in the command, in the program's own memory.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "trace.h"
 #include "ucma.h"
@@ -22,6 +25,7 @@ struct cmd {
     int fd;
     uint64_t in; /* address of its octets in the program's memory */
     uint16_t in_len, out_len;
+    bool blocks;   /* the descriptor waits for events; only for GET_EVENT */
     char text[96]; /* its text for a trace */
 };
 
@@ -593,6 +597,18 @@ static void after_nudge(void)
     ucma_lock();
 }
 
+/* Another thread has closed the file since this call began. In the kernel the call holds the file
+ * and goes on waiting, so a program may close a channel while its thread reads events. */
+static int wait_on_closed(const struct cmd *c)
+{
+    if (!c->blocks)
+        return -EAGAIN;
+    ucma_unlock();
+    pause();
+    ucma_lock();
+    return -EINTR;
+}
+
 /* With the lock, which is released during the wait. */
 static int cmd_get_event(struct cmd *c)
 {
@@ -610,8 +626,8 @@ static int cmd_get_event(struct cmd *c)
         ucma_unlock();
         err = ucma_file_wait(c->fd);
         ucma_lock();
-        if (err == 0 && ucma_fd(c->fd) != c->file)
-            err = -EBADF; /* another thread has closed it */
+        if (err != -EAGAIN && err != -EINTR && ucma_fd(c->fd) != c->file)
+            err = wait_on_closed(c);
     }
     if (err != 0)
         return err;
@@ -711,6 +727,8 @@ ssize_t ucma_write(struct ucma_file *f, int fd, const void *buf, size_t len)
     if (err == 0) {
         struct cmd c = {
             .file = f, .fd = fd, .in = at + sizeof(hdr), .in_len = hdr.in, .out_len = hdr.out};
+        if (hdr.cmd == RDMA_USER_CM_CMD_GET_EVENT) /* before a wait for the lock */
+            c.blocks = (syscall(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK) == 0;
         ucma_lock();
         err = run(&c, hdr.cmd);
         ucma_unlock();
