@@ -736,6 +736,31 @@ START_TEST(shm_13_no_more_wait_than_there_is_room)
 }
 END_TEST
 
+/* SEC-22: programs of one user have one part of the room, however many channels they have. */
+START_TEST(sec_22_room_is_shared_by_users)
+{
+    static struct share user;
+    const unsigned most = SWITCH_SPILL_FRAMES * 4 / 5 + 1, rest = SWITCH_SPILL_FRAMES / 8;
+    uint32_t number = 0, other = 0, third = 0;
+    setup_of(3, 0);
+    prog[0].c->share = prog[1].c->share = &user;
+    give_numbered(0, 64 + most, &number);
+    ck_assert_uint_eq(user.spilled, most);
+    give_numbered(1, 64, &other); /* its ring */
+    ck_assert_uint_eq(prog[1].c->drops, 0);
+    give_numbered(1, 1, &other);
+    ck_assert_uint_eq(prog[1].c->drops, 1);
+    give_numbered(2, 64 + rest, &third);
+    ck_assert_uint_eq(prog[2].c->drops, 0);
+    switch_end(sw, prog[0].c);
+    ck_assert_uint_eq(user.spilled, 0);
+    give_numbered(1, 1, &other);
+    ck_assert_uint_eq(prog[1].c->drops, 1);
+    teardown_of(3);
+    ck_assert_uint_eq(user.spilled, 0);
+}
+END_TEST
+
 /* A frame longer than a channel takes can't come to it: it is lost, not cut. */
 START_TEST(a_frame_that_is_too_long_is_lost)
 {
@@ -813,6 +838,27 @@ START_TEST(shm_08_channels_take_turns)
 }
 END_TEST
 
+/* SHM-08: frames that are refused fill no slot, and a call takes a bounded number of them, too. */
+START_TEST(shm_08_a_call_takes_a_bounded_number_of_frames)
+{
+    static const uint8_t bad[60];
+    const unsigned programs = 8, most = 4 * IO_BURST_MAX;
+    setup_of(programs, 0);
+    for (unsigned i = 0; i < programs; i++) {
+        while (channel_put(prog[i].io, bad, sizeof(bad)))
+            ;
+    }
+    for (unsigned call = 1; call <= 2; call++) {
+        ck_assert_uint_eq(run_tx(IO_BURST_MAX, S), 0);
+        uint64_t refused = 0;
+        for (unsigned i = 0; i < programs; i++)
+            refused += prog[i].c->refused;
+        ck_assert_uint_eq(refused, call * most);
+    }
+    teardown_of(programs);
+}
+END_TEST
+
 /* SHM-08: turns are by octets: long frames get no more of a port than short ones. */
 START_TEST(shm_08_turns_are_fair_by_octets)
 {
@@ -834,6 +880,29 @@ START_TEST(shm_08_turns_are_fair_by_octets)
     const uint64_t all = octets[0] + octets[1];
     ck_assert_uint_gt(octets[0], all * 45 / 100);
     ck_assert_uint_lt(octets[0], all * 55 / 100);
+    teardown_of(2);
+}
+END_TEST
+
+/* SHM-08: a program that was alone on its device owes nothing to one that comes later. */
+START_TEST(shm_08_alone_a_program_gets_into_no_debt)
+{
+    struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, 1000);
+    setup_of(2, 0);
+    ck_assert_uint_eq(run_tx(1, 2 * S), 0);
+    ck_assert_uint_eq(sw->nasleep, 2);
+    for (unsigned k = 0; k < SWITCH_QUANTUM; k++)
+        ck_assert(send_pkt(prog[0].io, &p));
+    switch_look(sw, 3 * S);
+    ck_assert_uint_eq(run_tx(IO_BURST_MAX, 3 * S), SWITCH_QUANTUM);
+    ck_assert_uint_eq(sw->nactive, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        p.psn = i;
+        ck_assert(send_pkt(prog[i].io, &p));
+    }
+    switch_look(sw, 4 * S);
+    ck_assert_uint_eq(run_tx(1, 4 * S), 1);
+    ck_assert_uint_eq(psn_of(&slots[0]), 0);
     teardown_of(2);
 }
 END_TEST
@@ -1103,9 +1172,10 @@ UNIT_MAIN("switch", shm_13_what_a_program_may_send, shm_13_the_vlan_of_the_devic
           sec_35_only_to_its_peer, sec_35_as_many_pairs_as_queue_pairs, sec_35_cnps_to_others,
           shm_14_strays_go_to_their_owner, captures_see_whose_a_frame_is,
           the_owner_of_a_queue_pair_gets_the_frame, shm_13_frames_wait_for_a_full_ring,
-          shm_13_no_more_wait_than_there_is_room, a_frame_that_is_too_long_is_lost,
-          frames_wait_for_a_full_port, shm_08_channels_take_turns, shm_08_turns_are_fair_by_octets,
-          shm_08_only_active_channels_are_looked_at, ud_10_groups_are_copied,
-          qp_11_a_request_takes_effect_behind_the_frames_before,
+          shm_13_no_more_wait_than_there_is_room, sec_22_room_is_shared_by_users,
+          a_frame_that_is_too_long_is_lost, frames_wait_for_a_full_port, shm_08_channels_take_turns,
+          shm_08_turns_are_fair_by_octets, shm_08_a_call_takes_a_bounded_number_of_frames,
+          shm_08_alone_a_program_gets_into_no_debt, shm_08_only_active_channels_are_looked_at,
+          ud_10_groups_are_copied, qp_11_a_request_takes_effect_behind_the_frames_before,
           qp_11_the_mark_goes_along_when_a_channel_grows, shm_07_the_end_of_a_program,
           shm_02_a_lying_program_is_given_up, shm_02_a_program_that_moves_nowhere_is_asleep)

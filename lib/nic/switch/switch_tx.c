@@ -111,9 +111,9 @@ static bool visit(struct nic_switch *s, struct switch_channel *c, struct io_slot
         all += taken;
     }
     const bool spent = c->credit <= 0 && !alone;
-    if (taken == 0)
-        c->credit = 0; /* unused credit is lost */
-    if (taken == 0 || spent)
+    if (taken == 0 || alone)
+        c->credit = 0; /* unused credit is lost, and a program alone gets into no debt */
+    if (taken == 0 || spent || alone)
         c->turn = 0;
     if (all > 0 || !spent)
         switch_visited(s, c, all, s->now);
