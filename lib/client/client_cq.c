@@ -388,6 +388,10 @@ int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)
     client_unlock(&cq->lock);
     if (client_dead(cq->ctx))
         return -ENODEV;
+    if (cq->ctx->conn.engine != NULL && client_port_enter()) {
+        cq->ctx->conn.engine->waits(cq->ctx->conn.program);
+        client_port_leave();
+    }
     return has_overrun(cq) ? -EOVERFLOW : 0;
 }
 

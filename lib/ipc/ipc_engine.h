@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define IPC_ENGINE_ABI    4u
+#define IPC_ENGINE_ABI    5u
 #define IPC_ENGINE_SYMBOL "urnic_engine"
 #define IPC_ENGINE_WHY    512u /* octets of a sentence with the reason of a failure */
 
@@ -58,6 +58,9 @@ struct ipc_engine {
     void (*poll)(struct program *p);
     /* A doorbell was rung: make sure that it is read. Otherwise as `poll`. */
     void (*posted)(struct program *p);
+    /* The program has armed a completion queue, and will likely wait for the event: a thread makes
+     * progress from now on. Otherwise as `poll`. */
+    void (*waits)(struct program *p);
     /* Is all progress made by calls of `poll`? Then a waiting thread must call it. */
     bool (*needs_polls)(const struct program *p);
     /* End all its objects for its peers; only `close` follows. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -166,6 +167,14 @@ static void worker_arm(struct worker *w, bool on)
     }
 }
 
+/* By number: it is no cancellation point. */
+static void worker_futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *ns)
+{
+    int saved = errno;
+    syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, ns, NULL, 0);
+    errno = saved;
+}
+
 static void worker_nap(uint64_t ns)
 {
     const struct timespec nap = {.tv_nsec = (long)ns}; /* far less than a second */
@@ -305,11 +314,21 @@ static bool worker_stays(const struct worker *w)
     return __builtin_expect(until != 0, 0) && clock_now() < until;
 }
 
+/* The thread stays because polls were rare. May this one run a round all the same? After some polls
+ * the program spins: it was kept from polling, perhaps by others on its core. */
+static bool worker_ends_stay(struct worker *w)
+{
+    if (atomic_fetch_add_explicit(&w->stay_polls, 1, memory_order_relaxed) + 1 < WORKER_SPINS)
+        return false;
+    atomic_store_explicit(&w->stays_until, 0, memory_order_relaxed);
+    return true;
+}
+
 bool worker_poll(struct worker *w)
 {
     if (worker_lost(w))
         return false;
-    if (worker_stays(w)) {
+    if (worker_stays(w) && !worker_ends_stay(w)) {
         sched_yield();
         return false;
     }
@@ -335,6 +354,16 @@ void worker_posted(struct worker *w)
         (void)worker_inline(w);
 }
 
+void worker_waits(struct worker *w)
+{
+    uint32_t looking = 1;
+    atomic_store_explicit(&w->stay_polls, 0, memory_order_relaxed);
+    atomic_store_explicit(&w->waits, true, memory_order_seq_cst);
+    if (atomic_compare_exchange_strong_explicit(&w->looking, &looking, 0, memory_order_seq_cst,
+                                                memory_order_relaxed))
+        worker_futex(&w->looking, FUTEX_WAKE, 1, NULL);
+}
+
 /* ---- the thread ---- */
 
 /* Write the lines that were logged under the token, without the token. */
@@ -346,15 +375,20 @@ static void worker_log(struct worker *w)
     worker_take(w);
 }
 
-/* Other threads poll: look from time to time, until they stop. */
+/* Other threads poll: look from time to time, until they stop or are about to wait. */
 static void worker_look(struct worker *w)
 {
+    const struct timespec period = {.tv_nsec = (long)WORKER_LOOK_NS};
     uint32_t seen;
     do {
         seen = atomic_load_explicit(&w->inlined, memory_order_relaxed);
         log_flush();
-        worker_nap(WORKER_LOOK_NS);
+        atomic_store_explicit(&w->looking, 1, memory_order_seq_cst);
+        if (!atomic_load_explicit(&w->waits, memory_order_seq_cst))
+            worker_futex(&w->looking, FUTEX_WAIT, 1, &period);
+        atomic_store_explicit(&w->looking, 0, memory_order_relaxed);
     } while (atomic_load_explicit(&w->inlined, memory_order_relaxed) != seen &&
+             !atomic_load_explicit(&w->waits, memory_order_relaxed) &&
              !atomic_load_explicit(&w->stop, memory_order_relaxed));
 }
 
@@ -364,6 +398,9 @@ static void worker_take_over(struct worker *w)
 {
     worker_take(w);
     uint64_t now = clock_now(), until = 0;
+    atomic_store_explicit(&w->waits, false, memory_order_relaxed);
+    if (atomic_exchange_explicit(&w->stay_polls, 0, memory_order_relaxed) >= WORKER_SPINS)
+        w->stay_ns = 0; /* the program spins now */
     if (worker_anything(w, now)) {
         w->stay_ns = w->stay_ns == 0 ? WORKER_STAY_MIN : 2 * w->stay_ns;
         if (w->stay_ns > WORKER_STAY_MAX)

@@ -71,6 +71,11 @@ struct worker {
     uint32_t spins;          /* ... and rounds without since then, or since its last nap */
     uint64_t stay_ns;        /* the thread's: time to stay when it next takes over */
     _Atomic uint32_t knocks; /* polls that found the token taken */
+    /* Polls while the thread stays, since it has taken over or the program armed a completion queue
+     * (worker_waits). */
+    _Atomic uint32_t stay_polls;
+    _Atomic uint32_t looking; /* a futex. 1: the thread waits for other threads' polls to end */
+    _Atomic bool waits;       /* worker_waits was called, and the thread hasn't taken over since */
 
     bool borrowed; /* under the token: this round runs on a thread of the program */
     bool opened;   /* likewise: the signals that a copy may cause are unblocked */
@@ -128,6 +133,9 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
 bool worker_poll(struct worker *w);
 /* After a post: do a round on this thread, or have the thread that is in a round do one more. */
 void worker_posted(struct worker *w);
+/* The program, whose threads have polled, is about to wait for an event: the worker's thread takes
+ * over now rather than at its next look. Never waits. Any thread. */
+void worker_waits(struct worker *w);
 
 /* On a thread of the program, which may block the signals that a copy may cause: unblock them until
  * the round ends. A thread that had them unblocked a millisecond ago isn't asked again, because a

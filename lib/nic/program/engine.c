@@ -16,6 +16,7 @@ __attribute__((visibility("default"))) const struct ipc_engine urnic_engine = {
     .call = program_call,
     .poll = program_poll,
     .posted = program_posted,
+    .waits = program_waits,
     .needs_polls = program_needs_polls,
     .hang_up = program_hang_up,
     .close = program_close,

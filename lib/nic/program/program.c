@@ -256,6 +256,14 @@ void program_posted(struct program *p)
     leave(state);
 }
 
+void program_waits(struct program *p)
+{
+    int state;
+    enter(&state);
+    worker_waits(&p->nic.worker[0]);
+    leave(state);
+}
+
 bool program_needs_polls(const struct program *p)
 {
     return p->progress == SPEC_POLL;

@@ -28,6 +28,7 @@ ssize_t program_call(struct program *p, const void *req, size_t len, const int *
                      void *reply, size_t cap, int *out_fds, unsigned *nout);
 void program_poll(struct program *p);
 void program_posted(struct program *p);
+void program_waits(struct program *p);
 bool program_needs_polls(const struct program *p);
 void program_hang_up(struct program *p);
 void program_close(struct program *p);

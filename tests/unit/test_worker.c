@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A worker's thread beside a thread of the program that polls (worker_poll). No device: the rounds
+ * are empty.
+ */
+#include "worker.h"
+
+#include <stdatomic.h>
+
+#include "clock.h"
+#include "contexts.h"
+#include "memory.h"
+#include "unit.h"
+
+#define LONG   (20 * CLOCK_SEC)
+#define TRIES  200u
+#define PROMPT (100 * CLOCK_US) /* the thread's own look comes after 250 us */
+#define SPINS  32u              /* worker.c */
+
+static struct worker w;
+
+static void setup(void)
+{
+    ck_assert_int_eq(memory_init(), 0);
+    ck_assert_int_eq(worker_init(&w, 0, -1, IDLE_AUTO, &context_ops), 0);
+}
+
+static void teardown(void)
+{
+    worker_stop(&w);
+    worker_fini(&w);
+}
+
+/* A thread that stays since polls are rare leaves the rounds to a program that spins, but not to
+ * one that polls a little before each wait for an event. */
+START_TEST(spinning_ends_a_stay)
+{
+    atomic_store(&w.stays_until, clock_now() + LONG);
+    for (unsigned i = 0; i < SPINS - 1; i++)
+        ck_assert(!worker_poll(&w));
+    worker_waits(&w);
+    for (unsigned i = 0; i < SPINS - 1; i++)
+        ck_assert(!worker_poll(&w));
+    ck_assert_uint_ne(atomic_load(&w.stays_until), 0);
+    ck_assert(worker_poll(&w));
+    ck_assert_uint_eq(atomic_load(&w.stays_until), 0);
+    ck_assert(worker_poll(&w));
+}
+END_TEST
+
+/* Poll until the thread only looks whether polls go on. */
+static void poll_until_it_looks(void)
+{
+    uint64_t end = clock_now() + LONG;
+    while (!atomic_load(&w.looking)) {
+        (void)worker_poll(&w);
+        ck_assert_uint_lt(clock_now(), end);
+    }
+    (void)worker_poll(&w);
+}
+
+/* The program is about to wait: the thread takes over at once, and not at a later look. */
+START_TEST(the_thread_takes_over_before_a_wait)
+{
+    uint64_t least = UINT64_MAX;
+    ck_assert_int_eq(worker_start(&w), 0);
+    for (unsigned i = 0; i < TRIES && least > PROMPT; i++) {
+        poll_until_it_looks();
+        uint64_t at = clock_now(), end = at + LONG;
+        worker_waits(&w);
+        while (atomic_load(&w.waits))
+            ck_assert_uint_lt(clock_now(), end);
+        at = clock_now() - at;
+        least = at < least ? at : least;
+    }
+    ck_assert_uint_le(least, PROMPT);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("worker");
+    TCase *t = tcase_create("worker");
+
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, spinning_ends_a_stay);
+    tcase_add_test(t, the_thread_takes_over_before_a_wait);
+    suite_add_tcase(s, t);
+    return unit_run(s);
+}
