@@ -8,7 +8,6 @@ With WORKERS each device has so many, and frames must come to the right one of t
 
 The hosts are two network namespaces without names, which end with the processes in them.
 """
-import ctypes
 import json
 import os
 import re
@@ -17,14 +16,11 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
 import zlib
 
-from udp_rig import (DIR, NOBODY, URNIC, URNICD, WORKERS, cable, call, check, counters, daemon, end, flat, give, host,
-                     hosts, ip, log_of, make_hosts, run, serves, soon, start, started, urnic)
-
-LIBC = ctypes.CDLL(None, use_errno=True)  # os.setns is newer than Debian's Python
+from udp_rig import (DIR, NOBODY, URNIC, URNICD, WORKERS, Sniffer, cable, call, check, counters, daemon, end, flat,
+                     give, host, hosts, ip, log_of, make_hosts, run, serves, soon, start, started, urnic)
 
 
 def addresses(n, name):
@@ -35,42 +31,6 @@ def addresses(n, name):
 
 def perf(*args, to="10.30.0.2", name="a", n="a", timeout=30):
     return urnic(n, name, "perf", to, "-n", "500", "--json", *args, timeout=timeout)
-
-
-# ---- a capture as anybody would take it ----
-
-class Sniffer(threading.Thread):
-    """AF_PACKET on an interface, into a pcap file."""
-
-    def __init__(self, n, interface, path):
-        super().__init__()
-        self.path, self.stop, self.frames = path, False, 0
-        with open(f"/proc/{hosts[n].pid}/ns/net", "rb") as theirs, open("/proc/self/ns/net", "rb") as ours:
-            LIBC.setns(theirs.fileno(), 0)
-            self.s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-            self.s.bind((interface, 3))
-            LIBC.setns(ours.fileno(), 0)
-        self.s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
-        self.s.settimeout(0.2)
-
-    def run(self):
-        with open(self.path, "wb") as f:
-            f.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1))
-            while True:
-                try:
-                    d = self.s.recv(1 << 18)
-                except TimeoutError:
-                    if self.stop:
-                        break
-                    continue
-                t = time.time_ns()
-                f.write(struct.pack("<IIII", t // 10**9, t % 10**9, len(d), len(d)) + d)
-                self.frames += 1
-
-    def done(self):
-        self.stop = True
-        self.join()
-        self.s.close()
 
 
 # ---- the tests ----

@@ -6,13 +6,17 @@ usage of such a test: test_NAME.py URNICD URNIC [WORKERS]
 
 With WORKERS each device has so many.
 """
+import ctypes
 import json
 import os
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 URNICD, URNIC = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -20,6 +24,7 @@ WORKERS = sys.argv[3] if len(sys.argv) > 3 else None
 DIR = tempfile.mkdtemp(prefix="urnic-udp-")
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all",
           "--inh-caps=-all", "--no-new-privs"]
+LIBC = ctypes.CDLL(None, use_errno=True)  # os.setns is newer than Debian's Python
 failed = []
 hosts = {}   # name -> process that holds the namespace
 started = []  # all that must end with the test
@@ -136,6 +141,40 @@ def flat(o, key=""):
             yield from flat(v, key)
     else:
         yield key, o
+
+
+class Sniffer(threading.Thread):
+    """AF_PACKET on an interface, into a pcap file: a capture as anybody would take it."""
+
+    def __init__(self, n, interface, path):
+        super().__init__()
+        self.path, self.stop, self.frames = path, False, 0
+        with open(f"/proc/{hosts[n].pid}/ns/net", "rb") as theirs, open("/proc/self/ns/net", "rb") as ours:
+            LIBC.setns(theirs.fileno(), 0)
+            self.s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            self.s.bind((interface, 3))
+            LIBC.setns(ours.fileno(), 0)
+        self.s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+        self.s.settimeout(0.2)
+
+    def run(self):
+        with open(self.path, "wb") as f:
+            f.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1))
+            while True:
+                try:
+                    d = self.s.recv(1 << 18)
+                except TimeoutError:
+                    if self.stop:
+                        break
+                    continue
+                t = time.time_ns()
+                f.write(struct.pack("<IIII", t // 10**9, t % 10**9, len(d), len(d)) + d)
+                self.frames += 1
+
+    def done(self):
+        self.stop = True
+        self.join()
+        self.s.close()
 
 
 def run(main, logs):
