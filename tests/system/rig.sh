@@ -40,3 +40,26 @@ wait_for() {
 
 # wait_line TEXT FILE: until a line of the file has the text
 wait_line() { wait_for "$1" cat "$2"; }
+
+# record URNIC DEVICE: capture what the device sends and receives, until judge
+record() {
+    recorder=$1 recorded=$2
+    "$1" capture --device "$2" "$dir/recorded.pcapng" >"$dir/recorder.log" 2>&1 </dev/null &
+    recording=$!
+    pids+=("$recording")
+    wait_line capturing "$dir/recorder.log"
+}
+
+# judge: end the capture. It has packets, and lint finds no broken rule in it. (Timers of two ends on one
+# machine say nothing about the protocol, so only violations count.)
+judge() {
+    sleep 0.3 # the last goodbye
+    kill -INT "$recording"
+    wait "$recording" || fail "the capture failed"
+    "$recorder" lint --violations "$dir/recorded.pcapng" >"$dir/judged.out" 2>&1 || fail "lint finds something"
+    case "${URNIC_ENGINE:-}" in application*)
+        "$recorder" stat "$recorded" --all >"$dir/last.out"
+        grep -Eq '^ *channel_rx_frames +[1-9]' "$dir/last.out" || fail "no engine ran in a program"
+        ;;
+    esac
+}

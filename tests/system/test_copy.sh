@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Copies that fail on the other side: the user learns the reason, whichever side disconnects first.
+# Lint judges the packets. $URNIC_ENGINE says where the engines run.
 #
 #     test_copy.sh URNICD URNIC
 set -euo pipefail
@@ -15,13 +16,15 @@ export URNIC_SOCKET=$dir/sock
     --device name=urn1,port=mem:copy,addr=10.0.0.2/24 >"$dir/urnicd.log" 2>&1 &
 pids+=($!)
 wait_line serving "$dir/urnicd.log"
+record "$urnic" urn0
 mkdir "$dir/files"
-head -c 5000000 /dev/zero >"$dir/big"
+head -c 24000000 /dev/zero >"$dir/big"
 
-# Files of the server have at most 1,100 KiB: its first write works, the second one doesn't.
+# Files of the server have at most 20,000 KiB: its first writes work, a later one doesn't. (Memory that an
+# engine in the server shares with liburnic is a file for the kernel, too, and has to fit.)
 (
     trap '' XFSZ
-    ulimit -f 1100
+    ulimit -f 20000
     exec "$urnic" serve --device urn1 --dir "$dir/files" --once "$tries"
 ) >"$dir/serve.out" 2>&1 &
 pids+=($!)
@@ -33,4 +36,5 @@ for ((i = 0; i < tries; i++)); do
     grep -q "the other side says: writing the file: File too large" "$dir/copy.out" ||
         fail "copy $i doesn't say why it failed"
 done
+judge
 echo ok

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The examples of doc/examples, each as two programs against one daemon with two devices on an emulated
-# link.
+# link; lint judges their packets. $URNIC_ENGINE says where their engines run.
 #
-#     test_examples.sh URNICD EXAMPLES_FOLDER [EXAMPLE ...]
+#     test_examples.sh URNICD URNIC EXAMPLES_FOLDER [EXAMPLE ...]
 set -euo pipefail
 
-urnicd=$1 folder=$2
-shift 2
+urnicd=$1 urnic=$2 folder=$3
+shift 3
 # shellcheck source=tests/system/rig.sh
 . "$(dirname "$0")/rig.sh" examples
 
@@ -22,6 +22,7 @@ for ((i = 0; i < 200; i++)); do
     sleep 0.05
 done
 [[ -S $URNIC_SOCKET ]] || fail "the daemon doesn't start"
+record "$urnic" urn0
 
 # run EXAMPLE CLIENT_SAYS SERVER_SAYS: server on urn0, client on urn1
 run() {
@@ -50,6 +51,8 @@ wanted remote_buffer "$@" &&
 wanted counter "$@" && run counter "drew 100 tickets; held the lock: yes" "counter 100, lock 0"
 wanted datagrams "$@" && run datagrams "10 answers" "answered 10 datagrams"
 wanted event_loop "$@" && run event_loop "3 connections, 300 messages answered" "3 connections, 300 messages received"
+
+judge
 
 # Two programs with a port of their own each: no daemon.
 own_port() {

@@ -51,7 +51,7 @@ if command -v clang++ >/dev/null; then # which minds what other compilers let pa
 fi
 needs=$(readelf -d "$LD_LIBRARY_PATH"/liburnic.so.0 | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
 [ "$needs" = libc.so.6 ] || fail "liburnic needs more than libc: $needs"
-"$here/test_examples.sh" "$prefix/bin/urnicd" "$dir/bin" || fail "the examples fail with the installed daemon"
+"$here/test_examples.sh" "$prefix/bin/urnicd" "$prefix/bin/urnic" "$dir/bin" || fail "the examples fail with the installed daemon"
 
 # ---- the daemon ----
 "$prefix/bin/urnicd" --config "$prefix/share/doc/urnic/urnicd.json.example" --check-config >/dev/null ||

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Several clients of one `urnic perf --server` at once: the pings of one are not the other's. And one that is
-# interrupted.
+# interrupted. Then copy, rping and ucmatose with a server on all devices. Lint judges the packets.
+# $URNIC_ENGINE says where the engines run.
 #
 #     test_perf.sh URNICD URNIC
 set -euo pipefail
@@ -16,6 +17,7 @@ export URNIC_SOCKET=$dir/sock
     --device name=urn1,port=mem:perf,addr=10.0.0.2/24 >"$dir/urnicd.log" 2>&1 &
 pids+=($!)
 wait_line serving "$dir/urnicd.log"
+record "$urnic" urn0
 "$urnic" perf --server --device urn1 >"$dir/server.out" 2>&1 &
 pids+=($!)
 wait_line waiting "$dir/server.out"
@@ -74,4 +76,5 @@ for program in rping ucmatose; do
         grep -Eq "served 10 rounds|1 connections" "$dir/$program.out" || fail "$program of all devices: no result"
     done
 done
+judge
 echo ok

@@ -54,13 +54,13 @@ def wire(*rules):
     return None
 
 
-def live(n):
+def live(n, engine="daemon"):
     """Contents over a bad wire."""
     before = {h: counters(h, h) for h in ("a", "b")}
     r = subprocess.run([LIVE_ENDS], capture_output=True, text=True, check=False, timeout=180,
                        env=dict(os.environ, LIVE_A=f"{DIR}/a.sock", LIVE_B=f"{DIR}/b.sock", LIVE_WORKERS=WORKERS,
-                                CK_DEFAULT_TIMEOUT="150"))
-    check(r.returncode == 0, f"the live sample, workers={n}: " + (r.stdout[-500:] if r.returncode else ""))
+                                LIVE_A_ENGINE=engine, LIVE_B_ENGINE=engine, CK_DEFAULT_TIMEOUT="150"))
+    check(r.returncode == 0, f"the live sample, engine={engine}, workers={n}: " + (r.stdout[-500:] if r.returncode else ""))
     for h in ("a", "b"):
         after = counters(h, h)
         again, wrong, right, moved = (after.get(k, 0) - before[h].get(k, 0) for k in
@@ -127,6 +127,8 @@ def main():
     running = all(d.poll() is None for d in daemons)
     check(running, "the daemons start" + ("" if running else ": " + log_of("a")[-300:]))
     live(int(WORKERS))
+    if WORKERS == "1":
+        live(1, "application")
     end(between)
     between = wire(MARKS)
     check(between is not None, "a wire that marks")
