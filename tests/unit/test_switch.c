@@ -887,8 +887,8 @@ END_TEST
 /* SHM-08: a program that was alone on its device owes nothing to one that comes later. */
 START_TEST(shm_08_alone_a_program_gets_into_no_debt)
 {
-    struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, 1000);
     setup_of(2, 0);
+    struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, 1000);
     ck_assert_uint_eq(run_tx(1, 2 * S), 0);
     ck_assert_uint_eq(sw->nasleep, 2);
     for (unsigned k = 0; k < SWITCH_QUANTUM; k++)
