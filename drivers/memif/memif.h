@@ -76,6 +76,9 @@ int io_memif_check(const char *args, char *err, size_t err_size);
 int io_memif_open(const char *args, const struct io_open_params *params, struct io_port **out,
                   char *err, size_t err_size);
 
+/* See io_forked. */
+void memif_port_forked(const struct io_port *io);
+
 /* Copies the counters of a port that io_memif_open made. */
 void memif_port_counters(struct io_port *io, struct memif_counters *out);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "foreign.h"
@@ -214,6 +215,24 @@ void memif_port_close(struct memif_port *p)
     free(p->tx_side);
     free(p->lent);
     free(p);
+}
+
+/* A number that stands for something else by now is left open. */
+static void close_copy(int fd)
+{
+    int type = 0, domain = 0;
+    socklen_t len = sizeof(int);
+    if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && type == SOCK_SEQPACKET &&
+        domain == AF_UNIX)
+        close(fd);
+}
+
+void memif_port_forked(const struct io_port *io)
+{
+    const struct memif_port *p = (const struct memif_port *)io;
+    close_copy(p->listener);
+    close_copy(p->conn.sock);
 }
 
 static void port_close(struct io_port *io)

@@ -20,6 +20,8 @@ int io_udp_open_lent(const char *iface, bool trains, const uint8_t mac[6], struc
 int io_udp_take(struct io_port *io, const struct io_addr *addr, int fd);
 /* Close the sockets of all but these addresses. */
 void io_udp_keep(struct io_port *io, const struct io_addr *addrs, unsigned n);
+/* See io_forked. */
+void udp_port_forked(const struct io_port *io);
 /* Are the arguments valid? As io_check. */
 int io_udp_check(const char *args, char *err, size_t err_size);
 

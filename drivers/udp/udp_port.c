@@ -315,6 +315,24 @@ static void port_stats(struct io_port *io, struct io_stats *out)
     *out = udp_port_of(io)->stats;
 }
 
+void udp_port_forked(const struct io_port *io)
+{
+    const struct udp_port *p = (const struct udp_port *)io;
+    for (unsigned i = 0; i < p->nsock; i++) {
+        struct sockaddr_storage at;
+        socklen_t len = sizeof(at);
+        const int fd = p->sock[i].fd;
+        /* A number that stands for something else by now is left open. */
+        if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &len) < 0)
+            continue;
+        if ((at.ss_family == AF_INET &&
+             ((const struct sockaddr_in *)(void *)&at)->sin_port == htons(WIRE_UDP_PORT)) ||
+            (at.ss_family == AF_INET6 &&
+             ((const struct sockaddr_in6 *)(void *)&at)->sin6_port == htons(WIRE_UDP_PORT)))
+            close(fd);
+    }
+}
+
 static void port_close(struct io_port *io)
 {
     struct udp_port *p = udp_port_of(io);

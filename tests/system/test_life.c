@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * SHM-16: programs with an engine of their own, on a port of their own or on a daemon's device,
- * that exec, call vfork, unload the library, or close descriptors that they didn't open.
+ * that exec, become a daemon, call vfork, unload the library, or close descriptors that they didn't
+ * open.
  */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -138,6 +140,47 @@ START_TEST(exec_begins_anew)
     const struct way *w = &ways[_i];
     setup_way(w);
     port_await_child(port_child(execs, (void *)(uintptr_t)w));
+    teardown_way();
+}
+END_TEST
+
+/* ---- daemons ---- */
+
+static void becomes_daemon(void *arg)
+{
+    const struct way *w = arg;
+    struct port_end e;
+    struct urnic_pd *pd;
+    struct urnic_wc wc;
+    begin(&e, w);
+    const pid_t parent = getpid();
+    OK(daemon(1, 1));
+    alarm(30);
+    while (getppid() == parent)
+        port_nap(1); /* its descriptors are closed when it has ended */
+    ck_assert_int_eq(urnic_alloc_pd(e.ctx, &pd), -ENODEV);
+    ck_assert_int_eq(urnic_poll_cq(e.cq, 1, &wc), -ENODEV);
+    ck_assert_int_eq(urnic_close(e.ctx), -ENODEV);
+    whole_life(w);
+}
+
+/* A program that becomes a daemon after it has opened: its objects end with the parent, and it
+ * opens the same port again. */
+START_TEST(a_daemon_opens_again)
+{
+    const struct way *w = &ways[_i];
+    int status;
+    pid_t pid;
+    OK(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
+    setup_way(w);
+    pid_t first = port_child(becomes_daemon, (void *)(uintptr_t)w);
+    port_await_child(first);
+    do
+        pid = waitpid(-1, &status, 0);
+    while (pid == rig.pid && pid > 0);
+    ck_assert_int_gt(pid, 0);
+    ck_assert_int_ne(pid, peer);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
     teardown_way();
 }
 END_TEST
@@ -353,9 +396,10 @@ int main(void)
     const struct port_test next[] = {{"after exec", after_exec, 1}};
     const struct port_test tests[] = {
         {"exec", exec_begins_anew, WAYS},
+        {"daemon", a_daemon_opens_again, WAYS},
         {"vfork", vfork_disturbs_nothing, WAYS},
         {"dlclose", dlclose_crashes_nothing, WAYS},
-        {"closefrom", closefrom_ends_the_context, WAYS - 1},
+        {"closefrom", closefrom_ends_the_context, WAYS},
     };
     if (getenv("LIFE_AFTER_EXEC"))
         return port_run("next life", next, 1);

@@ -241,6 +241,8 @@ bool worker_anything(struct worker *w, uint64_t now)
 {
     if (jobs_any(&w->jobs) || atomic_load_explicit(&w->stop, memory_order_relaxed))
         return true;
+    if (worker_lost(w))
+        return false;
     if (w->context_ops->ready(w))
         return true;
     unsigned n = 0;

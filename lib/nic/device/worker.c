@@ -443,7 +443,8 @@ static void worker_wait(struct worker *w, uint64_t ns)
         worker_look(w);
         worker_take_over(w);
     }
-    worker_stat_add(&w->stats.kicks, watch_heard(&w->watch, ev, n));
+    if (!worker_lost(w))
+        worker_stat_add(&w->stats.kicks, watch_heard(&w->watch, ev, n));
 }
 
 /* A port whose descriptor stays readable is no longer watched: it is polled by time. */
@@ -502,6 +503,13 @@ static void worker_idle(struct worker *w, uint64_t now)
         worker_nap(step.until - now);
     else if (step.how == PACE_BLOCK)
         worker_block(w, step.until);
+}
+
+void worker_await_end(struct worker *w)
+{
+    worker_take(w);
+    while (!token_release(&w->token))
+        (void)worker_round(w, clock_now());
 }
 
 /* Without its descriptors the thread has nothing to do but to end. */

@@ -151,6 +151,8 @@ static inline bool worker_lost(const struct worker *w)
  * thread; under the token. */
 bool worker_check(struct worker *w);
 bool worker_check_all(struct worker *w);
+/* Once it has lost some: wait until the current round has ended. From then on it uses none. */
+void worker_await_end(struct worker *w);
 /* Call it before copies or atomics in a round. */
 static inline void worker_touches(struct worker *w)
 {

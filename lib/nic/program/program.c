@@ -22,6 +22,8 @@
 #include "cmgr.h"
 #include "config_device.h"
 #include "contexts.h"
+#include "device.h"
+#include "forked.h"
 #include "guard.h"
 #include "guard_signal.h"
 #include "ipc_engine.h"
@@ -222,6 +224,8 @@ ssize_t program_call(struct program *p, const void *req, size_t len, const int *
         n = program_act(p, &w, fds, nfds, out_fds, nout);
         if (n != 0)
             wait_forget(p, w.id);
+    } else if (p->client) {
+        worker_await_end(&p->nic.worker[0]);
     }
     pthread_mutex_unlock(&p->lock);
     if (n == 0)
@@ -267,6 +271,47 @@ void program_waits(struct program *p)
 bool program_needs_polls(const struct program *p)
 {
     return p->progress == SPEC_POLL;
+}
+
+/* ---- children ---- */
+
+/* The programs that have a port of their own. Slots, so that the child of a fork at any moment can
+ * read them. */
+static _Atomic(struct program *) owners[GUARD_FRAMES];
+
+/* In a child. The program's memory is a copy, of any moment: only the port's sockets are read. */
+static void forget_ports(void)
+{
+    for (unsigned i = 0; i < GUARD_FRAMES; i++) {
+        struct program *p = atomic_exchange(&owners[i], NULL);
+        if (p)
+            io_forked(p->nic.device[0]->io);
+    }
+}
+
+static void know_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_ports);
+}
+
+static void own(struct program *p)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, know_forks);
+    for (unsigned i = 0; i < GUARD_FRAMES; i++) {
+        struct program *none = NULL;
+        if (atomic_compare_exchange_strong(&owners[i], &none, p))
+            return;
+    }
+}
+
+static void disown(struct program *p)
+{
+    for (unsigned i = 0; i < GUARD_FRAMES; i++) {
+        struct program *it = p;
+        if (atomic_compare_exchange_strong(&owners[i], &it, NULL))
+            return;
+    }
 }
 
 /* ---- opening ---- */
@@ -324,6 +369,8 @@ static int open_nic(struct program *p, char *why)
     if (rc < 0)
         return rc;
     nic->ndevice = 1;
+    if (!p->channel.page)
+        own(p);
     if (p->channel.page || cmgr_create(nic->device[0]))
         p->client = client_new_own(&nic->clients);
     if (!p->client) {
@@ -470,6 +517,7 @@ void program_close(struct program *p)
     struct nic *nic = &p->nic;
     int state;
     enter(&state);
+    disown(p);
     program_hang_up(p);
     if (nic->nworker > 0 && worker_lost(&nic->worker[0])) {
         abandon(p);
