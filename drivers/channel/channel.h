@@ -14,7 +14,7 @@
  *
  * A channel grows in the same way: both ends get more memory by channel_grow, first the daemon,
  * then the program. Each direction moves to the new ring on its own, after the last frame in the
- * old ring, so no frame is lost or overtakes another. channel_grown then frees the old memory.
+ * old ring, so no frame is lost or overtakes another. Then the old memory is freed.
  *
  * The ends don't trust each other, and the daemon's end must not. With any octets written by the
  * other end, an end stays within its memory, reads a descriptor once, and lends no frame longer
@@ -101,7 +101,7 @@ int channel_open(enum channel_side side, struct channel_memory *m, int event, ui
  * none. 0; -EBUSY: the last move is not complete; -EINVAL: it isn't larger, or for other frames;
  * -ENOMEM. */
 int channel_grow(struct io_port *io, struct channel_memory *m);
-/* Have both directions moved? Then the old memory is freed. Also true if there was no move. */
+/* Have both directions moved? The old memory is free then. Also true if there was no move. */
 bool channel_grown(struct io_port *io);
 
 /* The metadata of the i-th lent frame, as set by the other end; 0 is the oldest frame. The switch

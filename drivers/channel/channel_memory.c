@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "channel_ring.h"
+#include "channel_port.h"
 
 #define SEALS_SIZE (F_SEAL_SHRINK | F_SEAL_GROW)
 #define SEALS_END  (F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
@@ -87,6 +87,16 @@ int channel_memory_seal(struct channel_memory *m)
     close(m->fd);
     m->fd = -1;
     return 0;
+}
+
+void channel_memory_wear(struct channel_memory *m, void **head)
+{
+    if (mmap(m->base, CHANNEL_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+             -1, 0) == MAP_FAILED)
+        return;
+    *head = m->base;
+    m->base += CHANNEL_PAGE;
+    m->size -= CHANNEL_PAGE;
 }
 
 void channel_memory_free(struct channel_memory *m)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +45,8 @@ static void port_close(struct io_port *io)
     struct stat st;
     channel_memory_free(&p->memory);
     channel_memory_free(&p->next);
+    for (unsigned i = 0; i < p->nworn; i++)
+        munmap(p->worn[i], CHANNEL_PAGE);
     if (p->bell >= 0)
         close(p->bell);
     if (fstat(p->event, &st) == 0 && st.st_dev == p->event_dev && st.st_ino == p->event_ino)
@@ -126,6 +129,8 @@ int channel_grow(struct io_port *io, struct channel_memory *m)
     p->next = *m;
     p->rx_moved = p->tx_moved = false;
     *m = (struct channel_memory){.fd = -1};
+    if (!p->fault)
+        channel_tx_move(p); /* otherwise an idle end would keep the old memory */
     return 0;
 }
 
@@ -136,6 +141,12 @@ bool channel_grown(struct io_port *io)
         return true;
     if (!p->rx_moved || !p->tx_moved)
         return false;
+    if (p->side == CHANNEL_PROGRAM && p->nworn < CHANNEL_GROWTHS) {
+        void *head = NULL;
+        channel_memory_wear(&p->memory, &head);
+        if (head)
+            p->worn[p->nworn++] = head;
+    }
     channel_memory_free(&p->memory);
     p->memory = p->next;
     p->next = (struct channel_memory){.fd = -1};

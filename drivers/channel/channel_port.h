@@ -12,6 +12,10 @@
 
 #define CHANNEL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* From CHANNEL_SLOTS_MIN to CHANNEL_SLOTS_MAX by doubling. */
+#define CHANNEL_GROWTHS 6u
+_Static_assert(CHANNEL_SLOTS_MIN << CHANNEL_GROWTHS == CHANNEL_SLOTS_MAX, "growths");
+
 /* A lent frame: the index after its slot and after the slots skipped next to it. */
 struct channel_lent {
     uint32_t end, meta;
@@ -34,6 +38,7 @@ struct channel_port {
     enum channel_fault fault;
     uint32_t flags_mask; /* bits of the metadata that are a lent frame's flags */
     bool up;
+    bool armed; /* rx_arm */
 
     struct channel_ring rx, tx;
     struct channel_lent *lent; /* an entry for each slot of rx */
@@ -45,6 +50,8 @@ struct channel_port {
     struct channel_memory next; /* the next one of rx and tx; base NULL = none */
     struct channel_lent *next_lent;
     bool rx_moved, tx_moved;
+    void *worn[CHANNEL_GROWTHS]; /* first pages of earlier memory, for late channel_nudge */
+    unsigned nworn;
 
     int bell; /* wakes a program that sleeps on descriptors; -1 = none */
     int event;
@@ -59,6 +66,16 @@ struct channel_port {
 /* Start the direction towards the end `to` in this memory, for the end `side`. channel_port.c */
 void channel_ring_at(struct channel_ring *r, const struct channel_memory *m, enum channel_side side,
                      enum channel_side to);
+
+/* Free a program's earlier memory, except for its first page, which is *head then. That page is no
+ * longer shared: a thread that still has its address may write there. If this fails, nothing
+ * changes. channel_memory.c */
+void channel_memory_wear(struct channel_memory *m, void **head);
+
+/* There is more memory: send from there, if a slot is free for the mark. channel_tx.c */
+void channel_tx_move(struct channel_port *p);
+/* The thread that sleeps on this word, if any, no longer would be woken: wake it. channel_wake.c */
+void channel_wake_all(struct channel_index *at);
 
 /* The slot with this index. */
 static inline struct channel_slot *channel_slot(const struct channel_ring *r, uint32_t index)

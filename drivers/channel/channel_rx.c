@@ -45,6 +45,7 @@ static bool rx_move(struct channel_port *p)
     if (!p->next.base || p->rx_moved || p->lent_head != p->lent_tail)
         return false;
     struct channel_lent *lent = p->lent;
+    struct channel_index *before = channel_index(&p->rx);
     channel_ring_at(&p->rx, &p->next, p->side, p->side);
     p->lent = p->next_lent;
     p->next_lent = lent; /* freed by channel_grown */
@@ -52,6 +53,13 @@ static bool rx_move(struct channel_port *p)
     p->rx.all++; /* the slot of the mark */
     p->rx_moved = true;
     p->counters.moved_rx++;
+    if (p->armed) { /* the producer will look there; the caller looks at the ring again */
+        atomic_store_explicit(&channel_index(&p->rx)->sleeping, 1, memory_order_relaxed);
+        channel_fence();
+    }
+    if (p->side == CHANNEL_PROGRAM)
+        channel_wake_all(before);
+    (void)channel_grown(&p->io);
     return true;
 }
 

@@ -27,8 +27,7 @@ static void tx_publish(struct channel_port *p)
     channel_wake(p);
 }
 
-/* There is more memory: move to it, once a slot is free for the mark. */
-static void tx_move(struct channel_port *p)
+void channel_tx_move(struct channel_port *p)
 {
     struct channel_ring *r = &p->tx;
     if (r->cur == r->limit && (!tx_refresh(p) || r->cur == r->limit))
@@ -38,6 +37,7 @@ static void tx_move(struct channel_port *p)
     channel_ring_at(r, &p->next, p->side, !p->side);
     p->tx_moved = true;
     p->counters.moved_tx++;
+    (void)channel_grown(&p->io);
 }
 
 unsigned channel_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now)
@@ -49,7 +49,7 @@ unsigned channel_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned 
     if (CHANNEL_UNLIKELY(p->fault || !p->up))
         return 0;
     if (CHANNEL_UNLIKELY(p->next.base && !p->tx_moved))
-        tx_move(p);
+        channel_tx_move(p);
     if (r->limit - r->cur < max && !tx_refresh(p))
         return 0;
     uint32_t room = r->limit - r->cur;

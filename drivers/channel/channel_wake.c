@@ -71,6 +71,7 @@ void channel_rx_arm(struct io_port *io, bool on)
     struct channel_port *p = (struct channel_port *)io;
     if (on && p->side == CHANNEL_SWITCH)
         drain(p);
+    p->armed = on;
     atomic_store_explicit(&channel_index(&p->rx)->sleeping, on, memory_order_relaxed);
     if (on)
         channel_fence();
@@ -84,11 +85,15 @@ void channel_wait(struct io_port *io, uint64_t ns)
     futex(&at->sleeping, FUTEX_WAIT, 1, &timeout);
 }
 
+void channel_wake_all(struct channel_index *at)
+{
+    atomic_store_explicit(&at->sleeping, 0, memory_order_relaxed);
+    futex(&at->sleeping, FUTEX_WAKE, 1, NULL);
+}
+
 void channel_nudge(struct io_port *io)
 {
     struct channel_port *p = (struct channel_port *)io;
     channel_fence();
-    struct channel_index *at = atomic_load_explicit(&p->rx.at, memory_order_acquire);
-    atomic_store_explicit(&at->sleeping, 0, memory_order_relaxed);
-    futex(&at->sleeping, FUTEX_WAKE, 1, NULL);
+    channel_wake_all(atomic_load_explicit(&p->rx.at, memory_order_acquire));
 }

@@ -156,6 +156,8 @@ struct urnic_context {
     int daemon_kick; /* likewise, of a daemon that notices its close; -1 = none */
     struct client_mark kick_mark, daemon_mark;
     struct client_inbox async;
+    _Atomic uint32_t ready;            /* queue pairs that left INIT and are in use */
+    _Atomic uint32_t slots;            /* of the channel, as last asked for; 0 = not yet */
     bool fatal_told;                   /* DEVICE_FATAL was reported */
     struct urnic_cm_id *fresh;         /* requests that are not accepted yet */
     struct urnic_context *next_engine; /* client_engine_join */
@@ -240,6 +242,7 @@ struct urnic_qp {
     _Atomic uint32_t state; /* as the application set it */
     uint32_t type;
     uint32_t max_datagram; /* UD: octets that fit a packet */
+    bool is_ready;         /* it is among ctx->ready */
     bool has_peer;         /* the daemon was told its peer (IPC_ENGINE_PEER) */
     bool by_cm;            /* follows a connection: the daemon moves it, too */
     /* receiving */

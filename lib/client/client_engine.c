@@ -14,6 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Slots for windows of 512 packets: twice the rate of small WRITEs that a window of 128 gives. */
+#define SLOTS_CONNECTED 1024u
+
 /* The options after the word, "" = none; NULL = another word. */
 static const char *options_of(const char *env, const char *word)
 {
@@ -47,17 +50,27 @@ bool client_engine_else_daemon(void)
 
 /* ---- opening ---- */
 
-static int mapped(void *arg, uint32_t *block, uint64_t key[2])
+static int get_block(struct client_conn *c, uint16_t type, uint32_t *block, uint64_t key[2])
 {
-    struct ipc_hdr req = {.type = IPC_ENGINE_MAPPED};
+    struct ipc_hdr req = {.type = type};
     struct ipc_engine_block reply;
-    int err = client_conn_call(arg, &req, sizeof(req), &reply, sizeof(reply), NULL, NULL);
+    int err = client_conn_call(c, &req, sizeof(req), &reply, sizeof(reply), NULL, NULL);
     if (err == 0) {
         *block = reply.block;
         key[0] = reply.key[0];
         key[1] = reply.key[1];
     }
     return err;
+}
+
+static int mapped(void *arg, uint32_t *block, uint64_t key[2])
+{
+    return get_block(arg, IPC_ENGINE_MAPPED, block, key);
+}
+
+static int one_more_block(void *arg, uint32_t *block, uint64_t key[2])
+{
+    return get_block(arg, IPC_ENGINE_BLOCK, block, key);
 }
 
 static int give_socket(void *arg, uint32_t index, struct ipc_engine_socket_given *out, int *fd,
@@ -77,6 +90,22 @@ static int give_socket(void *arg, uint32_t index, struct ipc_engine_socket_given
     }
     *fd = fds[0];
     *bell = index == 0 ? fds[1] : -1;
+    return 0;
+}
+
+static int more_rings(void *arg, uint32_t slots, struct ipc_engine_opened *out, int *fd)
+{
+    struct ipc_engine_open req = {.hdr.type = IPC_ENGINE_GROW, .slots = slots};
+    int fds[IPC_FD_MAX];
+    unsigned nfds = IPC_FD_MAX;
+    int err = client_conn_call(arg, &req, sizeof(req), out, sizeof(*out), fds, &nfds);
+    if (err < 0)
+        return err;
+    if (nfds != 1) {
+        client_close_fds(fds, 0, nfds);
+        return -EPROTO;
+    }
+    *fd = fds[0];
     return 0;
 }
 
@@ -101,6 +130,8 @@ static int open_program(struct client_conn *c, const struct ipc_engine *engine, 
         .frame_max = reply.frame_max,
         .mapped = mapped,
         .socket = give_socket,
+        .grow = more_rings,
+        .block = one_more_block,
         .arg = c,
     };
     err = nfds == 3 ? engine->open_channel(&ch, out, why) : -EPROTO;
@@ -168,6 +199,30 @@ int client_engine_open(struct client_conn *c, const char *device, const char *op
         engine->close(program);
     }
     return err;
+}
+
+/* ---- growing ---- */
+
+/* Slots each way for this many connected queue pairs. A queue pair's window is half of them. */
+static uint32_t slots_for(uint32_t ready)
+{
+    return ready == 0 ? 0 : SLOTS_CONNECTED;
+}
+
+void client_engine_grow(struct urnic_context *ctx, uint32_t ready)
+{
+    struct client_conn *c = &ctx->conn;
+    uint32_t had = atomic_load_explicit(&ctx->slots, memory_order_relaxed);
+    const uint32_t want = slots_for(ready);
+    if (!client_has_channel(c) || want <= had ||
+        !atomic_compare_exchange_strong_explicit(&ctx->slots, &had, want, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        return;
+    int err = c->engine->grow(c->program, want);
+    if (err == -EBUSY || err == -EDQUOT) /* the next queue pair tries again */
+        atomic_store_explicit(&ctx->slots, had, memory_order_relaxed);
+    else if (err == -ENODEV)
+        client_conn_hang_up(c);
 }
 
 /* ---- all of the process ---- */

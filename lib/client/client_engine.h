@@ -42,6 +42,10 @@ static inline bool client_engine_serves(unsigned type)
            (type >= IPC_CHANNEL_CREATE && type <= IPC_SRQ_RESIZE && type != IPC_AV_RESOLVE);
 }
 
+/* The context has `ready` queue pairs that were moved to RTR: let its channel grow with them. Where
+ * that fails, the channel stays as it is. Any thread. */
+void client_engine_grow(struct urnic_context *ctx, uint32_t ready);
+
 /* The context's engine runs in this process: its queue pairs are found by client_engine_qp_type,
  * also by connections of other contexts. librdmacm has a context of its own. Any thread. */
 void client_engine_join(struct urnic_context *ctx);

@@ -183,6 +183,8 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
         .max_inline_data = qp->max_inline,
     };
     client_count(ctx, 1);
+    if (client_has_channel(&ctx->conn))
+        ctx->conn.engine->numbers(ctx->conn.program);
     *out = qp;
     return 0;
 }
@@ -256,6 +258,18 @@ static void keep_peer(struct urnic_qp *qp, bool had)
         (void)modify_peer(qp, &now.attr.av, now.attr.dest_qpn);
 }
 
+/* It is, or is not any longer, among the queue pairs that packets come to. */
+static void set_ready(struct urnic_qp *qp, bool ready)
+{
+    if (qp->is_ready == ready)
+        return;
+    qp->is_ready = ready;
+    if (ready)
+        client_engine_grow(qp->ctx, 1 + atomic_fetch_add(&qp->ctx->ready, 1));
+    else
+        atomic_fetch_sub(&qp->ctx->ready, 1);
+}
+
 int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask)
 {
     struct ipc_qp_modify req = {
@@ -265,6 +279,8 @@ int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsign
     int err = mask & URNIC_QP_AV ? modify_peer(qp, &req.attr.av, peer) : 0;
     if (err < 0)
         return err;
+    if (mask & URNIC_QP_STATE && attr->state == URNIC_QPS_RTR)
+        set_ready(qp, true);
     err = client_tell(qp->ctx, &req, sizeof(req));
     if (err < 0 && (mask & URNIC_QP_AV))
         keep_peer(qp, had_peer);
@@ -273,6 +289,7 @@ int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsign
     if (mask & URNIC_QP_STATE) {
         if (attr->state == URNIC_QPS_RESET) {
             part(qp);
+            set_ready(qp, false);
             qp_reset(qp);
         }
         atomic_store_explicit(&qp->state, attr->state, memory_order_relaxed);
@@ -370,6 +387,7 @@ int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id)
     if (err < 0)
         return err;
     part(qp);
+    set_ready(qp, false);
     if (apart && cm_id != 0) /* it is there: only the daemon's end can prevent this */
         (void)client_destroy(qp->ctx, IPC_CM_ID_DESTROY, cm_id);
     purge(qp);

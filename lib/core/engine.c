@@ -14,6 +14,7 @@
 #include "engine_tx.h"
 #include "guess.h"
 #include "limiter.h"
+#include "numbers.h"
 #include "recovery.h"
 #include "retransmit.h"
 
@@ -30,6 +31,14 @@ const char *const engine_counter_rules[ENGINE_COUNTER_MAX] = {
     ENGINE_COUNTERS(X)
 #undef X
 };
+
+void engine_set_window(struct engine *e, uint32_t window)
+{
+    if (window > e->p.window)
+        e->p.window = window;
+    if (e->p.read_window && window > e->p.read_window)
+        e->p.read_window = window;
+}
 
 /* ---- life ---- */
 
@@ -57,7 +66,7 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
     if (no_pkey)
         e->p.pkeys[0] = WIRE_PKEY_DEFAULT;
     if (e->p.block)
-        qpn_map_init_block(&e->qpns, e->p.key, e->p.block - 1u, e->p.max_qp);
+        number_block(e, e->p.block - 1u, e->p.key);
     else
         qpn_map_init(&e->qpns, e->p.key, e->p.worker, e->p.worker_bits, e->p.programs, e->p.max_qp);
     timer_wheel_init(&e->wheel, e->now);
@@ -116,6 +125,7 @@ void engine_destroy(struct engine *e)
     free(e->table);
     free(e->life);
     free(e->free_fifo);
+    free(e->freed_at);
     free(e);
 }
 

@@ -237,7 +237,7 @@ struct engine_params {
     uint8_t worker;       /* this engine's worker number, part of every QPN (qpn.h) */
     uint8_t worker_bits;  /* QPN bits that name the worker: 0..4; 0 = it is the only one */
     bool programs;        /* programs have engines beside this one: no number of it has bit 23 */
-    uint16_t block;       /* 1 + the block of all its numbers; 0 = numbers by `worker` */
+    uint16_t block;       /* 1 + the first block of its numbers; 0 = numbers by `worker` */
     bool loopback;        /* accept loopback addresses (WIRE-29) */
     bool strict_resp;     /* a response that does not fit is fatal (REQ-28) */
     bool nak_confirm;     /* a fatal NAK counts when it comes twice (SEC-06) */
@@ -413,6 +413,16 @@ int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf
  * engine_follow; a queue pair that gets no memory keeps its old one. 0, -ENOMEM (nothing changes).
  */
 int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now);
+/* An engine with a block of numbers: has it come to numbers that have rested for less than
+ * ENGINE_REST_NS? It uses them all the same; engine_add_block gives it others. */
+bool engine_wants_block(const struct engine *e);
+#define ENGINE_REST_NS 60000000000ull /* the longest TIMEWAIT */
+/* One more block of numbers, at most ENGINE_BLOCKS; `key`: its secret. 0, -ENOMEM, -ENOSPC. */
+int engine_add_block(struct engine *e, unsigned block, const uint64_t key[2]);
+#define ENGINE_BLOCKS 4u
+/* Packets in flight of each queue pair, and packets that READs of one may ask for: more than
+ * before. Queue pairs that are under way reach it by and by (REQ-13). */
+void engine_set_window(struct engine *e, uint32_t window);
 /* The device's congestion control; valid until it is changed. */
 const struct cc_conf *engine_cc(const struct engine *e);
 

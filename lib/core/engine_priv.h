@@ -56,9 +56,13 @@ struct engine {
     struct engine_params p __attribute__((aligned(64)));
 
     uint32_t nqps, nlinger;
+    struct qpn_map block[ENGINE_BLOCKS]; /* of a program: a slot for each number of each block */
+    uint32_t nblocks;                    /* 0 = numbers by qpns */
+    uint64_t *freed_at;  /* with blocks: the time when each slot was last given back */
+    bool wants_block;    /* the next number would have rested too short a time */
     uint32_t *life;      /* of each slot */
     uint32_t fresh;      /* slots from here on were never used */
-    uint32_t *free_fifo; /* free ones before them, reused oldest first: a ring of max_qp entries */
+    uint32_t *free_fifo; /* free ones before them, reused oldest first: a ring of all slots */
     uint32_t free_head;  /* the oldest */
     uint32_t nfree;
     struct qp *linger; /* destroyed, records pending */

@@ -13,6 +13,7 @@
 #include "guess.h"
 #include "limiter.h"
 #include "mcast.h"
+#include "numbers.h"
 #include "responder.h"
 #include "sr.h"
 #include "ud.h"
@@ -196,8 +197,8 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
  * guess (SEC-09). */
 static bool was_here(const struct engine *e, uint32_t slot, uint32_t qpn)
 {
-    return slot < e->table_size && (qpn_make(&e->qpns, slot, e->life[slot] - 1) == qpn ||
-                                    qpn_make(&e->qpns, slot, e->life[slot] - 2) == qpn);
+    return slot < e->table_size && (number_make(e, slot, e->life[slot] - 1) == qpn ||
+                                    number_make(e, slot, e->life[slot] - 2) == qpn);
 }
 
 /* The queue pair that a good packet is for. NULL = dropped, or for another worker. */
@@ -207,7 +208,7 @@ static struct qp *rx_find_qp(struct rx *rx)
     uint32_t qpn = rx->pkt.dqpn;
     if (qpn != rx->qpn) {
         rx->qpn = qpn;
-        rx->slot = qpn_slot(&e->qpns, qpn, &rx->worker);
+        rx->slot = number_slot(e, qpn, &rx->worker);
     }
     uint32_t slot = rx->slot;
     if (rx->worker >> e->p.worker_bits && rx->worker != e->p.worker) {

@@ -15,6 +15,7 @@
 #include "engine_tx.h"
 #include "limiter.h"
 #include "mcast.h"
+#include "numbers.h"
 #include "qp_attr.h"
 #include "rd_ring.h"
 #include "recorder.h"
@@ -29,11 +30,6 @@ const char *const engine_recovery_names[] = {"default", "gbn", "sr", "gbn-ooo", 
 const char *const qp_state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
 #define MAX_WR 32768u
-/* The first size of the table of queue pairs: TABLE_FIRST entries, or 1 / TABLE_PART of all if that
- * is more. So at least that part of all slots is used before a number comes back (SEC-08, CM-26).
- */
-#define TABLE_FIRST 16u
-#define TABLE_PART  16u
 
 /* ---- attributes, in the form that the hot path uses ---- */
 
@@ -278,71 +274,12 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
 
 /* ---- numbers ---- */
 
-/* When no slot is free, use more of the table. Its arrays have their full size from the start, and
- * only used parts take memory. So nothing is copied, however many queue pairs there are (SHM-12).
- * 0, -ENOMEM, -ENOSPC. */
-static int grow_table(struct engine *e)
-{
-    uint32_t most = e->p.max_qp, part = most / TABLE_PART;
-    if (e->table_size == most)
-        return -ENOSPC;
-    if (!e->table)
-        e->table = calloc(most, sizeof(struct qp *));
-    if (!e->life)
-        e->life = calloc(most, sizeof(*e->life));
-    if (!e->free_fifo)
-        e->free_fifo = calloc(most, sizeof(*e->free_fifo));
-    if (!e->table || !e->life || !e->free_fifo)
-        return -ENOMEM;
-    uint32_t size = e->table_size ? e->table_size * 2 : part < TABLE_FIRST ? TABLE_FIRST : part;
-    e->table_size = size < most ? size : most;
-    return 0;
-}
-
-/* A slot that was never used, or else the oldest free one: with its next life a number returns
- * after all others of that slot. 0, -ENOMEM, -ENOSPC. */
-static int take_number(struct engine *e, struct qp *qp)
-{
-    if (qp->type == QP_GSI) {
-        qp->qpn = WIRE_QPN_GSI;
-        e->gsi = qp;
-        return 0;
-    }
-    if (!e->nfree && e->fresh == e->table_size) {
-        int err = grow_table(e);
-        if (err)
-            return err;
-    }
-    if (e->fresh < e->table_size) {
-        qp->slot = e->fresh++;
-    } else {
-        qp->slot = e->free_fifo[e->free_head];
-        e->free_head = (e->free_head + 1) % e->p.max_qp;
-        e->nfree--;
-    }
-    do {
-        qp->qpn = qpn_make(&e->qpns, qp->slot, e->life[qp->slot]++);
-    } while (!qp->qpn);
-    e->table[qp->slot] = qp;
-    return 0;
-}
-
-static void give_number(struct engine *e, struct qp *qp)
-{
-    if (qp->type == QP_GSI) {
-        e->gsi = NULL;
-        return;
-    }
-    e->table[qp->slot] = NULL;
-    e->free_fifo[(e->free_head + e->nfree++) % e->p.max_qp] = qp->slot;
-}
-
 struct qp *engine_qp_find(struct engine *e, uint32_t qpn)
 {
     if (qpn == WIRE_QPN_GSI)
         return e->gsi;
     unsigned worker;
-    uint32_t slot = qpn_slot(&e->qpns, qpn, &worker);
+    uint32_t slot = number_slot(e, qpn, &worker);
     struct qp *qp = worker == e->p.worker && slot < e->table_size ? e->table[slot] : NULL;
     return qp && qp->qpn == qpn ? qp : NULL;
 }
@@ -416,7 +353,7 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
     err = resp_init(qp, p);
     if (err)
         goto no_resp;
-    err = take_number(e, qp);
+    err = number_take(e, qp);
     if (err)
         goto no_number;
     qp->max_send_wr = p->max_send_wr;
@@ -457,7 +394,7 @@ void qp_free(struct engine *e, struct qp *qp)
             e->tx_qp[i] = NULL;
     if (!qp_connected(qp))
         mcast_leave_all(e, qp);
-    give_number(e, qp);
+    number_give(e, qp);
     req_free(qp);
     resp_free(qp);
     limiter_free(qp);

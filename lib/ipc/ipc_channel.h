@@ -7,6 +7,12 @@
  *     IPC_ENGINE_MAPPED   the daemon seals them, and the channel carries frames from now on; the
  *                         answer is the program's block of queue pair numbers (lib/core/qpn.h)
  *
+ *     IPC_ENGINE_GROW     the daemon makes larger rings; the program maps them
+ *     IPC_ENGINE_MAPPED   again: both sides move to them, each after its last frame in the old ones
+ *
+ *     IPC_ENGINE_BLOCK    a further block of numbers, for a program that has used up those that it
+ *                         has: a number rests for a minute (SEC-08)
+ *
  *     IPC_ENGINE_SOCKET   on a port of the kernel's: a socket for one address of the device, by
  *                         which the program sends and receives; other frames use the channel
  *
@@ -30,6 +36,7 @@
 #define IPC_ENGINE_MINOR 18u
 
 #define IPC_ENGINE_QPS       1024u /* queue pairs of such a program */
+#define IPC_ENGINE_BLOCKS    4u    /* its blocks of numbers, at most */
 #define IPC_ENGINE_ACK_DELAY 16u   /* 268 ms: the program may have to be scheduled first */
 
 /* PEER: -EINVAL: no queue pair of this channel, an invalid address, or `peer` is 0 and it had no
@@ -61,6 +68,10 @@ struct ipc_engine_open {
     uint32_t zero;
 };
 
+/* IPC_ENGINE_GROW, of a channel that carries frames, has the same message. fd 0: the rings.
+ * -EINVAL: slots, or they aren't more; -EBUSY: the channel has not yet moved to its last rings, or
+ * they aren't mapped; -EDQUOT. A failed IPC_ENGINE_MAPPED leaves the channel as it was. */
+
 /* fd 0: the rings (channel_memory_map)
  * fd 1: the eventfd that wakes the daemon
  * fd 2: the page of facts (map IPC_FACTS_PAGE octets, shared, read-only) */
@@ -70,8 +81,8 @@ struct ipc_engine_opened {
 };
 
 /* -EINVAL: nothing was opened; -EPERM: the program has sealed the rings in another way; -EDQUOT:
- * the user has its share of channels, those of the last 60 s included; -EAGAIN: no block is free at
- * present. */
+ * the user has its share of blocks, those of the last 60 s included, or the channel has
+ * IPC_ENGINE_BLOCKS; -EAGAIN: no block is free at present. */
 struct ipc_engine_block {
     struct ipc_hdr hdr;
     uint32_t block, zero;

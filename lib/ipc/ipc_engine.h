@@ -16,6 +16,7 @@
 #define IPC_ENGINE_SYMBOL "urnic_engine"
 #define IPC_ENGINE_WHY    512u /* octets of a sentence with the reason of a failure */
 
+struct ipc_engine_opened;
 struct ipc_engine_socket_given;
 struct program;
 struct sigaction;
@@ -36,7 +37,12 @@ struct ipc_engine_channel {
      * IPC_ENGINE_NO_SOCKET: the sockets can't be used. */
     int (*socket)(void *arg, uint32_t index, struct ipc_engine_socket_given *out, int *fd,
                   int *bell);
-    void *arg;
+    /* Also later: larger rings of this many slots each way; `mapped` follows. *fd is the caller's.
+     */
+    int (*grow)(void *arg, uint32_t slots, struct ipc_engine_opened *out, int *fd);
+    /* Also later: one more block of numbers. */
+    int (*block)(void *arg, uint32_t *block, uint64_t key[2]);
+    void *arg; /* of all these; outlives the program */
 };
 
 struct ipc_engine {
@@ -48,6 +54,13 @@ struct ipc_engine {
     /* The same on a channel of a daemon. Connections, addresses and neighbours are the daemon's:
      * `call` is not for requests about them, and a queue pair is moved with its peer's MAC. */
     int (*open_channel)(const struct ipc_engine_channel *ch, struct program **out, char *why);
+    /* Give the channel this many slots each way, and its queue pairs larger windows. 0; -ENOTSUP:
+     * its frames don't go over a channel; -ENODEV: the channel can't go on; or -errno of `grow` and
+     * `mapped`. Any thread. */
+    int (*grow)(struct program *p, uint32_t slots);
+    /* After a queue pair was created: get more numbers if the next ones have rested too short a
+     * time. Where that fails they are used all the same. Any thread. */
+    void (*numbers)(struct program *p);
     /* A request of the control protocol, which is a call: as client_conn_raw. Any thread; several
      * at the same time. Descriptors in `fds` stay the caller's; those in out_fds become its. */
     ssize_t (*call)(struct program *p, const void *req, size_t len, const int *fds, unsigned nfds,

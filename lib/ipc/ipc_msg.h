@@ -33,7 +33,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 18u
+#define IPC_MINOR 19u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -106,13 +106,15 @@ enum ipc_type {
     IPC_CM_MIGRATE,    /* ipc_cm_migrate -> ipc_cm_destroyed */
     IPC_CM_QP,         /* ipc_cm_qp -> ipc_hdr: from now on the daemon moves this queue pair */
     /* an engine in the program (ipc_channel.h; minor 15) */
-    IPC_ENGINE_OPEN = 104, /* ipc_engine_open -> ipc_engine_opened, fds: rings, eventfd, facts */
-    IPC_ENGINE_MAPPED,     /* ipc_hdr -> ipc_engine_block: the rings are mapped */
+    IPC_ENGINE_BLOCK = 103, /* ipc_hdr -> ipc_engine_block: one more (minor 19) */
+    IPC_ENGINE_OPEN = 104,  /* ipc_engine_open -> ipc_engine_opened, fds: rings, eventfd, facts */
+    IPC_ENGINE_MAPPED,      /* ipc_hdr -> ipc_engine_block: the rings are mapped */
     IPC_ENGINE_PEER,   /* ipc_engine_peer -> ipc_engine_peer with dmac; -EHOSTUNREACH (minor 18) */
     IPC_ENGINE_PART,   /* ipc_engine_peer -> ipc_hdr */
     IPC_ENGINE_JOIN,   /* ipc_engine_group -> ipc_hdr (minor 16) */
     IPC_ENGINE_LEAVE,  /* ipc_engine_group -> ipc_hdr */
     IPC_ENGINE_SOCKET, /* ipc_engine_socket -> ipc_engine_socket_given, fds (minor 17) */
+    IPC_ENGINE_GROW,   /* ipc_engine_open -> ipc_engine_opened, fd: larger rings (minor 19) */
     /* looking in, steering: for tools; needs no context */
     IPC_STATS = 112,   /* ipc_by_device -> ipc_stats */
     IPC_QP_LIST,       /* ipc_qp_filter -> ipc_qp_list */

@@ -18,6 +18,7 @@
 #define MALLORY  65500u
 #define CNPS     20000u
 #define CHANNELS 1024u /* of a device */
+#define GROWTHS  400u  /* 14 GiB of rings */
 #define PERMUTED 0x77u /* in the block */
 
 static uint32_t victims; /* the queue pair that b has and a sends to */
@@ -238,6 +239,51 @@ static void churns(void)
     close(r.sock);
 }
 
+static int grow(const struct raw *r, uint32_t slots)
+{
+    struct ipc_engine_open m = {.hdr.type = IPC_ENGINE_GROW, .slots = slots};
+    struct ipc_engine_opened opened;
+    int fds[IPC_FD_MAX] = {-1, -1, -1, -1};
+    int rc = call(r->sock, &m, sizeof(m), &opened, sizeof(opened), fds);
+    if (fds[0] >= 0)
+        close(fds[0]);
+    return rc;
+}
+
+/* It claims to have mapped its rings. */
+static int claim_mapped(const struct raw *r)
+{
+    const struct ipc_hdr m = {.type = IPC_ENGINE_MAPPED};
+    struct ipc_engine_block block;
+    return call(r->sock, &m, sizeof(m), &block, sizeof(block), (int[IPC_FD_MAX]){0});
+}
+
+/* Asks for larger rings and doesn't move to them. */
+static void grows(void)
+{
+    struct raw r = {0};
+    become_mallory(&r);
+    ck_assert_int_eq(claim_mapped(&r), -EINVAL);
+    ck_assert_int_eq(grow(&r, CHANNEL_SLOTS_MIN), -EINVAL);
+    ck_assert_int_eq(grow(&r, 100), -EINVAL);
+    ck_assert_int_eq(grow(&r, 2 * CHANNEL_SLOTS_MAX), -EINVAL);
+    ck_assert_int_eq(grow(&r, 128), 0);
+    ck_assert_int_eq(grow(&r, 256), -EBUSY); /* it has not mapped these */
+    ck_assert_int_eq(claim_mapped(&r), 0);
+    ck_assert_int_eq(claim_mapped(&r), -EINVAL);
+    ck_assert_int_eq(grow(&r, 256), -EBUSY); /* and doesn't move */
+    for (unsigned i = 0; i < 100; i++)
+        raw_send(&r, forged(WIRE_WRITE_ONLY));
+    raw_close(&r);
+    for (unsigned i = 0; i < GROWTHS; i++) { /* the rings count no longer when they are gone */
+        ck_assert_int_eq(raw_open(&r), 0);
+        ck_assert_int_eq(grow(&r, CHANNEL_SLOTS_MAX), 0);
+        if (i % 2)
+            ck_assert_int_eq(claim_mapped(&r), 0);
+        raw_close(&r);
+    }
+}
+
 static void up(void)
 {
     setup();
@@ -353,6 +399,17 @@ START_TEST(shm_15_strange_queue_pairs)
 }
 END_TEST
 
+START_TEST(shm_14_rings_that_are_not_used)
+{
+    int status;
+    pid_t pid = hostile(grows);
+    transfer(ROUNDS);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    reach("urn0", "channel_bad_peer", 100);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("hostile channel");
@@ -364,6 +421,7 @@ int main(void)
     tcase_add_test(t, shm_02_garbage_in_indices);
     tcase_add_test(t, shm_15_strange_queue_pairs);
     tcase_add_test(t, sec_22_more_blocks_than_its_share);
+    tcase_add_test(t, shm_14_rings_that_are_not_used);
     suite_add_tcase(s, t);
     if (geteuid() != 0) {
         printf("users: not root, so there is only this one\n");

@@ -175,6 +175,7 @@ struct rig *rig_new(const struct rig_opts *o)
         .hook_arg = r,
         .key = {0x0123456789ABCDEF, 0xFEDCBA9876543210},
         .max_qp = o->max_qp ? o->max_qp : 64,
+        .block = o->block,
         .mem = {.max_pd = 16, .max_mr = 64, .max_mw = 64, .key = {1, 2}},
         .window = o->window,
         .records = o->records,

@@ -27,6 +27,7 @@ struct rig_opts {
     int retry_cnt, rnr_retry; /* 0 = 3, -1 = none */
     unsigned max_send_wr;
     uint32_t max_qp;  /* 0 = 64 */
+    uint16_t block;   /* engine_params.block */
     uint32_t records; /* 0 = default */
     bool credits, sig_all, ipv6, strict_resp, nak_confirm, rnr_on_rd_res;
     struct srq *srq;

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "blocks.h"
+#include "pair.h"
 #include "share.h"
 #include "unit.h"
 
@@ -115,5 +116,28 @@ START_TEST(sec_22_a_user_has_its_share)
 }
 END_TEST
 
+/* SEC-35: the same places of two blocks have different pairs. */
+START_TEST(sec_35_pairs_of_two_blocks)
+{
+    struct switch_channel c = {0};
+    struct switch_pair one = {.qpn = 0x800000 | 5 << 13 | 7}, two = {.qpn = 0x800000 | 6 << 13 | 7};
+    ck_assert_ptr_null(switch_pair_of(&c, one.qpn));
+    ck_assert_int_eq(switch_pair_add(&c, &one), 0);
+    ck_assert_ptr_null(switch_pair_of(&c, two.qpn));
+    ck_assert_int_eq(switch_pair_add(&c, &two), 0);
+    ck_assert_ptr_eq(switch_pair_of(&c, one.qpn), &one);
+    ck_assert_ptr_eq(switch_pair_of(&c, two.qpn), &two);
+    switch_pair_remove(&c, &two);
+    switch_pair_remove(&c, &two);
+    ck_assert_ptr_eq(switch_pair_of(&c, one.qpn), &one);
+    ck_assert_ptr_null(switch_pair_of(&c, two.qpn));
+    ck_assert_ptr_null(switch_pair_of(&c, 0x000123)); /* of the daemon's */
+    ck_assert_uint_eq(c.npairs, 1);
+    switch_pairs_free(&c);
+    ck_assert_ptr_null(c.pairs);
+}
+END_TEST
+
 UNIT_MAIN("blocks", sec_08_every_block_is_drawn_once, sec_08_any_block_can_be_drawn,
-          sec_08_the_owner_of_a_number, sec_08_a_block_rests, sec_22_a_user_has_its_share)
+          sec_08_the_owner_of_a_number, sec_08_a_block_rests, sec_22_a_user_has_its_share,
+          sec_35_pairs_of_two_blocks)

@@ -252,6 +252,57 @@ START_TEST(shm_06_growing_loses_no_wake_up)
 }
 END_TEST
 
+/* Both ends get memory with this many slots, and move to it. */
+static void grow_now(uint32_t slots)
+{
+    struct channel_memory m[2];
+    close(rig_memory(&m[CHANNEL_SWITCH], &m[CHANNEL_PROGRAM], slots));
+    for (unsigned side = 0; side < 2; side++)
+        ck_assert_int_eq(channel_grow(rig.end[side], &m[side]), 0);
+    for (unsigned side = 0; side < 2; side++)
+        ck_assert_uint_eq(rig_take(rig.end[side]), UINT32_MAX);
+    ck_assert(channel_grown(rig.end[0]) && channel_grown(rig.end[1]));
+}
+
+/* An end looks at its ring once more after it was armed. If it moves then, the producer finds it
+ * armed in the new ring, too. */
+static void move_armed(enum channel_side side_of)
+{
+    struct channel_memory m[2];
+    struct channel_counters c;
+    struct io_port *io, *other;
+    rig_open(&rig, CHANNEL_SLOTS_MIN);
+    io = rig.end[side_of];
+    other = rig.end[!side_of];
+    close(rig_memory(&m[CHANNEL_SWITCH], &m[CHANNEL_PROGRAM], 128));
+    for (unsigned side = 0; side < 2; side++)
+        ck_assert_int_eq(channel_grow(rig.end[side], &m[side]), 0);
+    io->ops->rx_arm(io, true);
+    ck_assert_uint_eq(rig_take(io), UINT32_MAX);
+    channel_counters(io, &c);
+    ck_assert_uint_eq(c.moved_rx, 1);
+    ck_assert_uint_eq(rig_take(other), UINT32_MAX);
+    channel_counters(other, &c);
+    ck_assert_uint_eq(c.wakes, 0);
+    ck_assert(rig_send(other, 1, 80));
+    channel_counters(other, &c);
+    ck_assert_uint_eq(c.wakes, 1);
+    io->ops->rx_arm(io, false); /* and not for ever */
+    ck_assert_uint_eq(rig_take(io), 1);
+    grow_now(256);
+    ck_assert(rig_send(other, 2, 80));
+    channel_counters(other, &c);
+    ck_assert_uint_eq(c.wakes, 1);
+    rig_close(&rig);
+}
+
+START_TEST(shm_06_an_armed_end_stays_armed_when_it_moves)
+{
+    move_armed(CHANNEL_SWITCH);
+    move_armed(CHANNEL_PROGRAM);
+}
+END_TEST
+
 static _Atomic bool nudged;
 
 static void *nudge(void *arg)
@@ -270,7 +321,8 @@ START_TEST(shm_06_no_nudge_is_lost)
 {
     pthread_t thread;
     struct io_port *io;
-    rig_open(&rig, CHANNEL_SLOTS_MIN);
+    uint32_t slots = CHANNEL_SLOTS_MIN;
+    rig_open(&rig, slots);
     io = rig.end[CHANNEL_PROGRAM];
     pthread_create(&thread, NULL, nudge, NULL);
     for (uint32_t i = 0; i < ROUNDS / 10; i++) {
@@ -283,8 +335,12 @@ START_TEST(shm_06_no_nudge_is_lost)
         }
         jitter(i * 3);
         atomic_store(&nudged, false);
+        if (i % 64 == 63 &&
+            slots < CHANNEL_SLOTS_MAX) /* the other thread may still be in the old one */
+            grow_now(slots *= 2);
     }
     pthread_join(thread, NULL);
+    ck_assert_uint_eq(channel_slots(io), CHANNEL_SLOTS_MAX);
     rig_close(&rig);
 }
 END_TEST
@@ -340,5 +396,6 @@ END_TEST
 
 UNIT_MAIN("channel wake-ups", shm_06_litmus_towards_the_switch, shm_06_litmus_towards_a_program,
           shm_06_no_wake_up_of_a_channel_is_lost, shm_06_growing_loses_no_wake_up,
-          shm_06_no_nudge_is_lost, an_eventfd_of_a_hostile_program_holds_up_nobody,
+          shm_06_an_armed_end_stays_armed_when_it_moves, shm_06_no_nudge_is_lost,
+          an_eventfd_of_a_hostile_program_holds_up_nobody,
           a_stranger_in_the_place_of_the_eventfd_is_left_alone)

@@ -397,6 +397,44 @@ START_TEST(sec_08_numbers_of_a_large_device)
 }
 END_TEST
 
+/* An engine of a program: numbers of a block rest for a minute, or else it gets another block. */
+START_TEST(sec_08_numbers_of_a_program)
+{
+    const uint64_t key[2] = {7, 8};
+    struct rig *r = rig_new(&(struct rig_opts){.block = 1 + 1023, .max_qp = 64});
+    struct engine_qp_params p = {
+        .type = QP_RC, .pd = r->pd, .send_cq = r->cq, .recv_cq = r->cq, .max_send_wr = 4};
+    uint8_t *seen = calloc(1, 1 << 24);
+    struct qp *stays, *qp;
+    ck_assert_int_eq(engine_qp_create(r->e, &p, &stays), 0);
+    seen[engine_qp_num(stays)] = 1;
+    for (unsigned block = 0; block < ENGINE_BLOCKS; block++) {
+        ck_assert(!engine_wants_block(r->e));
+        unsigned n = 0; /* of the first block one is none, and two stay */
+        while (!engine_wants_block(r->e) && n < 9000) {
+            ck_assert_int_eq(engine_qp_create(r->e, &p, &qp), 0);
+            uint32_t number = engine_qp_num(qp);
+            n++;
+            if (block == ENGINE_BLOCKS - 1 && seen[number])
+                break;
+            ck_assert_uint_eq(number >> 13, 1024 | (block ? block : 1023));
+            ck_assert_uint_eq(seen[number]++, 0);
+            ck_assert_ptr_eq(engine_qp_find(r->e, number), qp);
+            engine_qp_destroy(r->e, qp);
+            ck_assert_ptr_null(engine_qp_find(r->e, number));
+        }
+        ck_assert_uint_ge(n, 8188);
+        ck_assert_uint_le(n, 8193);
+        if (block + 1 < ENGINE_BLOCKS)
+            ck_assert_int_eq(engine_add_block(r->e, block + 1, key), 0);
+    }
+    ck_assert_int_eq(engine_add_block(r->e, 99, key), -ENOSPC);
+    ck_assert_ptr_eq(engine_qp_find(r->e, engine_qp_num(stays)), stays);
+    free(seen);
+    rig_free(r);
+}
+END_TEST
+
 static void set_cc(struct rig *r, const char *spec)
 {
     const struct cc_conf conf = cc_of(spec);
@@ -723,7 +761,8 @@ END_TEST
 
 UNIT_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_posting, qp_12_flush,
           qp_04_reset, qp_15_query, qp_14_numbers, sec_08_numbers_of_a_large_device,
-          qp_01_no_memory_for_rtr, qp_01_no_memory_in_sqd, cc_25_no_memory, wire_07_new_mac,
-          wire_36_another_mac_of_ours, wire_36_another_mtu_of_ours, gid_04_another_address,
-          gid_04_timers_stand_still, recorder_history, recorder_is_told_of_icmp,
-          recorder_keeps_the_latest, cq_01_rule_of_a_reason)
+          sec_08_numbers_of_a_program, qp_01_no_memory_for_rtr, qp_01_no_memory_in_sqd,
+          cc_25_no_memory, wire_07_new_mac, wire_36_another_mac_of_ours,
+          wire_36_another_mtu_of_ours, gid_04_another_address, gid_04_timers_stand_still,
+          recorder_history, recorder_is_told_of_icmp, recorder_keeps_the_latest,
+          cq_01_rule_of_a_reason)

@@ -689,9 +689,34 @@ START_TEST(qp_05_room)
 }
 END_TEST
 
+/* REQ-13: the engine's window becomes larger; queue pairs under way follow, one window after the
+ * other. */
+START_TEST(req_13_window_of_a_larger_ring)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.window = 16, .max_send_wr = 512});
+    uint32_t sent = 0, n = 0;
+    for (unsigned i = 0; i < 400; i++)
+        ck_assert_int_eq(rig_post(r, WR_SEND, i, 8, 0), 0);
+    sent += rig_tx(r, 0);
+    ck_assert_uint_eq(sent, 16);
+    engine_set_window(r->e, 8); /* never less */
+    engine_set_window(r->e, 32);
+    while (sent < 350) {
+        rig_ack(r, rig_psn(RIG_PSN, sent - 1));
+        n = rig_tx(r, 0);
+        ck_assert_uint_ge(n, 16);
+        ck_assert_uint_le(n, 32);
+        sent += n;
+    }
+    ck_assert_uint_eq(n, 32);
+    rig_free(r);
+}
+END_TEST
+
 UNIT_MAIN("requester", mw_01_who_chooses_the_key, gid_02_one_family, req_02_segmentation,
           req_06_psn_across_messages, hdr_03_solicited, req_10_ackreq, req_10_asks_where_it_stops,
           req_14_fence, req_16_inline_and_sges, req_08_local_errors, req_08_gather_fails,
           rtx_06_deregistered, req_01_full_port, ack_15_credits, ack_15_write_needs_none,
           req_15_local_operations, mr_08_fast_register, uc_02_completes_when_sent, ud_03_datagrams,
-          psn_03_at_most_half, psn_03_longest_read, req_12_limit, qp_05_room)
+          psn_03_at_most_half, psn_03_longest_read, req_12_limit, qp_05_room,
+          req_13_window_of_a_larger_ring)

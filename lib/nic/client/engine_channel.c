@@ -23,16 +23,19 @@
 #include "switch_channel.h"
 #include "worker.h"
 
-#define ENGINE_SLOTS     256u           /* unless the client asks for another number */
-#define ENGINE_FRAME_MAX (4096u + 128u) /* the largest packet of RoCE, and its headers */
-#define ENGINE_FDS       2u             /* the rings, until they are sealed; the eventfd */
+#define ENGINE_SLOTS     CHANNEL_SLOTS_MIN /* at first, unless the client asks for more */
+#define ENGINE_FRAME_MAX (4096u + 128u)    /* the largest packet of RoCE, and its headers */
+#define ENGINE_FDS       2u                /* the rings, until they are sealed; the eventfd */
 
 struct engine_channel {
-    struct channel_memory memory; /* until it is attached */
-    int event;                    /* likewise */
+    struct channel_memory memory; /* until it is attached, or the channel moves there */
+    int event;                    /* until it is attached */
     struct switch_channel *channel;
     struct share_part part[3];
-    unsigned block;
+    uint64_t slots;    /* of the newest rings that it has moved to */
+    uint64_t before;   /* octets of the rings before those, part of part[2] */
+    unsigned block;    /* the first */
+    unsigned nblocks;  /* all */
     uint64_t nsockets; /* of its own */
     bool bell;
 };
@@ -75,7 +78,7 @@ static int engine_take(struct client *c, struct engine_channel *e, uint32_t slot
 {
     size_t size = channel_memory_size(slots ? slots : ENGINE_SLOTS, ENGINE_FRAME_MAX);
     e->part[0] = (struct share_part){SHARE_FDS, ENGINE_FDS};
-    e->part[1] = (struct share_part){SHARE_MAPPINGS, 1};
+    e->part[1] = (struct share_part){SHARE_MAPPINGS, 2}; /* of these rings, and of larger ones */
     e->part[2] = (struct share_part){SHARE_OCTETS, size};
     if (size == 0)
         return -EINVAL;
@@ -125,6 +128,7 @@ static void engine_attach(void *arg, uint64_t now)
     if (job->status < 0)
         return;
     e->event = -1; /* the port's now */
+    e->slots = channel_slots(io);
     e->channel = switch_attach(s, io, c, now);
     if (!e->channel) {
         io->ops->close(io);
@@ -137,6 +141,70 @@ static void engine_attach(void *arg, uint64_t now)
         switch_detach(s, e->channel, now);
         e->channel = NULL;
     }
+}
+
+/* ---- growing ---- */
+
+static void engine_look_grown(void *arg, uint64_t now)
+{
+    struct engine_job *job = arg;
+    (void)now;
+    job->status = channel_grown(job->c->engine->channel->io) ? 0 : -EBUSY;
+}
+
+static void engine_move(void *arg, uint64_t now)
+{
+    struct engine_job *job = arg;
+    struct engine_channel *e = job->c->engine;
+    const uint32_t slots = e->memory.slots;
+    (void)now;
+    job->status = channel_grow(e->channel->io, &e->memory);
+    if (job->status == 0)
+        e->slots = slots;
+}
+
+/* One part holds the octets of both rings. */
+static int engine_take_more(struct client *c, uint32_t slots)
+{
+    struct engine_channel *e = c->engine;
+    const size_t size = channel_memory_size(slots, ENGINE_FRAME_MAX);
+    if (size == 0 || slots <= e->slots)
+        return -EINVAL;
+    share_give(c->share, SHARE_OCTETS, e->before);
+    e->part[2].n -= e->before;
+    e->before = 0;
+    int rc = share_take(c->share, SHARE_OCTETS, size);
+    if (rc < 0)
+        return rc;
+    e->before = e->part[2].n;
+    e->part[2].n += size;
+    return 0;
+}
+
+int engine_channel_grow(struct client *c, uint32_t slots, struct engine_channel_offer *out)
+{
+    struct engine_channel *e = c->engine;
+    struct engine_job job = {.c = c};
+    if (!e || !e->channel)
+        return -EINVAL;
+    if (e->memory.base)
+        return -EBUSY;
+    worker_call(c->ctx.worker, engine_look_grown, &job);
+    if (job.status < 0)
+        return job.status;
+    int rc = engine_take_more(c, slots);
+    if (rc < 0)
+        return rc;
+    rc = channel_memory_make(&e->memory, slots, ENGINE_FRAME_MAX);
+    if (rc < 0) {
+        share_give(c->share, SHARE_OCTETS, e->part[2].n - e->before);
+        e->part[2].n = e->before;
+        e->before = 0;
+        return rc;
+    }
+    *out = (struct engine_channel_offer){
+        .slots = slots, .frame_max = e->memory.frame_max, .memory_fd = e->memory.fd};
+    return 0;
 }
 
 int engine_channel_unsealed(const struct client *c)
@@ -152,10 +220,39 @@ int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2])
     int rc = channel_memory_seal(&c->engine->memory);
     if (rc < 0)
         return rc;
+    if (c->engine->channel) {
+        worker_call(c->ctx.worker, engine_move, &job);
+        channel_memory_free(&c->engine->memory);
+        return job.status;
+    }
     worker_call(c->ctx.worker, engine_attach, &job);
     if (job.status < 0)
         return job.status;
     *block = c->engine->block = (uint32_t)job.status;
+    c->engine->nblocks = 1;
+    key[0] = job.key[0];
+    key[1] = job.key[1];
+    return 0;
+}
+
+static void engine_draw(void *arg, uint64_t now)
+{
+    struct engine_job *job = arg;
+    job->status = switch_draw(job->c->ctx.device->sw, job->c->engine->channel, now, job->key);
+}
+
+int engine_channel_block(struct client *c, uint32_t *block, uint64_t key[2])
+{
+    struct engine_job job = {.c = c};
+    if (!engine_channel_sends(c))
+        return -EINVAL;
+    if (c->engine->nblocks == IPC_ENGINE_BLOCKS)
+        return -EDQUOT;
+    worker_call(c->ctx.worker, engine_draw, &job);
+    if (job.status < 0)
+        return job.status;
+    c->engine->nblocks++;
+    *block = (uint32_t)job.status;
     key[0] = job.key[0];
     key[1] = job.key[1];
     return 0;

@@ -24,14 +24,24 @@ struct engine_channel_offer {
  * none. 0; -EALREADY: it has a channel; -EINVAL: slots; -ENOTSUP: the device has several workers;
  * -EDQUOT: its user has its share; or -errno of a system call. */
 int engine_channel_open(struct client *c, uint32_t slots, struct engine_channel_offer *out);
+/* Make larger rings for such a channel. The old ones and these count for the user until the channel
+ * has moved and grows again, or ends. 0; -EINVAL: slots, not more than it has, or no channel;
+ * -EBUSY: the last rings are not mapped, or not all frames have left those before; -EDQUOT; or
+ * -errno of a system call. */
+int engine_channel_grow(struct client *c, uint32_t slots, struct engine_channel_offer *out);
 /* The rings of a client that has mapped them; the descriptor stays the channel's. -1: they are
  * sealed, or were not made. */
 int engine_channel_unsealed(const struct client *c);
-/* The client has mapped the rings: seal them, and attach the channel. Receives the client's first
- * block of queue pair numbers and its secret. 0; -EINVAL: no rings were made, or it is attached;
- * -EPERM: they can't be sealed; -EDQUOT: the user has its share; -EAGAIN: no block is free;
- * -ENOMEM. */
+/* The client has mapped the rings: seal them, and attach the channel, or let it move to them.
+ * Receives the client's first block of queue pair numbers and its secret (all 0 after a move). 0;
+ * -EINVAL: no rings were made, or they are in use; -EPERM: they can't be sealed; -EDQUOT: the user
+ * has its share; -EAGAIN: no block is free; -ENOMEM. */
 int engine_channel_attach(struct client *c, uint32_t *block, uint64_t key[2]);
+
+/* One more block for such a channel, and its secret. 0; -EINVAL: no channel; -EDQUOT: the user has
+ * its share, or the channel IPC_ENGINE_BLOCKS; -EAGAIN: no block is free; -EIO: no random numbers.
+ */
+int engine_channel_block(struct client *c, uint32_t *block, uint64_t key[2]);
 
 /* Has the client a channel that carries frames? */
 bool engine_channel_sends(const struct client *c);

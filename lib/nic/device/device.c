@@ -141,9 +141,14 @@ static uint32_t device_window(const struct device *d)
 }
 
 /* At most half of its channel's ring, so that answers find room, too. */
-static uint32_t device_share_window(const struct device *d)
+static uint32_t channel_window(uint32_t slots)
 {
-    return channel_slots(d->uplink->channel) / 2;
+    return slots / 2;
+}
+
+void device_share_window(struct device *d, uint32_t slots)
+{
+    engine_set_window(d->engine, channel_window(slots));
 }
 
 static int device_make_engine(struct device *d, char *err)
@@ -183,7 +188,7 @@ static int device_make_engine(struct device *d, char *err)
         p.block = 1 + d->uplink->block;
         p.max_qp = DEVICE_BLOCK_QP;
         if (d->io == d->uplink->channel)
-            p.window = p.read_window = device_share_window(d);
+            p.window = p.read_window = channel_window(channel_slots(d->uplink->channel));
     }
     if (getrandom(p.key, sizeof(p.key), 0) != (ssize_t)sizeof(p.key) ||
         getrandom(p.mem.key, sizeof(p.mem.key), 0) != (ssize_t)sizeof(p.mem.key)) {

@@ -128,6 +128,9 @@ void device_close(struct device *d);
 /* The traffic class for a queue pair that asks for this one; 0 gives the device's (WIRE-13). */
 uint8_t device_tclass(const struct device *d, uint8_t wanted);
 
+/* The channel that is its port has grown to this many slots each way: larger windows. */
+void device_share_window(struct device *d, uint32_t slots);
+
 /* Every few ms: link state, the port's own upkeep, neighbours. */
 void device_service(struct device *d, uint64_t now);
 

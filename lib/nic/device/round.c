@@ -17,6 +17,7 @@
 #define ROUND_SERVICE_NS (5 * CLOCK_MS)   /* period of slow upkeep, awake */
 #define ROUND_GUARD_NS   (100 * CLOCK_MS) /* period of putting the fault handler in front */
 #define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* period of slow upkeep, asleep, if no event is owed */
+#define ROUND_NAP_FAR_NS (1 * CLOCK_SEC)  /* ... of a program on a channel: the daemon has most */
 #define ROUND_FAR        2u /* factor on the time of an answer, with memory of processes */
 #define ROUND_FEW        4u /* frames: more are a stream, which needs throughput */
 #define ROUND_FULL_NS    (1 * CLOCK_MS) /* longest wait of completions for their ACKs to leave */
@@ -221,9 +222,15 @@ unsigned worker_round(struct worker *w, uint64_t now)
 
 /* ---- before blocking ---- */
 
+/* A program's worker has next to no upkeep, and there may be a thousand programs. */
+static uint64_t worker_nap_max(const struct worker *w)
+{
+    return w->ndevice == 1 && w->device[0]->uplink ? ROUND_NAP_FAR_NS : ROUND_NAP_MAX_NS;
+}
+
 uint64_t worker_deadline(struct worker *w, uint64_t now)
 {
-    uint64_t at = now + ROUND_NAP_MAX_NS;
+    uint64_t at = now + worker_nap_max(w);
     for (unsigned i = 0; i < w->ndevice; i++) {
         uint64_t d = device_deadline(w->device[i], now);
         if (d < at)

@@ -440,6 +440,25 @@ int program_open_channel(const struct ipc_engine_channel *ch, struct program **o
     return open_with(p, &s, out, why);
 }
 
+int program_grow(struct program *p, uint32_t slots)
+{
+    int state;
+    enter(&state);
+    int rc =
+        p->channel.page ? program_channel_grow(&p->channel, p->nic.device[0], slots) : -ENOTSUP;
+    leave(state);
+    return rc;
+}
+
+void program_numbers(struct program *p)
+{
+    int state;
+    enter(&state);
+    if (p->channel.page)
+        program_channel_numbers(&p->channel, p->nic.device[0]);
+    leave(state);
+}
+
 /* ---- closing ---- */
 
 struct program_look {

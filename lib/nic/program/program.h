@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct ipc_engine_channel;
@@ -24,6 +25,8 @@ struct program;
 /* As the functions of struct ipc_engine say. */
 int program_open(const char *spec, struct program **out, char *why);
 int program_open_channel(const struct ipc_engine_channel *ch, struct program **out, char *why);
+int program_grow(struct program *p, uint32_t slots);
+void program_numbers(struct program *p);
 ssize_t program_call(struct program *p, const void *req, size_t len, const int *fds, unsigned nfds,
                      void *reply, size_t cap, int *out_fds, unsigned *nout);
 void program_poll(struct program *p);

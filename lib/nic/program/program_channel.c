@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "device.h"
 #include "direct.h"
 #include "ipc_channel.h"
 #include "ipc_engine.h"
 #include "udp.h"
+#include "worker.h"
 
 static int fail(char *why, const char *what, int rc)
 {
@@ -92,6 +94,7 @@ int program_channel_open(struct program_channel *p, const struct ipc_engine_chan
     if (page == MAP_FAILED)
         return fail(why, "the page of facts", -errno);
     p->page = p->uplink.page = page;
+    p->daemon = *ch;
     int rc = channel_memory_map(&m, ch->memory_fd, ch->slots, ch->frame_max);
     if (rc < 0)
         fail(why, "its memory", rc);
@@ -110,6 +113,77 @@ int program_channel_open(struct program_channel *p, const struct ipc_engine_chan
         program_channel_close(p);
     }
     return rc;
+}
+
+struct growth {
+    struct device *device;
+    struct channel_memory *m;
+    uint32_t slots;
+    int status;
+};
+
+static void grow(void *arg, uint64_t now)
+{
+    struct growth *g = arg;
+    (void)now;
+    g->status = channel_grow(g->device->uplink->channel, g->m);
+    if (g->status == 0)
+        device_share_window(g->device, g->slots);
+}
+
+int program_channel_grow(struct program_channel *p, struct device *d, uint32_t slots)
+{
+    struct ipc_engine_opened opened;
+    struct channel_memory m;
+    struct growth g = {.device = d, .m = &m};
+    uint64_t key[2];
+    uint32_t block;
+    int fd;
+    if (p->uplink.io != p->uplink.channel)
+        return -ENOTSUP;
+    int rc = p->daemon.grow(p->daemon.arg, slots, &opened, &fd);
+    if (rc < 0)
+        return rc;
+    rc = channel_memory_map(&m, fd, opened.slots, opened.frame_max);
+    close(fd);
+    if (rc == 0)
+        rc = p->daemon.mapped(p->daemon.arg, &block, key);
+    if (rc == 0) {
+        g.slots = opened.slots;
+        worker_call(d->worker, grow, &g);
+        rc = g.status < 0 ? -ENODEV : 0; /* the daemon has moved */
+    }
+    channel_memory_free(&m);
+    return rc;
+}
+
+struct numbers {
+    struct engine *engine;
+    bool wanted;
+    uint32_t block;
+    uint64_t key[2];
+};
+
+static void look_at_numbers(void *arg, uint64_t now)
+{
+    struct numbers *n = arg;
+    (void)now;
+    n->wanted = engine_wants_block(n->engine);
+}
+
+static void add_numbers(void *arg, uint64_t now)
+{
+    const struct numbers *n = arg;
+    (void)now;
+    (void)engine_add_block(n->engine, n->block, n->key);
+}
+
+void program_channel_numbers(struct program_channel *p, struct device *d)
+{
+    struct numbers n = {.engine = d->engine};
+    worker_call(d->worker, look_at_numbers, &n);
+    if (n.wanted && p->daemon.block(p->daemon.arg, &n.block, n.key) == 0)
+        worker_call(d->worker, add_numbers, &n);
 }
 
 void program_channel_close(struct program_channel *p)

@@ -50,6 +50,19 @@ static int req_engine_open(struct request *r)
     return 0;
 }
 
+static int req_engine_grow(struct request *r)
+{
+    struct ipc_engine_opened *out = request_out(r, struct ipc_engine_opened);
+    struct engine_channel_offer offer;
+    int rc = engine_channel_grow(r->client, request_in(r, struct ipc_engine_open)->slots, &offer);
+    if (rc < 0)
+        return rc;
+    out->slots = offer.slots;
+    out->frame_max = offer.frame_max;
+    request_reply_fd(r, offer.memory_fd, false);
+    return 0;
+}
+
 static int req_engine_mapped(struct request *r)
 {
     struct ipc_engine_block *out = request_out(r, struct ipc_engine_block);
@@ -60,6 +73,12 @@ static int req_engine_mapped(struct request *r)
         return r->sealings == 0 ? -EINPROGRESS : -EPERM;
     }
     return engine_channel_attach(r->client, &out->block, out->key);
+}
+
+static int req_engine_block(struct request *r)
+{
+    struct ipc_engine_block *out = request_out(r, struct ipc_engine_block);
+    return engine_channel_block(r->client, &out->block, out->key);
 }
 
 static int req_engine_socket(struct request *r)
@@ -137,6 +156,9 @@ static int req_engine_leave(struct request *r)
 
 const struct request_type request_engine[IPC_TYPE_MAX] = {
     [IPC_ENGINE_OPEN] = {REQ_CONTROL, false, WHOLE(ipc_engine_open), .run = req_engine_open,
+                         .fds = true},
+    [IPC_ENGINE_BLOCK] = {REQ_CONTROL, false, PLAIN, .run = req_engine_block},
+    [IPC_ENGINE_GROW] = {REQ_CONTROL, false, WHOLE(ipc_engine_open), .run = req_engine_grow,
                          .fds = true},
     [IPC_ENGINE_MAPPED] = {REQ_CONTROL, false, PLAIN, .run = req_engine_mapped},
     [IPC_ENGINE_SOCKET] = {REQ_CONTROL, true, WHOLE(ipc_engine_socket), .run = req_engine_socket,

@@ -21,8 +21,10 @@ struct switch_pair {
     uint8_t mac[6]; /* of the next hop, when the pair was made */
 };
 
-/* Pairs by the numbers of a block, of which a channel has one. */
+/* Pairs by the numbers of a block. */
 struct switch_pairs {
+    unsigned block;
+    struct switch_pairs *next; /* another block of the channel's */
     struct switch_pair *at[1u << QPN_BLOCK_BITS];
 };
 
@@ -33,12 +35,18 @@ int switch_pair_add(struct switch_channel *c, struct switch_pair *p);
 /* Remove a pair; harmless if the channel doesn't have it. */
 void switch_pair_remove(struct switch_channel *c, const struct switch_pair *p);
 
+/* The channel ends: free its tables. */
+void switch_pairs_free(struct switch_channel *c);
+
 /* The pair of this queue pair; NULL = none. */
 static inline struct switch_pair *switch_pair_of(const struct switch_channel *c, uint32_t qpn)
 {
-    if (!c->pairs)
+    const struct switch_pairs *t = c->pairs;
+    while (t && t->block != qpn_block(qpn))
+        t = t->next;
+    if (!t)
         return NULL;
-    struct switch_pair *p = c->pairs->at[qpn & ((1u << QPN_BLOCK_BITS) - 1)];
+    struct switch_pair *p = t->at[qpn & ((1u << QPN_BLOCK_BITS) - 1)];
     return p && p->qpn == qpn ? p : NULL;
 }
 

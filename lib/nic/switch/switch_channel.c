@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "channel.h"
+#include "pair.h"
 #include "switch_ask.h"
 #include "switch_counters.h"
 #include "switch_group.h"
@@ -111,7 +112,7 @@ void switch_detach(struct nic_switch *s, struct switch_channel *c, uint64_t now)
     blocks_give_all(&s->blocks, c, now);
     (void)epoll_ctl(s->epfd, EPOLL_CTL_DEL, c->io->caps.rx_fd, NULL);
     c->io->ops->close(c->io);
-    free(c->pairs);
+    switch_pairs_free(c);
     free(c);
 }
 
