@@ -196,11 +196,11 @@ struct io_ops {
      * NULL: the port has one queue. */
     int (*queue)(struct io_port *io, unsigned k, unsigned n, struct io_port **out);
 
-    /* On a kernel_ip port of one worker: make a socket of its own for a program, at the i-th of the
-     * port's addresses. RoCEv2 to queue pairs of this block (lib/core/qpn.h) comes to it from now
-     * on, as far as the kernel can tell. 0 and *out; -ENOENT: there is no i-th; -ENOSPC: too many
-     * programs have one; or the kernel's error. `unlend`: the socket receives nothing more, whether
-     * the program has closed it or not. Slow. NULL on other ports. */
+    /* On a kernel_ip port, on any of its queues: make a socket of its own for a program, at the
+     * i-th of the port's addresses. RoCEv2 to queue pairs of this block (lib/core/qpn.h) comes to
+     * it from now on, as far as the kernel can tell. 0 and *out; -ENOENT: there is no i-th;
+     * -ENOSPC: too many programs have one; or the kernel's error. `unlend`: the socket receives
+     * nothing more, whether the program has closed it or not. Slow. NULL on other ports. */
     int (*lend)(struct io_port *io, unsigned block, unsigned i, struct io_lent *out);
     void (*unlend)(struct io_port *io, unsigned block);
 

@@ -179,7 +179,7 @@ static void cc_run_job(void *arg, uint64_t now)
 static void cc_each(struct cc_job *job)
 {
     const struct team *t = job->device->team;
-    const unsigned its = qpn_worker(job->qpn, t->bits);
+    const unsigned its = progctl_worker_of(job->device, job->qpn);
     for (unsigned k = 0; k < t->n && job->rc == 0; k++) {
         job->device = t->member[k];
         if (job->qpn == 0 || k == its)
@@ -203,8 +203,14 @@ static void cc_list_job(void *arg, uint64_t now)
     uint32_t next = device_list(job->device, job->at & ((1u << MEMBER) - 1), qp_visit, job);
     job->at = next                         ? d->member << MEMBER | next
               : d->member + 1 < d->team->n ? (d->member + 1) << MEMBER
-              : job->paged                 ? progctl_first(d, 0)
+              : job->paged                 ? progctl_begin(d)
                                            : 0;
+}
+
+/* The worker that the next part of the list is on; perhaps the device has fewer. */
+static unsigned cc_worker(const struct cc_job *job)
+{
+    return job->at & PROGCTL_FIRST ? progctl_worker(job->at) : job->at >> MEMBER;
 }
 
 /* Run on all workers of the device, one after the other. */
@@ -212,7 +218,7 @@ static void cc_list(struct cc_job *job)
 {
     const struct team *t = job->device->team;
     do {
-        job->device = t->member[job->at & PROGCTL_FIRST ? 0 : job->at >> MEMBER];
+        job->device = t->member[cc_worker(job)];
         worker_call(job->device->worker, cc_list_job, job);
     } while (job->at && !job->paged && have_room(job));
     if (job->rc < 0)
@@ -278,7 +284,7 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
         job.out = json_pack("{s:s}", "device", job.device->name);
         job.rc = 0;
         const struct team *team = job.device->team;
-        if (job.paged && !(job.at & PROGCTL_FIRST) && job.at >> MEMBER >= team->n)
+        if (job.paged && cc_worker(&job) >= team->n)
             job.rc = -EINVAL;
         else
             cc_each(&job);

@@ -15,19 +15,23 @@
 #include "engine_peer.h"
 #include "qp_info.h"
 #include "switch_counters.h"
+#include "team.h"
 #include "worker.h"
 
-#define BLOCK    16u     /* shift of the block in a cursor, above the place in the program's list */
+#define WORKER   26u     /* shift of the worker in a cursor */
+#define BLOCK    16u     /* ... of the block, above the place in the program's list */
 #define PLACE    0xFFFFu /* mask of that place */
 #define RECOVERY 3u      /* greatest value of enum engine_recovery */
 #define STATE    6u      /* number of a queue pair's states */
 #define COUNTERS ((ENGINE_COUNTER_MAX + SWITCH_USAGE_MAX) * sizeof(struct ipc_asked_counter))
 
+_Static_assert(QPN_BLOCKS << BLOCK <= 1u << WORKER && TEAM_MAX << WORKER <= PROGCTL_FIRST,
+               "all blocks and workers fit into a cursor");
 _Static_assert(COUNTERS <= IPC_ASK_MAX, "all counters fit into an answer");
 
 static struct switch_channel *owner_of(const struct device *d, unsigned block)
 {
-    return d->sw && block < QPN_BLOCKS ? d->sw->blocks.block[block].owner : NULL;
+    return d->sw && block < QPN_BLOCKS ? d->sw->owner[block] : NULL;
 }
 
 bool progctl_has(const struct device *d, uint32_t qpn)
@@ -46,16 +50,49 @@ static bool is_first(const struct device *d, unsigned block)
     return c != NULL;
 }
 
+static uint32_t cursor_of(unsigned worker, unsigned block)
+{
+    return PROGCTL_FIRST | worker << WORKER | block << BLOCK;
+}
+
+/* The first program of the device's workers from this one on. */
+static uint32_t first_from(const struct team *t, unsigned worker)
+{
+    for (; worker < t->n; worker++) {
+        int block = blocks_first(&t->blocks, worker);
+        if (block >= 0)
+            return cursor_of(worker, (unsigned)block);
+    }
+    return 0;
+}
+
+uint32_t progctl_begin(const struct device *d)
+{
+    return first_from(d->team, 0);
+}
+
 uint32_t progctl_first(const struct device *d, unsigned block)
 {
     while (d->sw && block < QPN_BLOCKS && !is_first(d, block))
         block++;
-    return d->sw && block < QPN_BLOCKS ? PROGCTL_FIRST | block << BLOCK : 0;
+    return d->sw && block < QPN_BLOCKS ? cursor_of(d->member, block)
+                                       : first_from(d->team, d->member + 1);
 }
 
 unsigned progctl_block(uint32_t cursor)
 {
-    return (cursor & ~PROGCTL_FIRST) >> BLOCK;
+    return cursor >> BLOCK & (QPN_BLOCKS - 1);
+}
+
+unsigned progctl_worker(uint32_t cursor)
+{
+    return (cursor & ~PROGCTL_FIRST) >> WORKER;
+}
+
+unsigned progctl_worker_of(const struct device *d, uint32_t qpn)
+{
+    const int program = blocks_worker(&d->team->blocks, qpn);
+    return program >= 0 ? (unsigned)program : qpn_worker(qpn, d->team->bits);
 }
 
 uint32_t progctl_next(const struct request *r, const struct device *d, uint32_t first)
@@ -114,9 +151,10 @@ bool progctl_qp(const struct request *r, const struct device *d, unsigned block,
 int progctl_count(struct request *r)
 {
     const struct ipc_question q = {.kind = IPC_ASK_COUNTERS};
-    if (!r->device->sw)
+    const struct device *d = r->device;
+    if (!d->sw || (r->ask && r->ask->member >= d->member))
         return 0;
-    return ask_all(r, r->device->sw, &q, COUNTERS);
+    return ask_all(r, d->sw, &q, COUNTERS);
 }
 
 /* The single entry of a program that has not answered. */

@@ -11,20 +11,29 @@
 #include "ipc_ask.h"
 #include "request.h"
 
-/* The bit of a list's cursor for queue pairs of programs. The number of a block and a place in the
- * program's own list follow it. */
+/* The bit of a list's cursor for queue pairs of programs. The worker, the number of a block and a
+ * place in the program's own list follow it. */
 #define PROGCTL_FIRST 0x80000000u
 
 /* Is this the number of a program's queue pair? */
 bool progctl_has(const struct device *d, uint32_t qpn);
-/* The cursor of the first program from this block on; 0 = none. */
+/* The cursor of the first program of the device, on any of its workers; 0 = none. */
+uint32_t progctl_begin(const struct device *d);
+/* The cursor of the first program of this worker from this block on, else of the first one of the
+ * next workers; 0 = none. */
 uint32_t progctl_first(const struct device *d, unsigned block);
 
 /* The block that a cursor names. */
 unsigned progctl_block(uint32_t cursor);
+/* The worker of the device that a cursor names; perhaps the device has fewer. */
+unsigned progctl_worker(uint32_t cursor);
+/* The worker of the device that has a queue pair's number, of an engine in a program or in the
+ * daemon; perhaps the device has fewer. Any thread. */
+unsigned progctl_worker_of(const struct device *d, uint32_t qpn);
 
-/* IPC_STATS: request the counters, which are then part of the device's. 0: no program has to
- * answer. -EINPROGRESS as ask. */
+/* IPC_STATS: request the counters of the worker's programs, which are then part of the device's.
+ * The workers are asked one after the other. 0: no program has to answer, or this worker's have
+ * been asked. -EINPROGRESS as ask. */
 int progctl_count(struct request *r);
 /* IPC_QP_LIST: up to `max` queue pairs of a program; one entry, IPC_QP_F_SILENT, if it hasn't
  * answered. */

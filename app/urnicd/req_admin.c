@@ -37,7 +37,7 @@ static int prep_stats(struct request *r)
 static int req_stats(struct request *r)
 {
     struct stats_sum *s = r->prepared;
-    if (!r->ask && request_in(r, struct ipc_by_device)->first == 0) {
+    if (request_in(r, struct ipc_by_device)->first == 0) {
         int rc = progctl_count(r);
         if (rc < 0)
             return rc;
@@ -122,9 +122,9 @@ static int prep_qp(struct request *r)
 {
     const struct ipc_qp_filter *in = request_in(r, struct ipc_qp_filter);
     const struct team *t = r->device->team;
-    unsigned k = in->qpn ? qpn_worker(in->qpn, t->bits) : in->first >> LIST_MEMBER;
-    if (!in->qpn && in->first & PROGCTL_FIRST)
-        k = 0;
+    unsigned k = in->qpn                     ? progctl_worker_of(r->device, in->qpn)
+                 : in->first & PROGCTL_FIRST ? progctl_worker(in->first)
+                                             : in->first >> LIST_MEMBER;
     if (k >= t->n)
         return in->qpn ? 0 : -EINVAL; /* no queue pair has that number */
     r->device = t->member[k];
@@ -157,7 +157,7 @@ static int req_qp_list(struct request *r)
         else if (k + 1 < r->device->team->n)
             out->next = (k + 1) << LIST_MEMBER;
         else
-            out->next = progctl_first(r->device, 0);
+            out->next = progctl_begin(r->device);
     }
     r->out_len = sizeof(*out) + out->count * sizeof(struct ipc_qp_info);
     return 0;

@@ -27,7 +27,7 @@ int udp_queue_split(struct udp_port *p, const struct udp_socket *s);
 void udp_queue_drop(struct udp_port *p, const struct udp_socket *s);
 /* On another queue: take over the sockets that queue 0 has made, and close all others. */
 void udp_queue_follow(struct udp_port *p);
-/* io_ops.lend and .unlend, on a port of one worker. A program's sockets follow the workers'. */
+/* io_ops.lend and .unlend, on any queue. A program's sockets follow the queues'. */
 int udp_queue_lend(struct io_port *io, unsigned block, unsigned i, struct io_lent *out);
 void udp_queue_unlend(struct io_port *io, unsigned block);
 /* Close the queue. Queue 0 is the last. */

@@ -59,9 +59,9 @@ struct ipc_engine_group {
     uint8_t gid[16];
 };
 
-/* -ENOTSUP: the device has several workers, or the client's minor version is below
- * IPC_ENGINE_MINOR; -EDQUOT: the user has its share of memory; -EALREADY:
- * the connection has a channel; -EINVAL: slots (channel_memory_size). */
+/* -ENOTSUP: the client's minor version is below IPC_ENGINE_MINOR (older daemons: or the device has
+ * several workers); -EDQUOT: the user has its share of memory; -EALREADY: the connection has a
+ * channel; -EINVAL: slots (channel_memory_size). */
 struct ipc_engine_open {
     struct ipc_hdr hdr;
     uint32_t slots; /* each way; 0 = the daemon's choice */

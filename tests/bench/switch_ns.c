@@ -34,6 +34,7 @@ struct program {
 };
 
 static const uint8_t mac[6] = {0x02, 0, 0, 0, 0, 0xAA}, peer[6] = {0x02, 0, 0, 0, 0, 0xBB};
+static struct blocks blocks;
 static struct nic_switch *sw;
 static struct program prog[PROGRAMS];
 static uint8_t memory[2][BATCH][FRAME + 120]; /* frames of the port: to send, received */
@@ -199,7 +200,8 @@ int main(void)
         fds.rlim_cur = fds.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &fds);
     }
-    sw = switch_new(mac, 0, false);
+    blocks_init(&blocks);
+    sw = switch_new(&blocks, 0, mac, 0, false);
     if (!sw)
         die("switch_ns");
     switch_set_addrs(sw, &addr, 1);

@@ -79,7 +79,7 @@ static void come(struct bed *b, unsigned i)
     b->prog[i].c = switch_attach(b->s, end, NULL, b->now);
     FUZZ_CHECK(b->prog[i].c);
     b->prog[i].c->direct = i == 0;
-    b->s->blocks.block[i].owner = b->prog[i].c; /* not drawn: a script must do the same always */
+    b->s->owner[i] = b->prog[i].c; /* not drawn: a script must do the same always */
 }
 
 /* One of the addresses of the device, and of others. */
@@ -341,11 +341,13 @@ static void step(struct bed *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct blocks blocks;
     static struct bed b;
     struct wire_addr ours[2] = {wire_addr_v4(0xC0000201)};
     wire_addr_parse("2001:db8::1", &ours[1]);
     b = (struct bed){.data = data, .size = size, .now = 1000000000};
-    b.s = switch_new(mac, 0, false);
+    blocks_init(&blocks);
+    b.s = switch_new(&blocks, 0, mac, 0, false);
     FUZZ_CHECK(b.s);
     switch_set_addrs(b.s, ours, 2);
     switch_round(b.s);

@@ -216,10 +216,16 @@ void rig_on_worker(int worker)
     rig_worker = worker;
 }
 
-void end_open(struct end *e, const struct rig *r, const char *device, size_t size)
+/* A child of the test has a number of its own, so that it begins with another worker. */
+int rig_next_worker(void)
 {
     static unsigned opened;
-    const int worker = rig_workers() > 1 ? (int)(++opened % rig_workers()) : rig_worker;
+    return rig_workers() > 1 ? (int)((++opened + (unsigned)getpid()) % rig_workers()) : rig_worker;
+}
+
+void end_open(struct end *e, const struct rig *r, const char *device, size_t size)
+{
+    const int worker = rig_next_worker();
     uint64_t until = rig_now_ms() + RIG_START;
     int rc;
     memset(e, 0, sizeof(*e));

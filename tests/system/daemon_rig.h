@@ -51,6 +51,8 @@ struct end {
 
 /* The worker that contexts are opened on from now on; -1, at first: the daemon's choice. */
 void rig_on_worker(int worker);
+/* The worker for the next end: with RIG_WORKERS each in turn. */
+int rig_next_worker(void);
 /* A client of this device, with `size` octets of memory that may be used in every way (END_ACCESS),
  * a CQ and a channel for its events. */
 void end_open(struct end *e, const struct rig *r, const char *device, size_t size);

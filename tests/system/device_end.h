@@ -15,7 +15,7 @@ static inline void device_end(struct port_end *e, const struct rig *rig, const c
     setenv("URNIC_ENGINE", engine, 1);
     *e = (struct port_end){.size = size};
     rig_await_link(rig, device);
-    OK(urnic_open_at(rig->socket, device, -1, &e->ctx));
+    OK(urnic_open_at(rig->socket, device, rig_next_worker(), &e->ctx));
     OK(urnic_alloc_pd(e->ctx, &e->pd));
     OK(urnic_create_cq(e->ctx, 64, NULL, NULL, &e->cq));
     e->mem = calloc(1, size);

@@ -113,10 +113,12 @@ def no_engine():
 def several_workers():
     socket = os.path.join(DATA, "team")
     with subprocess.Popen([URNICD, "--foreground", "--log-level", "warn", "--socket", socket, "--device",
-                           "port=udp:lo,workers=2,addr=127.0.0.1/8"]) as daemon:
+                           "port=udp:lo,workers=4,addr=127.0.0.1/8"]) as daemon:
         check(wait_until(lambda: os.path.exists(socket)), "the daemon serves")
-        r = run(URNIC, ["run", "--socket", socket, *OPEN])
-        check(r.stdout.split() == ["auto", "open"], f"a device with several workers: {r}")
+        for options in ([], ["--engine", "application"]):
+            r = run(URNIC, ["run", "--socket", socket, "--verbose", *options, *OPEN])
+            check(r.stdout.split()[1:] == ["open"] and r.stderr.count(HERE) == 1,
+                  f"a device with several workers: {r}")
         daemon.terminate()
 
 

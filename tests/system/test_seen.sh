@@ -5,18 +5,25 @@
 # captures are taken in the daemon's switch, and lint finds nothing in them; counters, queue pairs, their
 # histories and their congestion control are asked of the programs.
 #
-#     test_seen.sh URNICD URNIC
+#     test_seen.sh URNICD URNIC [WORKERS]
 set -euo pipefail
-urnicd=$1 urnic=$2
+urnicd=$1 urnic=$2 workers=${3:-1}
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/system/rig.sh
 . "$(dirname "$0")/rig.sh" seen
 export URNIC_SOCKET=$dir/sock
-"$urnicd" --foreground --socket "$URNIC_SOCKET" --seed 3 --port mem:l --addr 10.0.0.1/24 \
-    --port mem:l --addr 10.0.0.2/24 >"$dir/d.log" 2>&1 </dev/null &
+"$urnicd" --foreground --socket "$URNIC_SOCKET" --seed 3 \
+    --device "port=mem:l,addr=10.0.0.1/24,workers=$workers" --device "port=mem:l,addr=10.0.0.2/24,workers=$workers" >"$dir/d.log" 2>&1 </dev/null &
 pids+=($!)
 wait_line serving "$dir/d.log"
 head -c 2000000 /dev/urandom >"$dir/file"
+# A context on the first worker of each device: what comes is on the next ones.
+for device in urn0 urn1; do
+    [ "$workers" -gt 1 ] || break
+    "$urnic" perf --server --device "$device" --port "990${device#urn}" >"$dir/$device.log" 2>&1 </dev/null &
+    pids+=($!)
+    wait_line waiting "$dir/$device.log"
+done
 
 # packets FILE FILTER: how many there are
 packets() { tshark -r "$1" -Y "$2" 2>/dev/null | wc -l; }

@@ -12,6 +12,7 @@
 #include "worker.h"
 
 static const uint8_t mac[6] = {0x02, 0, 0, 0, 0, 0xAA};
+static struct blocks blocks;
 static struct worker w;
 static struct device dev = {.worker = &w};
 static struct program prog[2];
@@ -23,7 +24,8 @@ static struct switch_ask answer;
 
 static void setup(void)
 {
-    dev.sw = switch_new(mac, 0, false);
+    blocks_init(&blocks);
+    dev.sw = switch_new(&blocks, 0, mac, 0, false);
     for (unsigned i = 0; i < 2; i++) {
         switch_rig_come(dev.sw, &prog[i], 0);
         prog[i].c->owner = &owner[i];
@@ -75,7 +77,7 @@ START_TEST(shm_15_answers_are_about_its_own_queue_pairs)
     q.info.recovery = 4;
     ck_assert_uint_eq(believed(q, out), 0);
     q.info.recovery = 3;
-    blocks_give(&dev.sw->blocks, qpn_block(prog[0].qpn), 0); /* it has gone meanwhile */
+    dev.sw->owner[qpn_block(prog[0].qpn)] = NULL; /* it has gone meanwhile */
     ck_assert_uint_eq(believed(q, out), 0);
 }
 END_TEST

@@ -97,7 +97,7 @@ START_TEST(by_the_first_bits)
     }
     ck_assert_uint_eq(dev->stats.steer_right, 1);
     ck_assert_uint_eq(dev->stats.steer_moved, 3);
-    frame_for(f, 0x812345); /* of a program's engine: no member's */
+    frame_for(f, 0x812345); /* of a block that no program has */
     ck_assert(!away(f, LEN));
     frame_for(f, 3u << 21 | 5);
     f[20] = 0x20; /* a fragment: this member's engine judges it */
@@ -109,6 +109,25 @@ START_TEST(by_the_first_bits)
     f[0] = 1; /* to a group of which no member is */
     ck_assert(!away(f, LEN));
     ck_assert_uint_eq(waits_at(3), 0);
+}
+END_TEST
+
+/* SHM-13: a program's number goes to the member that has its block, until that is returned. */
+START_TEST(by_the_block)
+{
+    uint8_t f[LEN];
+    for (unsigned k = 0; k < MEMBERS; k++) {
+        int block = blocks_draw(&dev->team->blocks, k, NULL, 1, 0x55555555u * k);
+        ck_assert_int_ge(block, 0);
+        frame_for(f, 0x800000u | (uint32_t)block << 13 | 0x1234);
+        ck_assert_int_eq(away(f, LEN), k != 0);
+        for (unsigned i = 1; i < MEMBERS; i++)
+            ck_assert_uint_eq(waits_at(i), i == k);
+        blocks_give(&dev->team->blocks, (unsigned)block, 1);
+        ck_assert(!away(f, LEN));
+    }
+    ck_assert_uint_eq(dev->stats.steer_right, 1 + MEMBERS);
+    ck_assert_uint_eq(dev->stats.steer_moved, 3);
 }
 END_TEST
 
@@ -311,6 +330,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 60);
     tcase_add_test(c, by_the_first_bits);
+    tcase_add_test(c, by_the_block);
     tcase_add_test(c, full_rings);
     tcase_add_test(c, any_octets);
     tcase_add_test(c, services);

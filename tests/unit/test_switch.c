@@ -24,6 +24,7 @@ static const uint8_t mac[6] = {0x02, 0, 0, 0, 0, 0xAA};
 static const uint8_t peer_mac[6] = {0x02, 0, 0, 0, 0, 0xBB};
 static struct wire_addr ours[2], theirs[2];
 
+static struct blocks blocks;
 static struct nic_switch *sw;
 static struct program prog[MANY];
 static struct io_slot slots[IO_BURST_MAX];
@@ -35,7 +36,8 @@ static void setup_of(unsigned programs, uint16_t vlan)
     theirs[0] = wire_addr_v4(0xC0000202);
     wire_addr_parse("2001:db8::1", &ours[1]);
     wire_addr_parse("2001:db8::2", &theirs[1]);
-    sw = switch_new(mac, vlan, false);
+    blocks_init(&blocks);
+    sw = switch_new(&blocks, 0, mac, vlan, false);
     ck_assert_ptr_nonnull(sw);
     switch_set_addrs(sw, ours, 2);
     for (unsigned i = 0; i < programs; i++)
@@ -357,7 +359,7 @@ START_TEST(frames_go_round_inside)
     p.dqpn = 0x123;
     ck_assert(send_pkt(prog[0].io, &p)); /* to the daemon's engine */
     p.dqpn = 0x800000 | (prog[1].qpn ^ 0x2000);
-    if (!blocks_owner(&sw->blocks, p.dqpn))
+    if (!switch_owner(sw, p.dqpn))
         ck_assert(send_pkt(prog[0].io, &p)); /* without an owner: the engine counts it */
     ck_assert_uint_eq(run_tx(8, S), 2);
     ck_assert_int_eq(memcmp(slots[0].data, mac, 6), 0);
@@ -1115,7 +1117,7 @@ START_TEST(shm_07_the_end_of_a_program)
     ck_assert(switch_passed(prog[0].c, &mark));
     uint32_t qpn = prog[0].qpn;
     switch_detach(sw, prog[0].c, now);
-    ck_assert_ptr_null(blocks_owner(&sw->blocks, qpn));
+    ck_assert_ptr_null(switch_owner(sw, qpn));
     for (unsigned i = 0; i < QPN_BLOCKS - 2; i++)
         ck_assert_int_ge(switch_draw(sw, prog[1].c, now, key), 0);
     ck_assert_int_eq(switch_draw(sw, prog[1].c, now, key), -EAGAIN);

@@ -12,6 +12,7 @@
 #define S 1000000000ull
 
 static const uint8_t mac[6] = {0x02, 0, 0, 0, 0, 0xAA};
+static struct blocks blocks;
 static struct nic_switch *sw;
 static struct program prog[2];
 static uint8_t data[IPC_ASK_MAX];
@@ -27,7 +28,8 @@ static void done(struct switch_ask *a)
 static void setup(void)
 {
     over = 0;
-    sw = switch_new(mac, 0, false);
+    blocks_init(&blocks);
+    sw = switch_new(&blocks, 0, mac, 0, false);
     for (unsigned i = 0; i < 2; i++)
         switch_rig_come(sw, &prog[i], S);
 }

@@ -12,6 +12,7 @@
 #define NIC_SHARE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -46,7 +47,7 @@ struct share_pool {
     uint64_t used[SHARE_KINDS];
     uint64_t refused[SHARE_KINDS]; /* refused requests */
     struct share *first;
-    pthread_mutex_t lock; /* guards all members after `limit`, and all shares */
+    pthread_mutex_t lock; /* guards all members after `limit`, and all shares but for `spilled` */
 };
 
 /* Its name: "queue pairs" ... */
@@ -67,7 +68,7 @@ struct share {
     uint64_t lines_at;      /* ns: when the next of them expires */
     uint64_t cnps_until;    /* ns: the CNPs that have left use up the rate until then */
     uint64_t asks_until;    /* ns: the same for neighbours that frames resolve */
-    uint32_t spilled;       /* frames that wait for its programs' rings; the device's worker's */
+    _Atomic uint32_t spilled; /* frames that wait for its programs' rings */
     uint64_t used[SHARE_KINDS];
 };
 

@@ -442,7 +442,7 @@ void engine_channel_free(struct client *c)
 bool engine_channel_has(const struct client *c, uint32_t qpn)
 {
     const struct nic_switch *s = c->ctx.device->sw;
-    const struct switch_channel *ch = s ? blocks_owner(&s->blocks, qpn) : NULL;
+    const struct switch_channel *ch = s ? switch_owner(s, qpn) : NULL;
     const struct client *owner = ch ? ch->owner : NULL;
     return owner && engine_channel_same_process(owner, c);
 }

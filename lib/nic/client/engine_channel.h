@@ -21,8 +21,8 @@ struct engine_channel_offer {
 };
 
 /* Make rings of `slots` slots each way (0 = the daemon's choice), and the device's switch if it has
- * none. 0; -EALREADY: it has a channel; -EINVAL: slots; -ENOTSUP: the device has several workers;
- * -EDQUOT: its user has its share; or -errno of a system call. */
+ * none. 0; -EALREADY: it has a channel; -EINVAL: slots; -EDQUOT: its user has its share; or -errno
+ * of a system call. */
 int engine_channel_open(struct client *c, uint32_t slots, struct engine_channel_offer *out);
 /* Make larger rings for such a channel. The old ones and these count for the user until the channel
  * has moved and grows again, or ends. 0; -EINVAL: slots, not more than it has, or no channel;

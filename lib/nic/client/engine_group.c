@@ -111,7 +111,7 @@ int engine_group_join(struct client *c, uint32_t qpn, const struct wire_addr *gr
     const struct nic_switch *s = c->ctx.device->sw;
     struct switch_channel *ch = engine_channel_at(c);
     int rc = 0;
-    if (!ch || ch->ending || blocks_owner(&s->blocks, qpn) != ch || !wire_addr_is_multicast(group))
+    if (!ch || ch->ending || switch_owner(s, qpn) != ch || !wire_addr_is_multicast(group))
         return -EINVAL;
     struct engine_group *g = *group_at(c, group);
     if (!g)

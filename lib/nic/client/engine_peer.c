@@ -107,16 +107,23 @@ static struct engine_peer *peer_new(struct client *c, uint32_t qpn, int *rc)
     return e;
 }
 
-/* Claim the peer for its user. 0, or -EADDRINUSE: it belongs to another user. */
-static int peer_claim(struct engine_peer *e, const struct claim_key *key, uint64_t now)
+/* Claim the peer for its user. 0, or -EADDRINUSE: it belongs to another user. A connection on
+ * another worker may have got it since client_may_name: then a queue pair that has had a peer (not
+ * `fresh`) ends, as if the connection had displaced it. */
+static int peer_claim(struct engine_peer *e, const struct claim_key *key, bool fresh, uint64_t now)
 {
     struct client *c = e->client;
     struct device *d = c->ctx.device;
     if (client_may_name(c, key, now) < 0)
         return -EADDRINUSE;
-    /* Programs are on devices with one worker, so no other worker can have claimed it meanwhile. */
-    if (claim_set(&d->team->claims, &e->claim, key) == CLAIM_SHARED &&
-        share_may_log(c->of_device, now))
+    const enum claim_result result = claim_set(&d->team->claims, &e->claim, key);
+    if (result == CLAIM_OWNED) {
+        client_may_name(c, key, now); /* counts it, and asks the owner */
+        if (!fresh)
+            peer_displaced(&e->claim, now);
+        return -EADDRINUSE;
+    }
+    if (result == CLAIM_SHARED && share_may_log(c->of_device, now))
         log_info("qp", "%s: queue pairs of several users name the peer's queue pair 0x%06x",
                  d->name, key->qpn);
     return 0;
@@ -130,7 +137,7 @@ int engine_peer_set(struct client *c, uint32_t qpn, uint32_t peer_qpn, const str
     struct engine_peer *e = peer_of(c, qpn);
     struct neigh_hop *hop = NULL;
     const bool fresh = !e;
-    if (!ch || ch->ending || blocks_owner(&d->sw->blocks, qpn) != ch || (fresh && peer_qpn == 0) ||
+    if (!ch || ch->ending || switch_owner(d->sw, qpn) != ch || (fresh && peer_qpn == 0) ||
         qpn > WIRE_QPN_MASK || peer_qpn > WIRE_QPN_MASK || (av->dmac[0] & 1))
         return -EINVAL;
     int rc = neigh_hold(d->neigh, c->of_device, &av->dgid, &hop);
@@ -138,7 +145,7 @@ int engine_peer_set(struct client *c, uint32_t qpn, uint32_t peer_qpn, const str
         e = peer_new(c, qpn, &rc);
     if (rc == 0) {
         const struct claim_key key = {av->sgid, av->dgid, peer_qpn ? peer_qpn : e->pair.peer_qpn};
-        rc = peer_claim(e, &key, now);
+        rc = peer_claim(e, &key, fresh, now);
     }
     if (rc < 0) {
         if (fresh && e)

@@ -17,7 +17,8 @@ struct engine_av;
  *
  * 0; -EINVAL: the queue pair is none of this channel, or has had no peer before; -EADDRINUSE: the
  * connection manager has given the peer to another user (SEC-33); -EDQUOT: the user, or the
- * channel, has its share; -ENOMEM. After an error the peer is unchanged. */
+ * channel, has its share; -ENOMEM. After an error the peer is unchanged; but after -EADDRINUSE the
+ * queue pair may have ended, because another worker has given the peer away meanwhile. */
 int engine_peer_set(struct client *c, uint32_t qpn, uint32_t peer_qpn, const struct engine_av *av,
                     uint64_t now);
 /* Remove its peer. No effect if it has none. */

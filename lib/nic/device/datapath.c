@@ -37,7 +37,10 @@
 #define DATAPATH_ONE_PASS  256u  /* octets: shorter payloads are copied first and sealed later */
 #define DATAPATH_FETCH     1024u /* octets: shorter payloads are not fetched ahead */
 #define DATAPATH_PAGES     512u  /* 2 MiB: data copied lately that is assumed to be in a cache */
-#define DATAPATH_FULL_NS   (20 * CLOCK_US) /* retry on a full port */
+/* Flags of the device's own frames, which have never left this memory, so that the iCRC may be
+ * missing (datapath_seal). */
+#define DATAPATH_OWN     (IO_RX_IP_CSUM_OK | IO_RX_ICRC_OK)
+#define DATAPATH_FULL_NS (20 * CLOCK_US) /* retry on a full port */
 /* A time-out found this late was late because of its worker. All frames in a large ring are then
  * received first, but only once in DATAPATH_CATCH_UP_NS. */
 #define DATAPATH_LATE_NS     (1 * CLOCK_MS)
@@ -216,21 +219,37 @@ void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n
     datapath_fetch(&next, next.len, true);
 }
 
-/* Convert lent frames to the engine's form. Of the port's frames three kinds are left out: our own
- * frames that it gives back, the kernel's, and frames for other workers of the device. */
+/* Is this our own frame, given back by the port? */
+static bool datapath_is_echo(const struct device *d, const struct io_frame *f)
+{
+    return d->io->caps.own_echo && f->len >= 12 && memcmp(f->data + 6, d->mac, 6) == 0;
+}
+
+/* Pass on the port's frames for other workers of the device, and move the rest up. Returns the
+ * number left. */
+static unsigned datapath_steer(struct device *d, struct io_frame *frames, unsigned n)
+{
+    unsigned m = 0;
+    for (unsigned i = 0; i < n; i++) {
+        bool stays = (frames[i].flags & IO_RX_KERNEL) || datapath_is_echo(d, &frames[i]);
+        if (stays || !steer_away(d, &frames[i]))
+            frames[m++] = frames[i];
+    }
+    return m;
+}
+
+/* Convert lent frames to the engine's form. Of the port's frames two kinds are left out: our own
+ * frames that it gives back, and the kernel's. */
 static unsigned datapath_frames(struct device *d, const struct io_frame *in, unsigned n, bool port,
                                 struct engine_frame *out)
 {
-    const bool echo = port && d->io->caps.own_echo, shared = port && d->shared;
     unsigned m = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (echo && in[i].len >= 12 && memcmp(in[i].data + 6, d->mac, 6) == 0) {
+        if (port && datapath_is_echo(d, &in[i])) {
             d->stats.own_echo++;
             continue;
         }
         if (port && (in[i].flags & IO_RX_KERNEL))
-            continue;
-        if (shared && steer_away(d, &in[i]))
             continue;
         out[m].data = in[i].data;
         out[m].len = in[i].len;
@@ -328,17 +347,18 @@ static bool datapath_port_rx(struct device *d, uint64_t now)
     struct datapath *p = d->path;
     struct engine_frame frames[DATAPATH_RX_BURST];
     struct io_frame came[DATAPATH_RX_BURST];
+    unsigned all = d->shared ? datapath_steer(d, p->port, p->nport) : p->nport;
     bool both = d->sw && d->captures; /* captures show frames to programs, too */
     if (both)
-        memcpy(came, p->port, p->nport * sizeof(came[0]));
-    unsigned n = d->sw ? device_switch_rx(d, p->port, p->nport, false) : p->nport;
+        memcpy(came, p->port, all * sizeof(came[0]));
+    unsigned n = d->sw ? device_switch_rx(d, p->port, all, true) : all;
     unsigned m = datapath_frames(d, p->port, n, true, frames);
     bool news = datapath_engine(d, frames, m, now);
     news |= datapath_slow_rx(d, frames, m, now);
     if (d->shared)
         datapath_share(d, frames, m);
     if (both)
-        device_switch_capture(d, came, p->nport, frames, m, now);
+        device_switch_capture(d, came, all, frames, m, now);
     else if (d->captures)
         capture_rx(d->captures, frames, m, now);
     d->io->ops->rx_release(d->io, p->nport);
@@ -350,10 +370,10 @@ static bool datapath_loop_rx(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
     struct engine_frame frames[IO_BURST_MAX];
-    unsigned n = d->sw ? device_switch_rx(d, p->own, p->nown, true) : p->nown;
+    for (unsigned i = 0; i < p->nown; i++)
+        p->own[i].flags |= DATAPATH_OWN;
+    unsigned n = d->sw ? device_switch_rx(d, p->own, p->nown, false) : p->nown;
     datapath_frames(d, p->own, n, false, frames);
-    for (unsigned i = 0; i < n; i++)
-        frames[i].flags |= WIRE_P_NO_ICRC; /* the frame has never left this memory */
     bool news = datapath_engine(d, frames, n, now);
     news |= datapath_slow_rx(d, frames, n, now);
     loop_release(d->loop, p->nown);
@@ -366,17 +386,18 @@ static bool datapath_mates_rx(struct device *d, uint64_t now)
 {
     struct datapath *p = d->path;
     struct engine_frame frames[DATAPATH_RX_BURST];
-    datapath_frames(d, p->mate, p->nmate, false, frames);
+    struct io_frame came[DATAPATH_RX_BURST];
+    memcpy(came, p->mate, p->nmate * sizeof(came[0]));
     for (unsigned i = 0; i < p->nmate; i++) {
-        if (p->mate[i].flags & STEER_LOOP)
-            frames[i].flags |= WIRE_P_NO_ICRC;
+        const uint32_t own = came[i].flags & STEER_LOOP ? DATAPATH_OWN : 0;
+        p->mate[i].flags = (came[i].flags & ~(STEER_LOOP | STEER_COPY)) | own;
     }
-    bool news = datapath_engine(d, frames, p->nmate, now);
-    news |= datapath_slow_rx(d, frames, p->nmate, now);
-    for (unsigned i = 0; d->captures && i < p->nmate; i++) {
-        if (!(p->mate[i].flags & (STEER_LOOP | STEER_COPY)))
-            capture_rx(d->captures, &frames[i], 1, now);
-    }
+    unsigned n = d->sw ? device_switch_rx(d, p->mate, p->nmate, false) : p->nmate;
+    datapath_frames(d, p->mate, n, false, frames);
+    bool news = datapath_engine(d, frames, n, now);
+    news |= datapath_slow_rx(d, frames, n, now);
+    if (d->captures)
+        device_switch_capture(d, came, p->nmate, frames, n, now);
     steer_release(d);
     p->nmate = 0;
     return news;

@@ -10,11 +10,13 @@
 #include "loop.h"
 #include "neigh.h"
 #include "share.h"
+#include "steer.h"
 #include "switch_ask.h"
 #include "switch_group.h"
 #include "switch_rx.h"
 #include "switch_spill.h"
 #include "switch_tx.h"
+#include "team.h"
 #include "worker.h"
 
 /* Is the daemon's engine a member of a group? */
@@ -74,15 +76,13 @@ int device_switch_start(struct device *d)
 {
     if (d->sw)
         return 0;
-    if (d->shared)
-        return -ENOTSUP;
     int rc = loop_start(d); /* carries frames of programs to the daemon's engine */
     if (rc == 0)
         rc = facts_start(d);
     if (rc < 0)
         return rc;
-    struct nic_switch *s =
-        switch_new(d->mac, d->conf->vlan, d->conf->loopback || d->io->caps.loopback);
+    struct nic_switch *s = switch_new(&d->team->blocks, d->member, d->mac, d->conf->vlan,
+                                      d->conf->loopback || d->io->caps.loopback);
     if (!s || watch_add(&d->worker->watch, s->epfd, false) < 0) {
         switch_free(s);
         return -ENOMEM;
@@ -139,20 +139,18 @@ static bool is_echo(const struct device *d, const struct io_frame *f)
     return d->io->caps.own_echo && f->len >= 12 && memcmp(f->data + 6, d->mac, 6) == 0;
 }
 
-unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n, bool own)
+unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n, bool port)
 {
     unsigned m = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (own) /* the iCRC may be missing (datapath_seal); the memory is our own */
-            frames[i].flags |= IO_RX_IP_CSUM_OK | IO_RX_ICRC_OK;
-        if (own || !is_echo(d, &frames[i]))
+        if (!port || !is_echo(d, &frames[i]))
             frames[m++] = frames[i];
         else
             d->stats.own_echo++;
     }
     n = m;
-    /* Programs' own datagrams leave half of the copies to those of the port. */
-    const unsigned kept = own ? d->sw->copies / 2 : 0;
+    /* Other datagrams leave half of the copies to those of the port. */
+    const unsigned kept = port ? 0 : d->sw->copies / 2;
     d->sw->copies -= kept;
     uint64_t taken = switch_rx(d->sw, frames, n);
     d->sw->copies += kept;
@@ -171,7 +169,8 @@ void device_switch_capture(struct device *d, const struct io_frame *came, unsign
     for (unsigned i = 0; i < n; i++) {
         const struct engine_frame to_program = {.data = came[i].data, .len = came[i].len};
         bool ours = k < seen && frames[k].data == came[i].data;
-        if (ours || (!is_echo(d, &came[i]) && !(came[i].flags & IO_RX_KERNEL)))
+        bool captured = came[i].flags & (STEER_LOOP | STEER_COPY);
+        if (!captured && (ours || (!is_echo(d, &came[i]) && !(came[i].flags & IO_RX_KERNEL))))
             capture_rx(d->captures, ours ? &frames[k] : &to_program, 1, now);
         k += ours;
     }

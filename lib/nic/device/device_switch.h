@@ -19,8 +19,8 @@ struct engine_slot;
 struct wire_addr;
 
 /* Make the switch (d->sw) and the page of facts (d->facts), so that programs' engines can be
- * attached. 0, also if they exist; -ENOTSUP: the device has several workers; -ENOMEM: out of
- * memory, descriptors or watches. */
+ * attached. On a device of several workers this is the member's own, for the programs whose
+ * contexts it has. 0, also if they exist; -ENOMEM: out of memory, descriptors or watches. */
 int device_switch_start(struct device *d);
 /* Close all channels; harmless without any. */
 void device_switch_stop(struct device *d);
@@ -33,11 +33,11 @@ bool device_group_get(const struct device *d, unsigned i, struct wire_addr *grou
 
 /* Begin a round. Returns the number of channels that have woken up. */
 unsigned device_switch_round(struct device *d, uint64_t now);
-/* Give received frames, from the device itself (`own`) or from the port, to the programs that they
- * are for, and move the others up. Returns the number of frames left. */
-unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n, bool own);
-/* Give captures the frames that a port has lent, in its order: `came` are all n frames, `frames`
- * the part of them that the daemon's engine has seen. */
+/* Give received frames, from the port (`port`), or from the device itself or another member, to the
+ * programs that they are for, and move the others up. Returns the number of frames left. */
+unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n, bool port);
+/* Give captures the frames that a port or other members have lent, in their order: `came` are all n
+ * frames, `frames` the part of them that the daemon's engine has seen. */
 void device_switch_capture(struct device *d, const struct io_frame *came, unsigned n,
                            const struct engine_frame *frames, unsigned seen, uint64_t now);
 /* Fill n > 0 slots with frames of programs, and put their lengths into `es`, too. Returns the

@@ -72,7 +72,8 @@ static unsigned steer_target(const struct device *d, const struct steer_look *lo
             return STEER_ALL;
         return k >= 0 && (unsigned)k < d->team->n ? (unsigned)k : 0;
     }
-    unsigned k = qpn_worker(qpn, d->team->bits);
+    const int program = blocks_worker(&d->team->blocks, qpn);
+    unsigned k = program >= 0 ? (unsigned)program : qpn_worker(qpn, d->team->bits);
     return k < d->team->n ? k : d->member;
 }
 

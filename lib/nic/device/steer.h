@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames between the members of a team (team.h). A queue pair's number names its member in clear
- * (qpn.h). A datagram for QP1 goes to the member with its connection or its listener
- * (gsi_ops.member). Multicast and frames that are not RoCE go to several members: all learn of
- * neighbours, member 0 alone answers.
+ * Frames between the members of a team (team.h). A queue pair's number names its member in clear,
+ * or a block of a program, which belongs to a member (qpn.h, blocks.h). A datagram for QP1 goes to
+ * the member with its connection or its listener (gsi_ops.member). Multicast and frames that are
+ * not RoCE go to several members: all learn of neighbours, member 0 alone answers.
  *
  * On the device's worker. A device of one worker calls nothing here.
  */

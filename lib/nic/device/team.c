@@ -48,6 +48,7 @@ struct team *team_new(unsigned n)
     memcpy(t->share.limit, team_limits, sizeof(team_limits));
     pthread_mutex_init(&t->share.lock, NULL);
     pthread_mutex_init(&t->lock, NULL);
+    blocks_init(&t->blocks);
     if (team_rings(t))
         return t;
     team_free(t);
@@ -63,6 +64,7 @@ void team_free(struct team *t)
             frame_ring_free(t->ring[i][k]);
         frame_ring_free(t->out[i]);
     }
+    blocks_free(&t->blocks);
     share_fini(&t->share);
     free(t);
 }

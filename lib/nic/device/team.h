@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "blocks.h"
 #include "claim.h"
 #include "frame_ring.h"
 #include "gid.h"
@@ -46,6 +47,7 @@ struct team {
 
     struct share_pool share;  /* users, and their shares of the engines' objects */
     struct claims claims;     /* owners of the peers' queue pairs */
+    struct blocks blocks;     /* of queue pair numbers of programs */
     struct group_user *users; /* users in groups */
 
     struct frame_ring *ring[TEAM_MAX][TEAM_MAX]; /* indices: from, to; NULL to itself */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "quota.h"
 #include "request.h"
 
@@ -33,6 +34,7 @@ static struct ask *ask_new(const struct request *r, unsigned n, uint32_t room)
         return NULL;
     k->client = r->client;
     k->nic = r->nic;
+    k->member = r->device ? r->device->member : 0;
     k->len = r->in_len;
     k->of = calloc(n, sizeof(*k->of));
     k->msg = malloc(k->len);

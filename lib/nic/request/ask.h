@@ -19,7 +19,8 @@ struct ask {
     struct client *client; /* NULL = gone */
     struct nic *nic;
     bool done;
-    unsigned left; /* unanswered questions; the worker's */
+    unsigned member; /* member of the device that the request was on (REQ_MEMBERS) */
+    unsigned left;   /* unanswered questions; the worker's */
     unsigned n;
     struct switch_ask *of;  /* the questions, with their answers */
     struct nic_switch *all; /* switch to ask on all channels; NULL = one channel */

@@ -6,13 +6,24 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <string.h>
 
 #include "share.h"
 
+void blocks_init(struct blocks *b)
+{
+    memset(b, 0, sizeof(*b));
+    pthread_mutex_init(&b->lock, NULL);
+}
+
+static unsigned holder(const struct blocks *b, unsigned i)
+{
+    return atomic_load_explicit(&b->block[i].worker, memory_order_relaxed);
+}
+
 static bool drawable(const struct blocks *b, unsigned i, uint64_t now)
 {
-    return !b->block[i].owner && b->block[i].from <= now;
+    return holder(b, i) == 0 && b->block[i].from <= now;
 }
 
 /* It counts for its user no longer. */
@@ -25,7 +36,8 @@ static void forget(struct blocks *b, unsigned i)
     b->block[i].share = NULL;
 }
 
-int blocks_draw(struct blocks *b, void *owner, struct share *share, uint64_t now, uint32_t random)
+static int draw_locked(struct blocks *b, unsigned worker, struct share *share, uint64_t now,
+                       uint32_t random)
 {
     unsigned n = 0, i = 0;
     for (unsigned k = 0; k < QPN_BLOCKS; k++) {
@@ -42,15 +54,26 @@ int blocks_draw(struct blocks *b, void *owner, struct share *share, uint64_t now
     unsigned skip = (unsigned)((uint64_t)random * n >> 32);
     while (!drawable(b, i, now) || skip-- > 0)
         i++;
-    b->block[i].owner = owner;
+    atomic_store_explicit(&b->block[i].worker, (uint8_t)(worker + 1), memory_order_relaxed);
     b->block[i].share = share_hold(share);
     return (int)i;
 }
 
+int blocks_draw(struct blocks *b, unsigned worker, struct share *share, uint64_t now,
+                uint32_t random)
+{
+    pthread_mutex_lock(&b->lock);
+    int block = draw_locked(b, worker, share, now, random);
+    pthread_mutex_unlock(&b->lock);
+    return block;
+}
+
 void blocks_give(struct blocks *b, unsigned block, uint64_t now)
 {
-    b->block[block].owner = NULL;
+    pthread_mutex_lock(&b->lock);
+    atomic_store_explicit(&b->block[block].worker, 0, memory_order_relaxed);
     b->block[block].from = now + BLOCKS_REST_NS;
+    pthread_mutex_unlock(&b->lock);
 }
 
 void blocks_free(struct blocks *b)
@@ -59,10 +82,11 @@ void blocks_free(struct blocks *b)
         forget(b, i);
 }
 
-void blocks_give_all(struct blocks *b, const void *owner, uint64_t now)
+int blocks_first(const struct blocks *b, unsigned worker)
 {
     for (unsigned i = 0; i < QPN_BLOCKS; i++) {
-        if (b->block[i].owner == owner)
-            blocks_give(b, i, now);
+        if (holder(b, i) == worker + 1)
+            return (int)i;
     }
+    return -1;
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The owners of blocks of queue pair numbers (qpn.h has their layout). A returned block rests:
- * peers may still send to its numbers, and must not reach another program (SEC-08). Until then it
- * counts for the user that had it (SEC-22).
+ * The blocks of queue pair numbers of a device (qpn.h has their layout), and the worker that each
+ * belongs to. A returned block rests: peers may still send to its numbers, and must not reach
+ * another program (SEC-08). Until then it counts for the user that had it (SEC-22).
+ *
+ * Threads: all workers of a device share one table.
  */
 #ifndef NIC_BLOCKS_H
 #define NIC_BLOCKS_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,34 +20,40 @@ struct share;
 
 #define BLOCKS_REST_NS 60000000000ull /* the longest TIMEWAIT */
 
-/* All zero at first. */
 struct blocks {
     struct {
-        void *owner;         /* NULL = free */
+        _Atomic uint8_t worker; /* 1 + the device's worker whose program has it; 0 = free */
+        /* with the lock */
         uint64_t from;       /* ns: earliest time for the next draw */
         struct share *share; /* the share that it counts for, also while it rests; NULL = none */
     } block[QPN_BLOCKS];
+    pthread_mutex_t lock;
 };
 
+/* All blocks are free. */
+void blocks_init(struct blocks *b);
 /* Draw a free block that doesn't rest, each with the same probability.
  *
- * `owner`, not NULL, gets it. `share` is that of its user, NULL = of none. `now` is in ns. `random`
- * is a random number, which decides.
+ * A program of `worker`, an index in the device, gets it. `share` is that of its user, NULL = of
+ * none. `now` is in ns. `random` is a random number, which decides.
  *
  * Returns the block; -EDQUOT: the user has its share; or -EAGAIN: none is free at present. */
-int blocks_draw(struct blocks *b, void *owner, struct share *share, uint64_t now, uint32_t random);
+int blocks_draw(struct blocks *b, unsigned worker, struct share *share, uint64_t now,
+                uint32_t random);
 /* Return a block: it rests. */
 void blocks_give(struct blocks *b, unsigned block, uint64_t now);
 /* Take all blocks out of the users' shares, at the end. */
 void blocks_free(struct blocks *b);
-/* Return all blocks of an owner. */
-void blocks_give_all(struct blocks *b, const void *owner, uint64_t now);
 
-/* The owner of a number; NULL: it is free, or one of the daemon's engines. */
-static inline void *blocks_owner(const struct blocks *b, uint32_t qpn)
+/* The worker that a number belongs to; -1: the number is free, or one of the daemon's engines. */
+static inline int blocks_worker(const struct blocks *b, uint32_t qpn)
 {
     unsigned block = qpn_block(qpn);
-    return block < QPN_BLOCKS ? b->block[block].owner : NULL;
+    if (block >= QPN_BLOCKS)
+        return -1;
+    return atomic_load_explicit(&b->block[block].worker, memory_order_relaxed) - 1;
 }
+/* The first block of a worker; -1 = it has none. */
+int blocks_first(const struct blocks *b, unsigned worker);
 
 #endif

@@ -16,7 +16,8 @@ const char *const switch_counter_names[SWITCH_COUNTER_MAX] = {
 #undef X
 };
 
-struct nic_switch *switch_new(const uint8_t mac[6], uint16_t vlan, bool loopback)
+struct nic_switch *switch_new(struct blocks *blocks, unsigned worker, const uint8_t mac[6],
+                              uint16_t vlan, bool loopback)
 {
     struct nic_switch *s = calloc(1, sizeof(*s));
     if (!s)
@@ -26,6 +27,8 @@ struct nic_switch *switch_new(const uint8_t mac[6], uint16_t vlan, bool loopback
         free(s);
         return NULL;
     }
+    s->blocks = blocks;
+    s->worker = worker;
     s->vlan = vlan;
     s->parse = WIRE_P_NO_ICRC | WIRE_P_SELECTIVE | (loopback ? WIRE_P_LOOPBACK : 0);
     switch_set_mac(s, mac);
@@ -40,7 +43,6 @@ void switch_free(struct nic_switch *s)
         switch_detach(s, s->channels, 0);
     switch_groups_free(s);
     switch_spill_free(s);
-    blocks_free(&s->blocks);
     close(s->epfd);
     free(s->told);
     free(s);

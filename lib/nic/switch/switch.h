@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The switch of a device: frames between its port, the engine of the daemon, and the channels of
- * engines in programs (drivers/channel).
+ * engines in programs (drivers/channel). On a device of several workers each has its own, for the
+ * programs whose contexts it has.
  *
  *     frames from the port or from the device itself
  *         switch_rx gives those of programs to their channels; the daemon's engine gets the rest
@@ -72,7 +73,9 @@ struct nic_switch {
     unsigned parse; /* WIRE_P_*, of frames from programs */
     unsigned naddr;
     struct wire_addr addr[SWITCH_ADDRS];
-    struct blocks blocks;
+    struct blocks *blocks;                    /* the device's */
+    unsigned worker;                          /* index in the device */
+    struct switch_channel *owner[QPN_BLOCKS]; /* of this worker's blocks; NULL = none */
 
     struct switch_channel *channels; /* all */
     struct switch_channel *active;   /* a ring: the next one to look at */
@@ -113,12 +116,15 @@ struct nic_switch {
 
 /* A switch without channels.
  *
+ * blocks    the device's blocks of queue pair numbers; they have to live as long
+ * worker    index of its worker in the device
  * mac       of the device
  * vlan      VID of the tag that its frames have, 0 = none
  * loopback  its addresses are loopback addresses (WIRE-29)
  *
  * NULL: out of memory or descriptors. */
-struct nic_switch *switch_new(const uint8_t mac[6], uint16_t vlan, bool loopback);
+struct nic_switch *switch_new(struct blocks *blocks, unsigned worker, const uint8_t mac[6],
+                              uint16_t vlan, bool loopback);
 /* Close all channels, too. NULL is fine. */
 void switch_free(struct nic_switch *s);
 
@@ -127,6 +133,14 @@ void switch_set_mac(struct nic_switch *s, const uint8_t mac[6]);
 /* Set the device's addresses, from which programs may send: at most SWITCH_ADDRS count. */
 void switch_set_addrs(struct nic_switch *s, const struct wire_addr *addr, unsigned n);
 bool switch_has_addr(const struct nic_switch *s, const struct wire_addr *addr);
+
+/* The channel that has a queue pair's number; NULL: the number is free, another worker's, or one of
+ * the daemon's engines. */
+static inline struct switch_channel *switch_owner(const struct nic_switch *s, uint32_t qpn)
+{
+    unsigned block = qpn_block(qpn);
+    return block < QPN_BLOCKS ? s->owner[block] : NULL;
+}
 
 /* A round begins, and may make SWITCH_COPIES copies of datagrams to groups. */
 #define SWITCH_COPIES 64u

@@ -96,6 +96,16 @@ struct switch_channel *switch_attach(struct nic_switch *s, struct io_port *io, v
     return c;
 }
 
+static void give_blocks(struct nic_switch *s, const struct switch_channel *c, uint64_t now)
+{
+    for (unsigned i = 0; i < QPN_BLOCKS; i++) {
+        if (s->owner[i] != c)
+            continue;
+        s->owner[i] = NULL;
+        blocks_give(s->blocks, i, now);
+    }
+}
+
 void switch_detach(struct nic_switch *s, struct switch_channel *c, uint64_t now)
 {
     struct switch_channel **at = &s->channels;
@@ -109,7 +119,7 @@ void switch_detach(struct nic_switch *s, struct switch_channel *c, uint64_t now)
     s->nasleep -= c->asleep;
     switch_group_leave_all(s, c);
     switch_spill_drop(s, c);
-    blocks_give_all(&s->blocks, c, now);
+    give_blocks(s, c, now);
     (void)epoll_ctl(s->epfd, EPOLL_CTL_DEL, c->io->caps.rx_fd, NULL);
     c->io->ops->close(c->io);
     switch_pairs_free(c);
@@ -122,7 +132,10 @@ int switch_draw(struct nic_switch *s, struct switch_channel *c, uint64_t now, ui
     if (getrandom(key, 2 * sizeof(key[0]), 0) != (ssize_t)(2 * sizeof(key[0])) ||
         getrandom(&which, sizeof(which), 0) != (ssize_t)sizeof(which))
         return -EIO;
-    return blocks_draw(&s->blocks, c, c->share, now, which);
+    int block = blocks_draw(s->blocks, s->worker, c->share, now, which);
+    if (block >= 0)
+        s->owner[block] = c;
+    return block;
 }
 
 void switch_end(struct nic_switch *s, struct switch_channel *c)

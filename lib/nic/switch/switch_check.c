@@ -82,7 +82,7 @@ enum switch_way switch_check_stray(const struct nic_switch *s, const struct io_f
         return refuse(out, SWITCH_C_channel_bad_dest);
     if (p.dqpn <= WIRE_QPN_GSI)
         return refuse(out, SWITCH_C_channel_bad_qpn);
-    out->to = blocks_owner(&s->blocks, p.dqpn);
+    out->to = switch_owner(s, p.dqpn);
     return out->to && !out->to->ending ? SWITCH_INSIDE : SWITCH_PORT;
 }
 
@@ -102,7 +102,7 @@ static enum switch_counter judge(const struct nic_switch *s, const struct switch
 {
     *pair = NULL;
     if (wire_opcodes[p->opcode].headers & WIRE_H_DETH) {
-        if (blocks_owner(&s->blocks, p->sqpn) != from)
+        if (switch_owner(s, p->sqpn) != from)
             return SWITCH_C_channel_bad_srcqp;
         return p->qkey & CONTROLLED ? SWITCH_C_channel_bad_qkey : SWITCH_COUNTER_MAX;
     }
@@ -142,6 +142,6 @@ enum switch_way switch_check(const struct nic_switch *s, struct switch_channel *
         set_next_hop(s, from, &p.dip, out->head);
     out->to = NULL;
     if (memcmp(out->head, s->mac, sizeof(s->mac)) == 0)
-        out->to = blocks_owner(&s->blocks, p.dqpn);
+        out->to = switch_owner(s, p.dqpn);
     return out->to && !out->to->ending ? SWITCH_INSIDE : SWITCH_PORT;
 }

@@ -33,7 +33,7 @@ static uint32_t news_read(const uint8_t *frame, uint32_t what)
 
 bool switch_news_over(struct nic_switch *s, uint32_t qpn)
 {
-    struct switch_channel *c = blocks_owner(&s->blocks, qpn);
+    struct switch_channel *c = switch_owner(s, qpn);
     uint8_t frame[NEWS_LEN];
     const struct io_frame f = {.data = frame, .len = sizeof(frame)};
     if (!c || c->ending)
@@ -78,7 +78,7 @@ bool switch_news_hear(struct nic_switch *s, struct switch_channel *from,
         return false;
     memcpy(copy, frame->data, sizeof(copy));
     uint32_t qpn = news_read(copy, NEWS_BEGUN);
-    if (qpn == 0 || blocks_owner(&s->blocks, qpn) != from)
+    if (qpn == 0 || switch_owner(s, qpn) != from)
         return false;
     s->counters[SWITCH_C_channel_news]++;
     if (s->comm_est)

@@ -65,7 +65,7 @@ static struct switch_channel *owner(struct nic_switch *s, const struct io_frame 
         *copied = copy(s, f, f->data + ip);
         return NULL;
     }
-    struct switch_channel *c = blocks_owner(&s->blocks, qpn);
+    struct switch_channel *c = switch_owner(s, qpn);
     if (!c || c->ending || memcmp(f->data, s->mac, sizeof(s->mac)) != 0)
         return NULL;
     return c;

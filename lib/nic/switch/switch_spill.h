@@ -14,7 +14,7 @@
 #include "io.h"
 #include "switch.h"
 
-#define SWITCH_SPILL_FRAMES 8192u /* waiting frames of all channels of a device: up to 33 MiB */
+#define SWITCH_SPILL_FRAMES 8192u /* waiting frames of a worker's channels: up to 33 MiB */
 #define SWITCH_SPILL_ALONE  4u
 #define SWITCH_SPILL_NS     1000000000u
 

@@ -24,7 +24,7 @@
 static uint32_t sender(const struct nic_switch *s, const struct switch_channel *c, unsigned i)
 {
     uint32_t qpn = channel_rx_meta(c->io, i);
-    return blocks_owner(&s->blocks, qpn) == c ? qpn : 0;
+    return switch_owner(s, qpn) == c ? qpn : 0;
 }
 
 /* Put a frame into another channel during a capture, which gets the same octets as the program. */

@@ -103,7 +103,7 @@ static const char *why_not_here(int err)
     case -EDQUOT:
         return "the user has its share of channels or memory";
     case -ENOTSUP:
-        return "the device has several workers or queues, or the daemon is older";
+        return "the daemon is older";
     case -ENOSYS:
         return "liburnic-engine.so was not found beside liburnic";
     default:

@@ -37,10 +37,10 @@ URNIC_API void urnic_set_first_fd(int fd);
  *
  * With URNIC_ENGINE=application in the environment the engine runs in this program (doc/ports.md),
  * which progress, threads, signals, a stopped program and fork then concern as in urnic_open_port;
- * the daemon's end is DEVICE_FATAL as ever. -ENOTSUP: the device has several workers, or the daemon
- * is older; -EDQUOT: the user has its share of channels or memory; -ENOSYS: the engine library was
- * not found; -EINVAL: URNIC_ENGINE has another value. With URNIC_ENGINE=auto the engine runs in
- * this program where it can, else in the daemon. */
+ * the daemon's end is DEVICE_FATAL as ever. -ENOTSUP: the daemon is older; -EDQUOT: the user has
+ * its share of channels or memory; -ENOSYS: the engine library was not found; -EINVAL: URNIC_ENGINE
+ * has another value. With URNIC_ENGINE=auto the engine runs in this program where it can, else in
+ * the daemon. */
 URNIC_API int urnic_open(const char *device, struct urnic_context **ctx);
 /* The same for the daemon at this socket (NULL = as urnic_open) and for one of its workers (< 0 =
  * any). -EINVAL: another worker serves the device. */
