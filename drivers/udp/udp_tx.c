@@ -98,7 +98,7 @@ static unsigned train_len(struct udp_port *p, unsigned first)
         return 1;
     unsigned n = udp_train_ask(&p->trains, to, t->at[first], ridden(t, first), &told);
     if (told)
-        tell_single(p, to, "what is sent singly is acknowledged");
+        tell_single(p, to, "single datagrams are acknowledged");
     udp_train_sent(&p->trains, to, t->at[first], t->at[first + n - 1], n);
     return n;
 }
