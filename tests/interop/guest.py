@@ -34,7 +34,8 @@ PACKAGES = ["busybox-static", "rdmacm-utils", "perftest"]
 PROGRAMS = ["rping", "ucmatose", "udaddy", "mckey", "rdma_client", "rdma_server", "rstream", "ib_write_bw", "ib_read_bw",
             "ib_send_lat", "ib_write_lat"]
 MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "rdma_ucm", "rdma_cm", "ib_uverbs"]
-MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000", "tun", "8021q", "bonding", "veth"]
+MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000", "tun", "8021q", "bonding", "veth",
+                 "xfrm_user", "esp4", "esp6", "gcm", "ctr", "ghash_generic", "seqiv", "drbg", "jitterentropy_rng", "sha512_generic"]
 # Programs of this machine that the guest runs as they are, and where. Not busybox's shell: it takes its
 # own applets (ip ...) before those in PATH.
 HOST_PROGRAMS = {"/bin/dash": "/bin/sh", "/usr/bin/rdma": "/usr/bin/rdma", "/usr/sbin/ip": "/usr/bin/ip",

@@ -43,10 +43,11 @@ class Host:
     def said(self):
         return self.t.guest.sh(f"cat {self.log}")
 
-    def start(self):
+    def start(self, *device):
+        device = " ".join(device) or ("--device name=urn0,port=dpdk:net_af_packet0,iface=v0,"
+                                      f"addr=10.66.0.{self.n}/24")
         self.t.guest.sh(f"rm -f {self.socket}; URNIC_PLUGIN_DIR={PLUGIN_DIR} {self.inside}urnicd --foreground "
-                        f"--socket {self.socket} --device name=urn0,port=dpdk:net_af_packet0,iface=v0,"
-                        f"addr=10.66.0.{self.n}/24 </dev/null >{self.log} 2>&1 & echo $! >/run/if{self.n}.pid")
+                        f"--socket {self.socket} {device} </dev/null >{self.log} 2>&1 & echo $! >/run/if{self.n}.pid")
         if not soon(lambda: self.info().get("state") == "active", 60):
             raise Failure("urnicd in the guest did not start: " + self.said()[-2000:])
 
