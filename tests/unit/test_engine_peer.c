@@ -61,10 +61,12 @@ START_TEST(sec_35_wrong_peers)
         ck_assert_int_eq(set(qpn ^ 1u << QPN_BLOCK_BITS, 0x123, &other), -EINVAL);
         ck_assert_int_eq(set(5, 0x123, &other), -EINVAL);
         ck_assert_uint_eq(engine_channel_at(&prog.c)->npairs, had);
+        const struct switch_pair *pair = pair_of(qpn);
         if (had) {
-            ck_assert_uint_eq(pair_of(qpn)->peer_qpn, 0x777);
-            ck_assert_mem_eq(pair_of(qpn)->peer.b, av.dgid.b, 16);
-            ck_assert_mem_eq(pair_of(qpn)->mac, av.dmac, 6);
+            ck_assert_ptr_nonnull(pair);
+            ck_assert_uint_eq(pair->peer_qpn, 0x777);
+            ck_assert_mem_eq(pair->peer.b, av.dgid.b, 16);
+            ck_assert_mem_eq(pair->mac, av.dmac, 6);
         } else {
             ck_assert_int_eq(set(qpn, 0, &av), -EINVAL); /* the same as none */
             ck_assert_int_eq(set(qpn, 0x777, &av), 0);
