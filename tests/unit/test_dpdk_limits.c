@@ -41,7 +41,7 @@ static const struct {
     {{.vlan = true, .groups = true},
      false,
      "frames for the device don't arrive; leave its mac= out"},
-    {{.unicast = true, .groups = true, .vid = 7}, false, "doesn't take VLAN 7, whose frames"},
+    {{.unicast = true, .groups = true, .vid = 7}, false, "doesn't accept VLAN 7: its frames"},
     {{.unicast = true, .vlan = true, .hardware = true}, false, "IPv6 neighbours may not find this"},
     {{.unicast = true, .vlan = true, .interface = true}, false, "multicast groups receive nothing"},
     {{.unicast = true, .vlan = true}, false, ""}, /* net_null, net_ring: no network */
