@@ -279,7 +279,7 @@ START_TEST(shm_01_names)
     unsigned named = 0;
     for (unsigned t = 0; t < IPC_TYPE_MAX; t++)
         named += strcmp(ipc_type_name(t), "?") != 0;
-    ck_assert_uint_eq(named, 2 + 5 + 10 + 19 + 19 + 7 + 9);
+    ck_assert_uint_eq(named, 2 + 5 + 10 + 19 + 19 + 7 + 11);
     ck_assert_str_eq(ipc_type_name(IPC_QP_MODIFY), "qp-modify");
     ck_assert_str_eq(ipc_type_name(60000), "?");
 }
