@@ -21,6 +21,7 @@
 
 #define PORT   7999
 #define OCTETS 256u
+#define GROWN  1500u /* cycles, in which each page of a channel's ring is touched */
 
 static unsigned cycles = 10000;
 static unsigned shown; /* progress */
@@ -193,9 +194,10 @@ START_TEST(shm_07_cycles_leave_nothing)
         before[i] = counter(&r, objects[i]);
 
     end_open(&active, &r, "urn0", 4096);
-    run(&r, &active, cycles / 5); /* tables reach their size */
+    const unsigned first = cycles / 5 < GROWN ? GROWN : cycles / 5;
+    run(&r, &active, first); /* tables and channels' rings reach their size */
     struct holding daemon = holding_of(r.pid), program = holding_of(getpid());
-    run(&r, &active, cycles - cycles / 5);
+    run(&r, &active, cycles - first);
     struct holding daemon_after = holding_of(r.pid), program_after = holding_of(getpid());
     end_close(&active);
     nothing_left("daemon", daemon, daemon_after);
