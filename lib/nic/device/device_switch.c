@@ -149,8 +149,10 @@ unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n,
             d->stats.own_echo++;
     }
     n = m;
-    /* Other datagrams leave half of the copies to those of the port. */
-    const unsigned kept = port ? 0 : d->sw->copies / 2;
+    /* Other datagrams leave half of the round's copies to those of the port. */
+    unsigned kept = port ? 0 : SWITCH_COPIES / 2;
+    if (kept > d->sw->copies)
+        kept = d->sw->copies;
     d->sw->copies -= kept;
     uint64_t taken = switch_rx(d->sw, frames, n);
     d->sw->copies += kept;
