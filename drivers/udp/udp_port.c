@@ -319,7 +319,7 @@ void udp_port_forked(const struct io_port *io)
 {
     const struct udp_port *p = (const struct udp_port *)io;
     for (unsigned i = 0; i < p->nsock; i++) {
-        struct sockaddr_storage at;
+        struct sockaddr_storage at = {0};
         socklen_t len = sizeof(at);
         const int fd = p->sock[i].fd;
         /* A number that stands for something else by now is left open. */

@@ -33,8 +33,8 @@ wrong=0
 for address in 10.0.0.1 10.0.0.2; do
     for _ in 1 2 3 4 5; do
         connect $address
-        [ $took -ge 1500 ] || break
+        [ "$took" -ge 1500 ] || break
     done
-    [ $took -lt 1500 ] || { echo "$address: it took $took ms"; wrong=1; }
+    [ "$took" -lt 1500 ] || { echo "$address: it took $took ms"; wrong=1; }
 done
 exit $wrong

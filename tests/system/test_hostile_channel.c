@@ -56,7 +56,7 @@ static int raw_open(struct raw *r)
     const struct ipc_hdr mapped = {.type = IPC_ENGINE_MAPPED};
     struct ipc_engine_opened opened;
     struct ipc_ctx_opened ctx;
-    struct ipc_engine_block block;
+    struct ipc_engine_block block = {0};
     struct channel_memory m;
     int fds[IPC_FD_MAX] = {-1, -1, -1, -1};
     r->sock = raw_connect();
