@@ -46,7 +46,7 @@ bool client_engine_else_daemon(void)
     return env != NULL && options_of(env, "auto") != NULL;
 }
 
-#define WATCH_MS 100 /* period of the look at the control socket */
+#define WATCH_MS 1000 /* period of the look at the control socket */
 
 /* ---- opening ---- */
 

@@ -139,9 +139,12 @@ def taken_away(name):
 
 def application():
     """An engine in the program, whose frames any worker may get."""
+    server = start(FAR, "far-perf", URNIC, "perf", "--server")
+    until(lambda: "waiting" in log("far-perf"))
     r = call("ip", "netns", "exec", NEAR, URNIC, "perf", "10.9.9.2",
              env={**os.environ, "URNIC_ENGINE": "application", "URNIC_SOCKET": f"{DIR}/near"})
     check(r.returncode == 0, f"a program with an engine of its own {r.stderr}")
+    stop(server)
 
 
 def tap():
