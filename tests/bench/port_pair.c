@@ -3,7 +3,6 @@
  * port_pair: WRITEs or READs between two programs. The memory is malloc's; both programs poll.
  *
  * usage: port_pair lat|bw|read CPU CPU SECONDS [NETNS SOCKET NETNS SOCKET ADDRESS]
- * NETNS may be "-": the network namespace of the caller.
  *
  * lat: half a round trip of 8 octets, ns, the median. bw, read: goodput of WRITEs or READs of 64
  * KiB in a working set of 1 MiB, bit/s.
@@ -68,12 +67,10 @@ static void open_device(const char *spec, const char *netns, const char *socket)
         check(err, "port");
         return;
     }
-    if (strcmp(netns, "-") != 0) {
-        snprintf(path, sizeof(path), "/run/netns/%s", netns);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        check(fd < 0 || setns(fd, CLONE_NEWNET) < 0 ? -errno : 0, path);
-        close(fd);
-    }
+    snprintf(path, sizeof(path), "/run/netns/%s", netns);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    check(fd < 0 || setns(fd, CLONE_NEWNET) < 0 ? -errno : 0, path);
+    close(fd);
     check(urnic_open_at(socket, NULL, -1, &e.ctx), socket);
 }
 
