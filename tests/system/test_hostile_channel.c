@@ -54,7 +54,7 @@ static int raw_open(struct raw *r)
     struct ipc_ctx_open open = {.hdr.type = IPC_CTX_OPEN, .device = "urn0", .worker = -1};
     struct ipc_engine_open engine = {.hdr.type = IPC_ENGINE_OPEN, .slots = CHANNEL_SLOTS_MIN};
     const struct ipc_hdr mapped = {.type = IPC_ENGINE_MAPPED};
-    struct ipc_engine_opened opened;
+    struct ipc_engine_opened opened = {0};
     struct ipc_ctx_opened ctx;
     struct ipc_engine_block block = {0};
     struct channel_memory m;
