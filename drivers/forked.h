@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ports in a process that forks. The child's copies of sockets keep a port in use after its process
- * has ended: nobody can open it again, and its peer doesn't notice the end.
+ * Ports in a process that forks. The child's copies of the sockets outlive the parent. With them
+ * the port stays in use: no program can open it, and the peer doesn't learn that the parent ended.
  */
 #ifndef URNIC_FORKED_H
 #define URNIC_FORKED_H

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Slots for windows of 256 packets: twice the rate of small WRITEs that a window of 128 gives. With
- * twice as many slots four programs that share a core send less than half in all. */
+/* Windows of 256 packets: they give twice the rate of small WRITEs that 128 give. More slots slow
+ * down programs that share a core (doc/architecture.md). */
 #define SLOTS_CONNECTED 512u
 
 /* The options after the word, "" = none; NULL = another word. */

@@ -896,7 +896,7 @@ START_TEST(shm_08_alone_a_program_gets_into_no_debt)
     for (unsigned k = 0; k < SWITCH_QUANTUM; k++)
         ck_assert(send_pkt(prog[0].io, &p));
     switch_look(sw, 3 * S);
-    ck_assert_uint_eq(run_tx(IO_BURST_MAX, 3 * S), SWITCH_QUANTUM);
+    ck_assert_uint_eq(run_tx(SWITCH_QUANTUM, 3 * S), SWITCH_QUANTUM);
     ck_assert_uint_eq(sw->nactive, 1);
     for (unsigned i = 0; i < 2; i++) {
         p.psn = i;
