@@ -40,7 +40,7 @@ struct bed {
     } prog[PROGRAMS];
     struct io_slot slots[IO_BURST_MAX];
     uint8_t room[IO_BURST_MAX][FRAME_MAX];
-    uint64_t filled;
+    uint64_t filled, strays;
 };
 
 static uint32_t take(struct bed *b, unsigned octets)
@@ -131,20 +131,30 @@ static bool is_paired(const struct bed *b, const struct wire_pkt *p)
     return false;
 }
 
-/* Check that the frames sent are ones that a program may send. */
-static void judge(const struct bed *b, const struct io_slot *slot)
+/* May a program send the packet? */
+static bool may_send(const struct bed *b, const struct wire_pkt *p)
+{
+    if (memcmp(p->smac, mac, 6) != 0 || !switch_has_addr(b->s, &p->sip) || p->vlan)
+        return false;
+    if ((p->dmac[0] & 1) != (p->dqpn == WIRE_QPN_MULTICAST))
+        return false;
+    if (wire_opcodes[p->opcode].headers & WIRE_H_DETH)
+        return p->sqpn >> 14 == 0x200 && p->qkey >> 31 == 0;
+    return p->opcode == WIRE_OPCODE_CNP || is_paired(b, p);
+}
+
+/* Check that the frame sent is one that a program may send, or a stray for the device. */
+static void judge(struct bed *b, const struct io_slot *slot)
 {
     struct wire_pkt p;
     unsigned flags = WIRE_P_NO_ICRC | WIRE_P_SELECTIVE;
     FUZZ_CHECK(slot->len > 0 && slot->len <= FRAME_MAX);
     FUZZ_CHECK(wire_parse(slot->data, slot->len, flags, &p) == WIRE_OK);
-    FUZZ_CHECK(memcmp(p.smac, mac, 6) == 0 && switch_has_addr(b->s, &p.sip));
-    FUZZ_CHECK(p.dqpn > 1 && p.dport == WIRE_UDP_PORT && !p.vlan);
-    FUZZ_CHECK((p.dmac[0] & 1) == (p.dqpn == WIRE_QPN_MULTICAST));
-    if (wire_opcodes[p.opcode].headers & WIRE_H_DETH)
-        FUZZ_CHECK(p.sqpn >> 14 == 0x200 && p.qkey >> 31 == 0);
-    else if (p.opcode != WIRE_OPCODE_CNP)
-        FUZZ_CHECK(is_paired(b, &p));
+    FUZZ_CHECK(p.dqpn > 1 && p.dport == WIRE_UDP_PORT);
+    if (may_send(b, &p))
+        return;
+    FUZZ_CHECK(memcmp(p.dmac, mac, 6) == 0 && switch_has_addr(b->s, &p.dip));
+    FUZZ_CHECK(++b->strays <= b->s->counters[SWITCH_C_channel_strays]);
 }
 
 static void send(struct bed *b, unsigned i)
