@@ -323,6 +323,59 @@ START_TEST(shm_14_many_programs)
 }
 END_TEST
 
+#define NUMBERS 8192u /* of a block */
+
+static uint32_t block_of(uint32_t qpn)
+{
+    return qpn >> 13;
+}
+
+/* Create queue pairs and destroy them at once, until one has a number of another block than
+ * `first`. Returns that number; 0 = `most` of them had none. */
+static uint32_t use_numbers(struct port_end *e, uint32_t first, unsigned most)
+{
+    struct port_where here;
+    struct urnic_qp_init_attr init = port_attr(e, &here).qp;
+    struct urnic_qp *qp;
+    while (most-- > 0) {
+        OK(urnic_create_qp(e->pd, &init, &qp));
+        uint32_t qpn = urnic_qp_num(qp);
+        OK(urnic_destroy_qp(qp));
+        ck_assert_uint_eq(qpn >> 23, 1);
+        if (block_of(qpn) != block_of(first))
+            return qpn;
+    }
+    return 0;
+}
+
+/* SEC-08: a program that uses up the numbers of its block within a minute gets another block from
+ * the daemon, and frames for numbers of both blocks reach it. */
+START_TEST(sec_08_a_second_block_of_numbers)
+{
+    struct other other = {"urn1", "application", false};
+    struct port_end e, old;
+    pid_t pid[2] = {port_child(other_end, &other)};
+    join(&e, "urn0", "application", SIZE);
+    old = e; /* one more connection of the same context */
+    port_connect(&old, "10.0.0.2");
+    const uint32_t first = urnic_qp_num(old.conn->qp);
+    const uint32_t second = use_numbers(&e, first, NUMBERS + 1);
+    ck_assert_uint_ne(second, 0);
+    /* Numbers of the old block rest now. */
+    ck_assert_uint_eq(use_numbers(&e, second, 200), 0);
+    exchange(&old);
+    OK(urnic_close_conn(old.conn));
+    port_await_child(pid[0]);
+    pid[1] = port_child(other_end, &other);
+    port_connect(&e, "10.0.0.2");
+    ck_assert_uint_eq(block_of(urnic_qp_num(e.conn->qp)), block_of(second));
+    exchange(&e);
+    port_close(&e);
+    port_await_child(pid[1]);
+    ck_assert_int_eq(rig_counter(&rig, "urn0", "channel_drops"), 0);
+}
+END_TEST
+
 /* The attributes of such an engine. */
 START_TEST(shm_14_limits)
 {
@@ -630,6 +683,7 @@ int main(void)
     tcase_add_test(c, sec_35_a_refused_peer);
     tcase_add_test(c, shm_14_spinning_program);
     tcase_add_test(c, shm_14_many_programs);
+    tcase_add_test(c, sec_08_a_second_block_of_numbers);
     tcase_add_test(c, shm_14_limits);
     tcase_add_loop_test(c, ud_11_groups_of_programs, 0,
                         (int)(sizeof(engines_of) / sizeof(engines_of[0])));
