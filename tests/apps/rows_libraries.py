@@ -20,10 +20,11 @@ def ucx():
         size = [] if octets // 500 == 8 else ["-s", "65536"]
         words = ["ucx_perftest", "-p", "{port}", "-t", test, *size, "-n", "500", "-w", "10"]
         yield Row(f"ucx_perftest {test}", [*words, "{oob}"], words, expect=r"Final:", octets=octets,
-                  env=dict(UCX, UCX_NET_DEVICES="{cdev}:1"), server_ends=False, quick=test == "tag_bw", seconds=60)
+                  env=dict(UCX, UCX_NET_DEVICES="{cdev}:1"), server_ends=False, listens="tcp", quick=test == "tag_bw",
+                  seconds=60)
     words = ["ucx_perftest", "-p", "{port}", "-t", "tag_bw", "-s", "65536", "-n", "300"]
     yield Row("ucx_perftest tag_bw, ud_verbs", [*words, "{oob}"], words, expect=r"Final:", octets=300 * 65536,
-              env=dict(UCX, UCX_TLS="ud_verbs"), server_ends=False, seconds=60, topologies=LOCAL, lint=False)
+              env=dict(UCX, UCX_TLS="ud_verbs"), server_ends=False, listens="tcp", seconds=60, topologies=LOCAL, lint=False)
 
 
 def mpi_program(flavour):
@@ -125,7 +126,7 @@ def libfabric():
     for provider, endpoint in (("verbs", "msg"), ("verbs;ofi_rxm", "rdm"), ("verbs;ofi_rxd", "rdm")):
         words = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", "200", "-c"]
         yield Row(f"fi_pingpong {provider} {endpoint}", [*words, "-P", "{port}", "{oob}"], [*words, "-B", "{port}"],
-                  expect=r"1m|64k|4k", octets=200 * 1024, seconds=60,
+                  expect=r"1m|64k|4k", octets=200 * 1024, listens="tcp", seconds=120,
                   lint=endpoint == "msg")
 
 
@@ -133,7 +134,7 @@ def others():
     yield Row("qperf", ["qperf", "-lp", "{port}", "-t", "1", "-cm", "1", "{oob}", "rc_bw", "rc_lat", "rc_rdma_write_bw",
                         "rc_rdma_read_bw", "rc_compare_swap_mr"],
               ["qperf", "-lp", "{port}"], expect=r"(?s)rc_bw:.*rc_compare_swap_mr", octets=1_000_000, server_ends=False,
-              topologies=LOCAL, lint=False)
+              listens="tcp", topologies=LOCAL, lint=False)
 
 
 def gloo():
