@@ -10,14 +10,18 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 int memif_region_create(struct memif_region *r, uint64_t size)
 {
-    int fd = memfd_create("memif", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    struct rlimit limit; /* in a program, the kernel would kill it */
     *r = (struct memif_region){.fd = -1};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size > limit.rlim_cur)
+        return -EFBIG;
+    int fd = memfd_create("memif", MFD_ALLOW_SEALING | MFD_CLOEXEC);
     if (fd < 0)
         return -errno;
     if (ftruncate(fd, (off_t)size) < 0 ||

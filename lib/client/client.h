@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "client_conn.h"
+#include "ipc_map.h"
 #include "urnic/urnic.h"
 
 /* ---- a lock for a few instructions ---- */
@@ -363,11 +364,20 @@ static inline int client_destroy(struct urnic_context *ctx, enum ipc_type type, 
     return client_destroyed(ctx, client_conn_handle(&ctx->conn, type, handle));
 }
 
+/* Map an object that came with an answer of the daemon, or of the engine in this process.
+ * MAP_FAILED and errno. Any thread. */
+static inline void *client_map(const struct urnic_context *ctx, int object, size_t size, int prot)
+{
+    return ipc_object_is_stand_in(object) ? ctx->conn.engine->map(object, size, prot)
+                                          : ipc_map(object, 0, size, prot);
+}
+
 /* Close fds[from..n). */
 static inline void client_close_fds(const int *fds, unsigned from, unsigned n)
 {
     for (; from < n; from++)
-        close(fds[from]);
+        if (!ipc_object_is_stand_in(fds[from]))
+            close(fds[from]);
 }
 
 #endif

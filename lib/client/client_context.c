@@ -61,9 +61,9 @@ void urnic_free_device_list(struct urnic_device *list)
 }
 
 /* Queue memory stays out of children: two processes posting on one queue would corrupt it. */
-static void *map_shared(int fd, size_t size, int prot)
+static void *map_shared(const struct urnic_context *ctx, int fd, size_t size, int prot)
 {
-    void *p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
+    void *p = client_map(ctx, fd, size, prot);
     if (p == MAP_FAILED)
         return NULL;
     madvise(p, size, MADV_DONTFORK);
@@ -85,8 +85,8 @@ static int use_context(struct urnic_context *ctx, const struct ipc_ctx_opened *o
         ctx->db_size = opened->slab_size;
         ctx->db_slots = opened->doorbells;
         ctx->worker_size = opened->worker_size;
-        ctx->db = map_shared(fds[0], ctx->db_size, PROT_READ | PROT_WRITE);
-        ctx->worker = map_shared(fds[1], ctx->worker_size, PROT_READ);
+        ctx->db = map_shared(ctx, fds[0], ctx->db_size, PROT_READ | PROT_WRITE);
+        ctx->worker = map_shared(ctx, fds[1], ctx->worker_size, PROT_READ);
         if (ctx->daemon == NULL && ctx->worker != NULL &&
             ctx->worker_size >= sizeof(*ctx->worker) + sizeof(*ctx->life))
             ctx->life = (const struct ipc_life *)(const void *)(ctx->worker + 1);
@@ -97,7 +97,7 @@ static int use_context(struct urnic_context *ctx, const struct ipc_ctx_opened *o
     }
     for (unsigned i = 0; i < nfds; i++)
         if (!sane || i < 2)
-            close(fds[i]);
+            client_close_fds(fds, i, i + 1);
     if (!sane)
         return -EPROTO;
     return ctx->db != NULL && ctx->worker != NULL ? 0 : -ENOMEM;
@@ -108,7 +108,7 @@ static int keep_daemon(struct urnic_context *ctx, const struct ipc_ctx_opened *r
                        const int *fds)
 {
     ctx->daemon_size = reply->worker_size;
-    ctx->daemon = map_shared(fds[1], ctx->daemon_size, PROT_READ);
+    ctx->daemon = map_shared(ctx, fds[1], ctx->daemon_size, PROT_READ);
     if (ctx->daemon == NULL)
         return -ENOMEM;
     if (ctx->daemon_size >= sizeof(*ctx->daemon) + sizeof(*ctx->life))

@@ -55,8 +55,8 @@ static struct client_slab *slab_map(struct urnic_context *ctx, int fd, size_t si
     struct client_slab *s = malloc(sizeof(*s));
     void *p = MAP_FAILED;
     if (s != NULL)
-        p = ipc_map(fd, 0, size, PROT_READ | PROT_WRITE);
-    close(fd);
+        p = client_map(ctx, fd, size, PROT_READ | PROT_WRITE);
+    client_close_fds(&fd, 0, 1);
     if (p == MAP_FAILED) {
         free(s);
         return NULL;
@@ -122,7 +122,7 @@ void *client_where(struct urnic_context *ctx, const struct ipc_where *w, size_t 
             return NULL;
         int fd = fds[(*used)++];
         if (s != NULL) {
-            close(fd); /* it has come again */
+            client_close_fds(&fd, 0, 1); /* it has come again */
         } else if ((s = slab_map(ctx, fd, w->slab_size, w->slab, false)) == NULL) {
             errno = ENOMEM;
             return NULL;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define IPC_ENGINE_ABI    5u
+#define IPC_ENGINE_ABI    6u
 #define IPC_ENGINE_SYMBOL "urnic_engine"
 #define IPC_ENGINE_WHY    512u /* octets of a sentence with the reason of a failure */
 
@@ -62,9 +62,12 @@ struct ipc_engine {
      * time. Where that fails they are used all the same. Any thread. */
     void (*numbers)(struct program *p);
     /* A request of the control protocol, which is a call: as client_conn_raw. Any thread; several
-     * at the same time. Descriptors in `fds` stay the caller's; those in out_fds become its. */
+     * at the same time. Descriptors in `fds` stay the caller's; those in out_fds become its.
+     * Stand-ins (ipc_map.h) among these stay the engine's, and only `map` maps them. */
     ssize_t (*call)(struct program *p, const void *req, size_t len, const int *fds, unsigned nfds,
                     void *reply, size_t cap, int *out_fds, unsigned *nout);
+    /* Map the first `len` octets of an object that came with an answer: ipc_map. */
+    void *(*map)(int object, size_t len, int prot);
     /* The program polls and finds nothing: do a round, unless another thread is in one or polling
      * threads don't do rounds. Any thread; also in a signal handler, if its thread is in none of
      * these functions. Passes no cancellation point. */

@@ -76,5 +76,11 @@ for program in rping ucmatose; do
         grep -Eq "served 10 rounds|1 connections" "$dir/$program.out" || fail "$program of all devices: no result"
     done
 done
+
+# SHM-16: files of no octet at all are permitted, also in memory.
+(
+    ulimit -f 0
+    exec "$urnic" perf 10.0.0.2 --device urn0 --count 10 --size 1M
+) 2>&1 | cat >"$dir/last.out" || fail "ulimit -f 0"
 judge
 echo ok

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * ipc_map maps the object at addresses that suit huge pages; ipc_map_huge changes the pages, not
- * their contents.
+ * their contents. Objects without a file (SHM-16).
  */
 #include "ipc_map.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "huge.h"
@@ -52,6 +54,52 @@ START_TEST(what_is_large_suits_huge_pages)
         munmap(p, IPC_HUGE + 4096);
     }
     close(fd);
+}
+END_TEST
+
+/* An object made while no file may have more octets than this. No check meanwhile: Check writes
+ * files, too. */
+static int object_within(size_t limit, size_t len)
+{
+    struct rlimit old, low;
+    getrlimit(RLIMIT_FSIZE, &old);
+    low = old;
+    low.rlim_cur = limit;
+    setrlimit(RLIMIT_FSIZE, &low);
+    int made = ipc_object_new("test", len);
+    setrlimit(RLIMIT_FSIZE, &old);
+    return made;
+}
+
+START_TEST(files_beyond_the_limit_are_refused)
+{
+    ck_assert_int_eq(object_within(4095, 4096), -EFBIG);
+    int fd = object_within(4096, 4096);
+    ck_assert_int_ge(fd, 0);
+    ipc_object_close(fd);
+    ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
+}
+END_TEST
+
+START_TEST(or_have_a_stand_in)
+{
+    const size_t len = IPC_HUGE + 4096;
+    ipc_object_stand_ins();
+    for (unsigned i = 0; i < 2000; i++) { /* more than can be at a time */
+        int made = object_within(0, len);
+        ck_assert(ipc_object_is_stand_in(made));
+        char *a = ipc_map(made, 0, len, PROT_READ | PROT_WRITE);
+        const char *b = ipc_map(made, 0, len, PROT_READ);
+        ck_assert(a != MAP_FAILED && b != MAP_FAILED && a != b);
+        ck_assert_int_eq(b[len - 1], 0);
+        a[len - 1] = 'x';
+        ck_assert_int_eq(b[len - 1], 'x');
+        ipc_object_close(made);
+        ck_assert_int_eq(b[len - 1], 'x');
+        munmap(a, len);
+        munmap((void *)(uintptr_t)b, len);
+    }
+    ck_assert_int_ge(ipc_object_new("test", 4096), 0); /* no limit */
 }
 END_TEST
 
@@ -101,5 +149,5 @@ START_TEST(what_is_small_gets_no_huge_page)
 END_TEST
 
 UNIT_MAIN("ipc map", what_is_small_is_mapped_anywhere, what_is_large_suits_huge_pages,
-          what_mmap_refuses_is_refused, huge_pages_keep_the_content,
-          what_is_small_gets_no_huge_page)
+          files_beyond_the_limit_are_refused, or_have_a_stand_in, what_mmap_refuses_is_refused,
+          huge_pages_keep_the_content, what_is_small_gets_no_huge_page)

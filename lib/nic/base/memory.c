@@ -143,20 +143,18 @@ int memory_slab(const char *name, size_t len, struct memory **out, int *fd)
 {
     const size_t page = MEMORY_PAGE;
     len = (len + page - 1) / page * page;
-    int memfd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (memfd < 0)
-        return -errno;
-    int rc = 0;
-    if (ftruncate(memfd, (off_t)len) < 0 ||
-        fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+    int object = ipc_object_new(name, len), rc = 0;
+    if (object < 0 && !ipc_object_is_stand_in(object))
+        return object;
+    if (object >= 0 && fcntl(object, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
         rc = -errno;
     if (rc == 0)
-        rc = memory_map(memfd, 0, len, page, true, out);
+        rc = memory_map(object, 0, len, page, true, out);
     if (rc < 0) {
-        close(memfd);
+        ipc_object_close(object);
         return rc;
     }
-    (*out)->fd = *fd = memfd;
+    (*out)->fd = *fd = object;
     return 0;
 }
 
@@ -260,8 +258,8 @@ void memory_free(struct memory *m)
         at += part;
         left -= part;
     }
-    if (m->fd >= 0)
-        close(m->fd);
+    if (m->fd != -1)
+        ipc_object_close(m->fd);
     free(m);
 }
 

@@ -52,8 +52,8 @@ struct memory {
 int memory_init(void);
 
 /* Make a zeroed slab of at least `len` octets, whose size is sealed, and map it. *fd is for the
- * client; it stays the slab's (m->fd), so the caller doesn't close it. -ENOMEM, -EMFILE, -ENFILE,
- * -EFBIG (ulimit -f), -ENOSPC (too many mappings). */
+ * client, and may be a stand-in (ipc_object_new); it stays the slab's (m->fd), so the caller
+ * doesn't close it. -ENOMEM, -EMFILE, -ENFILE, -EFBIG (ulimit -f), -ENOSPC (too many mappings). */
 int memory_slab(const char *name, size_t len, struct memory **out, int *fd);
 
 /* Seal a slab that the client has mapped: F_SEAL_FUTURE_WRITE leaves its mapping writable and

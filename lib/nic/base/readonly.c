@@ -7,25 +7,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
+
+#include "ipc_map.h"
 
 int readonly_new(const char *name, size_t size, void **at, int *fd)
 {
     const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
-    void *base = MAP_FAILED;
-    int memfd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (memfd < 0)
-        return -errno;
-    if (ftruncate(memfd, (off_t)size) == 0)
-        base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
-    if (base == MAP_FAILED || fcntl(memfd, F_ADD_SEALS, seals) < 0) {
+    void *base;
+    int object = ipc_object_new(name, size);
+    if (object < 0 && !ipc_object_is_stand_in(object))
+        return object;
+    base = ipc_map(object, 0, size, PROT_READ | PROT_WRITE);
+    if (base == MAP_FAILED || (object >= 0 && fcntl(object, F_ADD_SEALS, seals) < 0)) {
         int rc = -errno;
         if (base != MAP_FAILED)
             munmap(base, size);
-        close(memfd);
+        ipc_object_close(object);
         return rc;
     }
     *at = base;
-    *fd = memfd;
+    *fd = object;
     return 0;
 }

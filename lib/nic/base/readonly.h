@@ -11,7 +11,7 @@
  * map it for reading only.
  *
  * `name` is what /proc shows. `at` receives the address, which the caller unmaps. `fd` receives the
- * descriptor, which the caller closes.
+ * descriptor, or a stand-in, which the caller closes by ipc_object_close (ipc_map.h).
  *
  * 0, or -errno. Any thread. */
 int readonly_new(const char *name, size_t size, void **at, int *fd);

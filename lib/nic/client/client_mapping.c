@@ -50,5 +50,5 @@ void client_unmap(struct client *c, uint64_t *octets, struct memory *m)
     }
     c->mappings--;
     *octets -= m->len;
-    reclaim(c->share, m, QUOTA_PARTS(quota_octets(c, octets, m->len), m->fd >= 0));
+    reclaim(c->share, m, QUOTA_PARTS(quota_octets(c, octets, m->len), m->fd != -1));
 }

@@ -10,6 +10,7 @@
 
 #include "device.h"
 #include "ipc_facts.h"
+#include "ipc_map.h"
 #include "readonly.h"
 #include "switch_news.h"
 
@@ -45,7 +46,7 @@ void facts_free(struct facts *f)
     if (!f)
         return;
     munmap(f->page, IPC_FACTS_PAGE);
-    close(f->fd);
+    ipc_object_close(f->fd);
     free(f);
 }
 

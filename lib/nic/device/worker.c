@@ -19,6 +19,7 @@
 
 #include "clock.h"
 #include "device.h"
+#include "ipc_map.h"
 #include "log.h"
 #include "readonly.h"
 #include "round.h"
@@ -98,8 +99,8 @@ void worker_fini(struct worker *w)
 {
     if (w->shared)
         munmap(w->shared, WORKER_PAGE_SIZE);
-    if (w->page_fd >= 0)
-        close(w->page_fd);
+    if (w->page_fd != -1)
+        ipc_object_close(w->page_fd);
     if (w->eventfd >= 0)
         close(w->eventfd);
     watch_fini(&w->watch);

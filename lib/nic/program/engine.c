@@ -16,6 +16,7 @@ __attribute__((visibility("default"))) const struct ipc_engine urnic_engine = {
     .grow = program_grow,
     .numbers = program_numbers,
     .call = program_call,
+    .map = program_map,
     .poll = program_poll,
     .posted = program_posted,
     .waits = program_waits,

@@ -27,6 +27,7 @@
 #include "guard.h"
 #include "guard_signal.h"
 #include "ipc_engine.h"
+#include "ipc_map.h"
 #include "log.h"
 #include "nic.h"
 #include "program_asked.h"
@@ -160,14 +161,17 @@ static int give_fds(struct request *r, int *out, unsigned *nout)
     unsigned room = nout ? *nout : 0, n = 0;
     int rc = 0;
     for (; n < r->nout && n < room && rc == 0; n++) {
-        out[n] = fcntl(r->out_fd[n], F_DUPFD_CLOEXEC, 0);
-        if (out[n] < 0) {
+        out[n] = ipc_object_is_stand_in(r->out_fd[n]) ? r->out_fd[n]
+                                                      : fcntl(r->out_fd[n], F_DUPFD_CLOEXEC, 0);
+        if (out[n] == -1) {
             rc = -EMFILE;
             break;
         }
     }
-    while (rc < 0 && n > 0)
-        close(out[--n]);
+    for (; rc < 0 && n > 0; n--) {
+        if (!ipc_object_is_stand_in(out[n - 1]))
+            close(out[n - 1]);
+    }
     if (nout)
         *nout = n;
     return rc;
@@ -233,6 +237,11 @@ ssize_t program_call(struct program *p, const void *req, size_t len, const int *
     log_flush();
     leave(state);
     return n;
+}
+
+void *program_map(int object, size_t len, int prot)
+{
+    return ipc_map(object, 0, len, prot);
 }
 
 /* ---- progress ---- */
@@ -393,6 +402,7 @@ static int open_with(struct program *p, const struct spec *s, struct program **o
 {
     pthread_mutex_init(&p->lock, NULL);
     pthread_mutex_init(&p->waiting, NULL);
+    ipc_object_stand_ins();
     log_set_level(s->log);
     log_keep();
     p->progress = s->progress;

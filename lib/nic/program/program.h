@@ -29,6 +29,7 @@ int program_grow(struct program *p, uint32_t slots);
 void program_numbers(struct program *p);
 ssize_t program_call(struct program *p, const void *req, size_t len, const int *fds, unsigned nfds,
                      void *reply, size_t cap, int *out_fds, unsigned *nout);
+void *program_map(int object, size_t len, int prot);
 void program_poll(struct program *p);
 void program_posted(struct program *p);
 void program_waits(struct program *p);

@@ -30,7 +30,7 @@ static void queue_where(struct request *r, const struct queue *q, struct ipc_whe
     where->entries = q->ring.entries;
     where->stride = q->ring.stride;
     where->doorbell = q->number;
-    if (fd >= 0)
+    if (fd != -1)
         request_reply_fd(r, fd, false);
 }
 
@@ -101,7 +101,7 @@ static int cq_ring(struct request *r, struct client_cq *cq, uint32_t entries,
     int fd = qslab_where(&r->client->qslabs, &cq->place, where);
     where->entries = entries;
     where->stride = sizeof(struct ipc_cqe);
-    if (fd >= 0)
+    if (fd != -1)
         request_reply_fd(r, fd, false);
     return 0;
 }

@@ -29,7 +29,7 @@ static int srq_prepare(struct request *r, struct client_srq *srq, const struct i
     out->srq = out->srqn = in->srq;
     out->max_wr = in->max_wr;
     out->max_sge = srq->max_sge;
-    if (fd >= 0)
+    if (fd != -1)
         request_reply_fd(r, fd, false);
     return 0;
 }

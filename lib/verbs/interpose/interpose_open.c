@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "file_limit.h"
 #include "interpose.h"
 #include "sysfs_load.h"
 #include "tree_fd.h"
@@ -26,6 +27,8 @@ static int open_text(const struct sysfs_node *node, int flags)
     size_t len = node->kind == SYSFS_FILE ? node->len : 0;
     if ((flags & O_ACCMODE) != O_RDONLY)
         return node->kind == SYSFS_DIR ? -EISDIR : -EACCES;
+    if (!uv_file_fits(len))
+        return -EFBIG;
     int fd = memfd_create("sysfs", (flags & O_CLOEXEC) ? MFD_CLOEXEC : 0);
     if (fd < 0)
         return -errno;

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "file_limit.h"
 #include "own_fd.h"
 
 static struct uv_trace_page off;
@@ -29,6 +30,8 @@ struct uv_trace_page *_Atomic uv_trace_page = &off;
 static void make_page(void)
 {
     const char *path = getenv(UV_TRACE_ENV);
+    if (!uv_file_fits(sizeof(struct uv_trace_page)))
+        return;
     int fd = memfd_create(UV_TRACE_PAGE, MFD_CLOEXEC);
     if (fd < 0)
         return;
