@@ -14,9 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Windows of 256 packets: they give twice the rate of small WRITEs that 128 give. More slots slow
- * down programs that share a core (doc/architecture.md). */
-#define SLOTS_CONNECTED 512u
+/* Windows of 512 packets: REQ_WINDOW_DEFAULT. */
+#define SLOTS_CONNECTED 1024u
 
 /* The options after the word, "" = none; NULL = another word. */
 static const char *options_of(const char *env, const char *word)

@@ -13,7 +13,7 @@
 #define DEPTH    16u /* messages on their way */
 #define PUMP_NS  300000000u
 #define SMALL    600000u  /* octets: more than 64 slots each way take */
-#define GROWN    4350000u /* ... less than 512 take */
+#define GROWN    8700000u /* ... less than 1,024 take */
 #define PROGRAMS 100u
 #define IDLE_MS  2000u
 #define WAKES    8 /* of an idle program's threads in that time */

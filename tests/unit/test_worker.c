@@ -5,6 +5,7 @@
  */
 #include "worker.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "clock.h"
@@ -77,6 +78,31 @@ START_TEST(the_thread_takes_over_before_a_wait)
 }
 END_TEST
 
+/* The core is busy for longer than the thread's period, and the program polls when it has the core
+ * again: the thread lets it, and runs no round itself. */
+START_TEST(the_thread_lets_a_late_program_poll)
+{
+    cpu_set_t before, one;
+    unsigned let = 0;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(before), &before), 0);
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)sched_getcpu(), &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0); /* the thread inherits it */
+    ck_assert_int_eq(worker_start(&w), 0);
+    for (unsigned i = 0; i < TRIES; i++) {
+        poll_until_it_looks();
+        uint64_t rounds = atomic_load(&w.stats.rounds), end = clock_now() + 2 * CLOCK_MS;
+        while (clock_now() < end)
+            ;
+        sched_yield();
+        (void)worker_poll(&w);
+        let += atomic_load(&w.stats.rounds) - rounds <= 1; /* the one of this poll */
+    }
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(before), &before), 0);
+    ck_assert_uint_ge(let, TRIES / 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("worker");
@@ -85,6 +111,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, spinning_ends_a_stay);
     tcase_add_test(t, the_thread_takes_over_before_a_wait);
+    tcase_add_test(t, the_thread_lets_a_late_program_poll);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

@@ -27,7 +27,8 @@
 #define WORKER_CALLS    32u /* calls timed, to know how long a system call takes */
 #define WORKER_STAND_IN 8u  /* most rounds of the control thread for a blocked worker */
 #define WORKER_LOOK_NS  (250 * CLOCK_US) /* period of the look at polling threads */
-#define WORKER_LONG_NS  (1 * CLOCK_MS)   /* one holder for this long may need this core */
+#define WORKER_LET_POLL 4u             /* yields to a polling thread that may wait for this core */
+#define WORKER_LONG_NS  (1 * CLOCK_MS) /* one holder for this long may need this core */
 #define WORKER_ASK_NS   (1 * CLOCK_MS)
 #define WORKER_STAY_MIN (1 * CLOCK_MS)
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
@@ -376,6 +377,13 @@ static void worker_log(struct worker *w)
     worker_take(w);
 }
 
+/* Has no thread polled since then, and is none about to wait? */
+static bool worker_unpolled(const struct worker *w, uint32_t seen)
+{
+    return atomic_load_explicit(&w->inlined, memory_order_relaxed) == seen &&
+           !atomic_load_explicit(&w->waits, memory_order_relaxed);
+}
+
 /* Other threads poll: look from time to time, until they stop or are about to wait. */
 static void worker_look(struct worker *w)
 {
@@ -388,6 +396,8 @@ static void worker_look(struct worker *w)
         if (!atomic_load_explicit(&w->waits, memory_order_seq_cst))
             worker_futex(&w->looking, FUTEX_WAIT, 1, &period);
         atomic_store_explicit(&w->looking, 0, memory_order_relaxed);
+        for (unsigned i = 0; i < WORKER_LET_POLL && worker_unpolled(w, seen); i++)
+            sched_yield();
     } while (atomic_load_explicit(&w->inlined, memory_order_relaxed) != seen &&
              !atomic_load_explicit(&w->waits, memory_order_relaxed) &&
              !atomic_load_explicit(&w->stop, memory_order_relaxed));

@@ -177,10 +177,12 @@ void switch_visited(struct nic_switch *s, struct switch_channel *c, unsigned n, 
     }
     if (n > 0) {
         c->busy = now;
+        c->looks = 0;
         return;
     }
     c->empties++;
-    if (now - c->busy >= SWITCH_IDLE_NS)
+    c->looks++;
+    if (now - c->busy >= SWITCH_IDLE_NS && c->looks >= SWITCH_IDLE_LOOKS)
         (void)put_to_sleep(s, c);
 }
 

@@ -10,8 +10,11 @@
 #include "io.h"
 #include "switch.h"
 
-#define SWITCH_IDLE_NS 100000u /* without a frame: then a channel sleeps */
-#define SWITCH_LOOK_NS 20000u  /* interval of checks of epfd while the worker is busy */
+/* A channel sleeps after this time without a frame, and this many looks: the worker may have been
+ * off its core. */
+#define SWITCH_IDLE_NS    100000u
+#define SWITCH_IDLE_LOOKS 32u
+#define SWITCH_LOOK_NS    20000u /* interval of checks of epfd while the worker is busy */
 
 struct switch_channel {
     struct nic_switch *s;
@@ -41,6 +44,7 @@ struct switch_channel {
     unsigned turn;            /* frames left in its turn; 0: a new turn comes next */
     int32_t credit;           /* octets left in its turn; below 0: it has sent more */
     uint64_t busy;            /* ns: time of its last frame */
+    unsigned looks;           /* visits since its last frame */
     uint64_t empties;         /* visits without a frame */
     uint64_t drops;           /* frames lost because its ring was full */
     uint64_t refused;         /* frames of its program that were refused */

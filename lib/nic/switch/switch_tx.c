@@ -42,46 +42,70 @@ static bool put_seen(struct nic_switch *s, const struct switch_frame *h, const s
     return switch_put(s, h->to, NULL, 0, &copy);
 }
 
-/* Pass one frame on, the i-th of those that its channel lends. Returns whether it has filled the
- * slot. */
-static bool pass_on(struct nic_switch *s, struct switch_channel *c, const struct io_frame *f,
-                    unsigned i, struct io_slot *slot, uint32_t *qpn)
+/* Judge the i-th frame that the channel lends. Returns whether it is to go on: it is none for the
+ * daemon, and not refused. */
+static bool judge(struct nic_switch *s, struct switch_channel *c, const struct io_frame *f,
+                  unsigned i, struct switch_frame *h)
 {
-    struct switch_frame h;
     if (switch_news_hear(s, c, f) || switch_ask_answered(s, c, f->data, f->len))
         return false;
-    const bool stray = c->direct && channel_rx_meta(c->io, i) == CHANNEL_STRAY;
-    enum switch_way way =
-        stray ? switch_check_stray(s, f, &h) : switch_check(s, c, channel_rx_meta(c->io, i), f, &h);
-    if (way == SWITCH_REFUSED || f->len > slot->cap) {
-        s->counters[way == SWITCH_REFUSED ? h.why : SWITCH_C_channel_bad_frame]++;
+    const uint32_t meta = channel_rx_meta(c->io, i);
+    const bool stray = c->direct && meta == CHANNEL_STRAY;
+    h->way = stray ? switch_check_stray(s, f, h) : switch_check(s, c, meta, f, h);
+    if (h->way == SWITCH_REFUSED) {
+        s->counters[h->why]++;
         c->refused++;
         return false;
     }
     s->counters[SWITCH_C_channel_strays] += stray;
+    return true;
+}
+
+/* Pass one frame on, the i-th of those that its channel lends. Returns whether it has filled the
+ * slot. */
+static bool pass_on(struct nic_switch *s, struct switch_channel *c, const struct io_frame *f,
+                    unsigned i, const struct switch_frame *h, struct io_slot *slot, uint32_t *qpn)
+{
+    if (f->len > slot->cap) {
+        s->counters[SWITCH_C_channel_bad_frame]++;
+        c->refused++;
+        return false;
+    }
     s->counters[SWITCH_C_channel_tx_frames]++;
     s->counters[SWITCH_C_channel_tx_bytes] += f->len;
     *qpn = s->captured ? sender(s, c, i) : 0;
-    if (way == SWITCH_INSIDE) {
+    if (h->way == SWITCH_INSIDE) {
         s->counters[SWITCH_C_channel_inside] +=
-            s->captured ? put_seen(s, &h, f, *qpn) : switch_put(s, h.to, h.head, h.head_len, f);
+            s->captured ? put_seen(s, h, f, *qpn) : switch_put(s, h->to, h->head, h->head_len, f);
         return false;
     }
-    memcpy(slot->data, h.head, h.head_len);
-    memcpy(slot->data + h.head_len, f->data + h.head_len, f->len - h.head_len);
+    memcpy(slot->data, h->head, h->head_len);
+    memcpy(slot->data + h->head_len, f->data + h->head_len, f->len - h->head_len);
     slot->len = f->len;
     return true;
 }
 
 /* The next frames of a channel, at most n. Adds the slots filled to *filled. Returns the frames
- * taken. */
+ * taken.
+ *
+ * All are judged before the first is copied: a load of two words of a header that has just been
+ * copied waits until all earlier stores are in the cache, also those into a port's memory that the
+ * peer's core has. */
 static unsigned take_some(struct nic_switch *s, struct switch_channel *c, struct io_slot *slots,
                           unsigned *filled, unsigned n)
 {
     struct io_frame frames[TX_PART];
+    struct switch_frame heads[TX_PART];
+    bool good[TX_PART];
     unsigned taken = switch_take(c, frames, n < TX_PART ? n : TX_PART);
+    for (unsigned i = 0; i < taken; i++)
+        __builtin_prefetch(frames[i].data);
+    for (unsigned i = 0; i < taken; i++)
+        good[i] = judge(s, c, &frames[i], i, &heads[i]);
     for (unsigned i = 0; i < taken; i++) {
-        *filled += pass_on(s, c, &frames[i], i, &slots[*filled], &s->sent_by[*filled]);
+        if (good[i])
+            *filled +=
+                pass_on(s, c, &frames[i], i, &heads[i], &slots[*filled], &s->sent_by[*filled]);
         c->credit -= (int32_t)frames[i].len;
     }
     if (taken > 0)
