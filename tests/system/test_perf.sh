@@ -35,6 +35,15 @@ for op in write send; do
     done
 done
 
+# The warm-up counts neither as time nor as messages, and goes with a time.
+before=$(date +%s%N)
+"$urnic" perf 10.0.0.2 --device urn0 --warm-up 1 --time 0.1 --json >"$dir/warm.out" || fail "--warm-up: status $?"
+[ $(($(date +%s%N) - before)) -ge 1100000000 ] || fail "--warm-up: no warm-up"
+grep -Eq '"seconds":0\.' "$dir/warm.out" || fail "--warm-up: it counts"
+rc=0
+"$urnic" perf 10.0.0.2 --device urn0 --warm-up 1 --count 10 2>"$dir/warm.out" || rc=$?
+[ $rc = 2 ] && grep -q -e "--warm-up: only for bandwidth" "$dir/warm.out" || fail "--warm-up with --count: $rc"
+
 # What is measured until a signal comes counts.
 "$urnic" perf 10.0.0.2 --device urn0 --op connect --time 100 >"$dir/connect.out" 2>&1 &
 client=$!

@@ -102,6 +102,10 @@ static int complete(struct perf_options *o)
             return CLI_USAGE;
         }
     }
+    if (o->warm_up_ns && (o->count || o->latency || o->op == PERF_CONNECT)) {
+        cli_error("--warm-up: only for bandwidth that is measured for a time (--time)");
+        return CLI_USAGE;
+    }
     if (o->both && (o->op == PERF_SEND || o->op == PERF_CONNECT || o->latency)) {
         cli_error("--both: only for the bandwidth of write, read and atomic");
         return CLI_USAGE;
@@ -264,6 +268,8 @@ static int take(void *arg, int c, char *value)
         return cli_number("--count", value, 1, UINT64_MAX >> 1, &o->count);
     case 't':
         return cli_seconds("--time", value, &o->ns);
+    case 'u':
+        return cli_seconds("--warm-up", value, &o->warm_up_ns);
     case 'w':
         return cli_size("--working-set", value, 1, WORKING_SET_MAX, &o->working_set);
     case 'W':
@@ -308,6 +314,7 @@ static int run(int argc, char **argv)
                                             {"all-sizes", no_argument, NULL, 'a'},
                                             {"count", required_argument, NULL, 'n'},
                                             {"time", required_argument, NULL, 't'},
+                                            {"warm-up", required_argument, NULL, 'u'},
                                             {"working-set", required_argument, NULL, 'w'},
                                             {"qps", required_argument, NULL, 'Q'},
                                             {"idle-qps", required_argument, NULL, 'I'},

@@ -82,7 +82,7 @@ int perf_bandwidth(struct perf_end *e, struct perf_qp *q, const struct perf_opti
 {
     const uint64_t unit = o->signal_every;
     struct pipeline p = {.e = e, .o = o, .size = size, .quota = UINT64_MAX};
-    uint64_t target = 0, messages = 0, last_progress;
+    uint64_t target = 0, messages = 0, last_progress, warm_up = o->warm_up_ns;
     int rc = 0;
     if (o->count) {
         uint64_t each = o->count / o->qps + (o->count % o->qps > 0);
@@ -110,7 +110,11 @@ int perf_bandwidth(struct perf_end *e, struct perf_qp *q, const struct perf_opti
             cli_error("nothing has completed for %u s", (unsigned)(STALL_NS / 1000000000u));
             return -ETIMEDOUT;
         }
-        if (target ? messages >= target : now - started >= o->ns)
+        if (warm_up && now - started >= warm_up) {
+            warm_up = messages = 0;
+            started = now;
+        }
+        if (!warm_up && (target ? messages >= target : now - started >= o->ns))
             break;
         if (cli_stop)
             break;
