@@ -140,6 +140,13 @@ struct client_slab { /* a mapping of the daemon's memory */
     bool data; /* from urnic_alloc */
 };
 
+/* The engine of a context runs ... */
+enum client_place {
+    CLIENT_PLACE_BY_USER, /* where URNIC_ENGINE says */
+    CLIENT_PLACE_DAEMON,
+    CLIENT_PLACE_PROGRAM,
+};
+
 struct urnic_context {
     struct client_conn conn;
     pthread_mutex_t making;
@@ -162,8 +169,7 @@ struct urnic_context {
     bool fatal_told;                   /* DEVICE_FATAL was reported */
     struct urnic_cm_id *fresh;         /* requests that are not accepted yet */
     struct urnic_context *next_engine; /* client_engine_join */
-    bool no_engine;                    /* the engine is the daemon's, whatever URNIC_ENGINE says */
-    int no_engine_why;                 /* -errno: the reason, with URNIC_ENGINE=auto */
+    enum client_place place;           /* as the caller asked for it */
     uint32_t objects; /* PDs, channels ...: objects for which urnic_close returns -EBUSY */
 };
 

@@ -162,8 +162,7 @@ static int open_device(struct urnic_context *ctx, const char *device, int worker
         return -ENODEV;
 
     int err = 0;
-    const char *options =
-        ctx->conn.sock >= 0 && !ctx->no_engine ? client_engine_wanted(&err) : NULL;
+    const char *options = ctx->conn.sock >= 0 ? client_engine_wanted(ctx->place, &err) : NULL;
     if (err == 0)
         err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
     if (err < 0)
@@ -227,8 +226,8 @@ int client_context_open(struct urnic_context *ctx, const char *device, int worke
     return err;
 }
 
-static int open_once(const char *socket_path, const char *device, int worker, bool no_engine,
-                     struct urnic_context **out)
+static int open_at(const char *socket_path, const char *device, int worker, enum client_place place,
+                   struct urnic_context **out)
 {
     struct urnic_context *ctx = calloc(1, sizeof(*ctx));
     if (ctx == NULL)
@@ -238,7 +237,7 @@ static int open_once(const char *socket_path, const char *device, int worker, bo
         free(ctx);
         return err;
     }
-    ctx->no_engine = no_engine;
+    ctx->place = place;
     err = client_context_open(ctx, device, worker);
     if (err == 0)
         *out = ctx;
@@ -248,14 +247,7 @@ static int open_once(const char *socket_path, const char *device, int worker, bo
 int urnic_open_at(const char *socket_path, const char *device, int worker,
                   struct urnic_context **out)
 {
-    int err = open_once(socket_path, device, worker, false, out);
-    if (err == 0 || err == -EINVAL || err == -ENODEV || !client_engine_else_daemon())
-        return err;
-    int why = err;
-    err = open_once(socket_path, device, worker, true, out);
-    if (err == 0)
-        (*out)->no_engine_why = why;
-    return err;
+    return open_at(socket_path, device, worker, CLIENT_PLACE_BY_USER, out);
 }
 
 int urnic_open(const char *device, struct urnic_context **ctx)
@@ -265,12 +257,12 @@ int urnic_open(const char *device, struct urnic_context **ctx)
 
 int urnic_open_daemon(const char *device, struct urnic_context **out)
 {
-    return open_once(NULL, device, -1, true, out);
+    return open_at(NULL, device, -1, CLIENT_PLACE_DAEMON, out);
 }
 
-int urnic_engine_place(const struct urnic_context *ctx)
+int urnic_open_application(const char *device, struct urnic_context **out)
 {
-    return ctx->conn.engine != NULL ? 1 : ctx->no_engine_why;
+    return open_at(NULL, device, -1, CLIENT_PLACE_PROGRAM, out);
 }
 
 int urnic_close(struct urnic_context *ctx)

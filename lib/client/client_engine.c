@@ -26,24 +26,18 @@ static const char *options_of(const char *env, const char *word)
     return env + len + (env[len] == ',');
 }
 
-const char *client_engine_wanted(int *err)
+const char *client_engine_wanted(enum client_place place, int *err)
 {
     const char *env = secure_getenv("URNIC_ENGINE");
     *err = 0;
-    if (env == NULL || *env == '\0' || strcmp(env, "daemon") == 0)
+    if (place == CLIENT_PLACE_DAEMON)
         return NULL;
+    if (env == NULL || *env == '\0' || strcmp(env, "daemon") == 0)
+        return place == CLIENT_PLACE_PROGRAM ? "" : NULL;
     const char *options = options_of(env, "application");
-    if (options == NULL)
-        options = options_of(env, "auto");
     if (options == NULL)
         *err = -EINVAL;
     return options;
-}
-
-bool client_engine_else_daemon(void)
-{
-    const char *env = secure_getenv("URNIC_ENGINE");
-    return env != NULL && options_of(env, "auto") != NULL;
 }
 
 #define WATCH_MS 1000 /* period of the look at the control socket */

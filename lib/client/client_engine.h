@@ -17,12 +17,10 @@ int client_engine_load(const struct ipc_engine **out, char *why, size_t size);
  * urnic_sigaction_next. */
 void client_signal_engine(const struct ipc_engine *e);
 
-/* Does the user want the engine in the program (URNIC_ENGINE=application[,progress=...], or auto)?
- * Its options, "" = none; NULL = it doesn't. *err: -EINVAL for a word that is neither of these nor
- * daemon. A set-uid program ignores the environment. */
-const char *client_engine_wanted(int *err);
-/* ... and may the daemon's engine serve instead if that fails (URNIC_ENGINE=auto)? */
-bool client_engine_else_daemon(void);
+/* Is the engine to run in the program: by the caller's wish, or else by the user's
+ * (URNIC_ENGINE=application[,progress=...])? Its options, "" = none; NULL = it isn't. *err: -EINVAL
+ * for a word that is neither this nor daemon. A set-uid program ignores the environment. */
+const char *client_engine_wanted(enum client_place place, int *err);
 
 /* Start the engine in this program. conn is open, and has a context on the device of this name.
  * Requests then go to the engine or to the daemon by their type. 0 or -errno: nothing has changed.

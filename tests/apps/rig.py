@@ -64,8 +64,6 @@ class Host:
 
     def env(self, extra=None):
         env = dict(os.environ, URNIC_SOCKET=self.socket)
-        if self.rig.engine:
-            env["URNIC_ENGINE"] = self.rig.engine
         env.update(extra or {})
         return env
 
@@ -106,11 +104,10 @@ class Host:
 
 class Rig:
     """A topology that runs. server and client are hosts, which may be the same; *_dev and *_ip are their devices and
-    RDMA addresses, *_ip6 those of IPv6; oob is the server's address for TCP. engine is the URNIC_ENGINE of all
-    programs; None leaves it to the caller's environment."""
+    RDMA addresses, *_ip6 those of IPv6; oob is the server's address for TCP."""
 
-    def __init__(self, topology, urnicd, urnic, engine=None):
-        self.topology, self.urnicd, self.urnic, self.engine = topology, urnicd, urnic, engine
+    def __init__(self, topology, urnicd, urnic):
+        self.topology, self.urnicd, self.urnic = topology, urnicd, urnic
         self.folder = tempfile.mkdtemp(prefix="urnic-apps-")
         self.stack = contextlib.ExitStack()
         self.stack.callback(shutil.rmtree, self.folder, ignore_errors=True)

@@ -33,7 +33,6 @@ def arguments():
     p.add_argument("--quick", action="store_true", help="the quick subset: minutes")
     p.add_argument("--topology", action="append", choices=TOPOLOGIES, help="only these; may be repeated")
     p.add_argument("--group", action="append", choices=GROUPS, help="only these; may be repeated")
-    p.add_argument("--engine", choices=("daemon", "application"), help="where the engine of all programs runs")
     p.add_argument("--row", action="append", default=[], help="only rows whose names match this pattern (* and ?)")
     p.add_argument("--list", action="store_true", help="the names of the rows")
     p.add_argument("--verbose", action="store_true", help="each program's output, also where all is well")
@@ -79,7 +78,7 @@ def main():
             skipped += len(rows)
             continue
         try:
-            rig = Rig(topology, os.path.abspath(urnicd), os.path.abspath(urnic), args.engine)
+            rig = Rig(topology, os.path.abspath(urnicd), os.path.abspath(urnic))
         except RigError as e:
             print(f"FAIL {topology}: {e}")
             return 1

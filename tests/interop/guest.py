@@ -296,6 +296,7 @@ def pack_project(busybox, build, archive):
     put_program(root, build / "app/urnic/urnic", "/usr/bin/urnic")
     if (build / "lib/verbs/libibverbs.so.1").exists():
         put_program(root, build / "lib/verbs/libibverbs.so.1", VERBS)
+        put_program(root, build / "lib/nic/program/liburnic-engine.so", str(Path(VERBS).with_name("liburnic-engine.so")))
     plugin = build / "drivers/dpdk/liburnic-dpdk.so"
     if plugin.exists():
         put_program(root, plugin, PLUGIN_DIR + "/liburnic-dpdk.so")

@@ -54,7 +54,7 @@ class Rig:
             return f"timeout 60 taskset -c {i} {command} -d rxe1{i} -x {self.gid(i)}"
         # In front of busybox's programs: they would take their own `ip`.
         return (f"ip netns exec {('near', 'far')[i]} timeout 60 env URNIC_SOCKET=/run/speed{i}.sock taskset -c {i} "
-                f"urnic run --engine daemon -- {command}")
+                f"urnic run -- {command}")
 
     def gid(self, i):
         """Of the IPv4 address."""

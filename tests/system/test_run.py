@@ -77,37 +77,66 @@ def environment():
     check(r.stdout.strip() == "/nowhere" and "no urnicd serves at /nowhere" in r.stderr, f"no daemon: {r}")
 
 
-OPEN = ("sh", "-c", "echo $URNIC_ENGINE; ibv_devinfo >/dev/null && echo open")
-HERE, THERE = "runs in the process", "runs in the daemon"
+# Does the program load the engine, and does it open the device?
+OPEN = ("sh", "-c", "LD_DEBUG=files ibv_devinfo 2>err >/dev/null && echo open; "
+        "grep -q 'calling init.*liburnic-engine.so' err && echo here; grep '^urnic: ' err >&2; true")
+
+
+def opened(**env):
+    return private(*OPEN, **env)
 
 
 def engines():
-    """The engine runs in the program where it can, unless the user says otherwise."""
-    for word, options, env, place in (("auto", [], {}, HERE), ("auto", ["--engine", "auto"], {}, HERE),
-                                      ("application", ["--engine", "application"], {}, HERE),
-                                      ("daemon", ["--engine", "daemon"], {}, THERE),
-                                      ("daemon", [], {"URNIC_ENGINE": "daemon"}, THERE),
-                                      ("application", ["--engine", "application"], {"URNIC_ENGINE": "daemon"}, HERE)):
-        r = private(*OPEN, options=["--verbose", *options], **env)
-        check(r.stdout.split() == [word, "open"] and r.stderr.count(place) == 1, f"the engine of {options}, {env}: {r}")
-    r = private(*OPEN)
-    check(r.returncode == 0 and r.stderr == "", f"without --verbose: {r}")
-    r = run(URNIC, ["run", "--engine", "elsewhere", "true"])
-    check(r.returncode == 2 and "must be auto, application or daemon" in r.stderr, f"wrong --engine: {r}")
-    r = private(*OPEN, URNIC_ENGINE="elsewhere")
-    check("open" not in r.stdout.split() and "URNIC_ENGINE=elsewhere" in r.stderr, f"wrong $URNIC_ENGINE: {r}")
+    """The engine runs in the program, also where liburnic's programs are to have that of the daemon."""
+    for env in ({}, {"URNIC_ENGINE": "daemon"}, {"URNIC_ENGINE": "application"},
+                {"URNIC_ENGINE": "application,progress=thread"}):
+        r = opened(**env)
+        check(r.stdout.split() == ["open", "here"] and r.stderr == "", f"the engine with {env}: {r}")
+    r = private("sh", "-c", "echo ${URNIC_ENGINE-none}")
+    check(r.stdout == "none\n", f"other programs have the engine that they want: {r}")
+    for word in ("elsewhere", "auto", "application,colour=red"):
+        r = opened(URNIC_ENGINE=word)
+        check("open" not in r.stdout.split() and f"URNIC_ENGINE={word} is not valid" in r.stderr, f"a wrong value: {r}")
 
 
 def no_engine():
-    """Here for want of the library: the daemon's engine serves, except where the user wants the other."""
-    r = private(*OPEN, URNIC_PLUGIN_DIR="/nowhere")
-    check(r.stdout.split() == ["auto", "open"] and r.stderr == "", f"fall back: {r}")
-    r = private(*OPEN, options=["--verbose"], URNIC_PLUGIN_DIR="/nowhere")
-    check(r.stdout.split() == ["auto", "open"] and f"{THERE}: liburnic-engine.so was not found" in r.stderr,
-          f"fall back, and say so: {r}")
-    r = private(*OPEN, options=["--engine", "application"], URNIC_PLUGIN_DIR="/nowhere")
-    check(r.stdout.split() == ["application"] and "can't run in the program: liburnic-engine.so" in r.stderr,
-          f"--engine application where that can't be: {r}")
+    """The engine can't run in the program, here for want of the library: the device can't be opened, and the user
+    learns why."""
+    r = opened(URNIC_PLUGIN_DIR="/nowhere")
+    check(r.stdout == "" and "urnic: urn0 can't be opened with the engine in the program: liburnic-engine.so was not "
+          "found beside liburnic" in r.stderr, f"no library: {r}")
+
+
+FULL = r"""
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+int main(void)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    struct ibv_context *c = ibv_open_device(list[0]);
+    struct ibv_pd *pd = ibv_alloc_pd(c);
+    struct ibv_cq *cq = ibv_create_cq(c, 16, NULL, NULL, 0);
+    struct ibv_device_attr device;
+    struct ibv_qp_init_attr attr = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+    int n = 0;
+    if (pd == NULL || cq == NULL || ibv_query_device(c, &device) != 0)
+        return 3;
+    while (n <= device.max_qp && ibv_create_qp(pd, &attr) != NULL)
+        n++;
+    printf("%d of %d, %d\n", n, device.max_qp, errno == ENOSPC);
+    return 0;
+}
+"""
+
+
+def no_more():
+    """More queue pairs than an engine in a program has."""
+    exe = os.path.join(DATA, "full")
+    subprocess.run(["cc", "-x", "c", "-o", exe, "-", "-libverbs"], input=FULL, text=True, check=True)
+    r = private(exe)
+    check(r.stdout == "1024 of 1024, 1\n" and r.stderr.count("urnic: urn0: a context can have 1024 queue pairs") == 1,
+          f"queue pairs: {r}")
 
 
 def several_workers():
@@ -115,10 +144,8 @@ def several_workers():
     with subprocess.Popen([URNICD, "--foreground", "--log-level", "warn", "--socket", socket, "--device",
                            "port=udp:lo,workers=4,addr=127.0.0.1/8"]) as daemon:
         check(wait_until(lambda: os.path.exists(socket)), "the daemon serves")
-        for options in ([], ["--engine", "application"]):
-            r = run(URNIC, ["run", "--socket", socket, "--verbose", *options, *OPEN])
-            check(r.stdout.split()[1:] == ["open"] and r.stderr.count(HERE) == 1,
-                  f"a device with several workers: {r}")
+        r = run(URNIC, ["run", "--socket", socket, *OPEN])
+        check(r.stdout.split() == ["open", "here"] and r.stderr == "", f"a device with several workers: {r}")
         daemon.terminate()
 
 
@@ -222,5 +249,5 @@ def parent_option():
         check(r.returncode == 1 and "want a socket or a pipe" in r.stderr, f"--parent with a file: {r}")
 
 
-raise SystemExit(test_all(statuses, arguments, environment, engines, no_engine, several_workers, devices, signals, killed, several, daemon_dies, no_preload,
+raise SystemExit(test_all(statuses, arguments, environment, engines, no_engine, no_more, several_workers, devices, signals, killed, several, daemon_dies, no_preload,
                           preloaded_already, parent_option))

@@ -48,8 +48,8 @@ def build():
     return exe
 
 
-def private(*command, engine="daemon"):
-    return run(URNIC, ["run", "--private", "--devices", "2", "--engine", engine, "--", *command])
+def private(*command):
+    return run(URNIC, ["run", "--private", "--devices", "2", "--", *command])
 
 
 def devices(r):
@@ -70,14 +70,16 @@ def lists():
     check(len(set(p["qp_numbers"])) == 6, f"numbers: {p['qp_numbers']}")
 
 
-def own_engines():
-    """Programs that run the engine themselves tell the daemon of their objects."""
-    d = devices(private(build(), "3", "2", URNIC + " stat --processes --json", engine="application"))
-    p = d["urn0"][0]
-    check(len(d["urn0"]) == 1 and p["comm"] == "holder" and len(set(p["qp_numbers"])) == 6, f"a program's own engine: {d}")
-    counts = {k: p[k] for k in ("contexts", "pds", "mrs", "mws", "cqs", "srqs", "qps", "cm_ids")}
-    check(counts == {"contexts": 3, "pds": 3, "mrs": 3, "mws": 0, "cqs": 3, "srqs": 0, "qps": 6, "cm_ids": 0},
-          f"what it has: {counts}")
+def of_the_daemon():
+    """A program whose engine is the daemon's."""
+    perf = f"{URNIC} perf --device"
+    script = f"""
+        {perf} urn1 --server >/dev/null & sleep 0.5
+        {perf} urn0 198.18.0.2 --qps 2 --time 600 >/dev/null & sleep 1.5
+        {URNIC} stat urn0 --processes --json; kill %1 %2; wait"""
+    p = devices(private("bash", "-c", script))["urn0"][0]
+    check(p["comm"] == "urnic" and p["contexts"] == 1 and p["pds"] == 1 and p["mrs"] > 0 and p["cqs"] > 0 and p["qps"] == 2
+          and len(set(p["qp_numbers"])) == 2, f"with the daemon's engine: {p}")
 
 
 def many():
@@ -117,4 +119,4 @@ def refused():
     check(r.returncode == 1, f"no daemon: {r}")
 
 
-raise SystemExit(test_all(lists, own_engines, many, text, refused))
+raise SystemExit(test_all(lists, of_the_daemon, many, text, refused))

@@ -353,15 +353,14 @@ def test_groups():
     if not shutil.which("mckey"):
         print("skip groups: mckey is not installed")
         return
-    for engine in ("daemon",) if WORKERS else ("daemon", "application"):
-        for group, ours, theirs in (("239.1.2.3", "10.30.0.1", "10.30.0.2"), ("ff15::77", "fd30::1", "fd30::2")):
-            group_of(engine, group, ours, theirs)
+    for group, ours, theirs in (("239.1.2.3", "10.30.0.1", "10.30.0.2"), ("ff15::77", "fd30::1", "fd30::2")):
+        group_of(group, ours, theirs)
 
 
-def group_of(engine, group, ours, theirs):
-    """mckey ends without closing its device, so that its own engine's counts are lost: the switch's count."""
-    run = ["run", "--engine", engine, "--", "mckey"]
-    counter = "rx_packets" if engine == "daemon" else "channel_group_copies"
+def group_of(group, ours, theirs):
+    """mckey ends without closing its device, so that its engine's counts are lost: the switch's count."""
+    run = ["run", "--", "mckey"]
+    counter = "channel_group_copies"
     before = counters("b", "b").get(counter, 0)
     out = f"{DIR}/mckey.out"
     member = start("b", *NOBODY, "env", f"URNIC_SOCKET={DIR}/b.sock", "HOME=/tmp", URNIC, *run, "-b", theirs, "-m", group,
@@ -370,7 +369,7 @@ def group_of(engine, group, ours, theirs):
     r = urnic("a", "a", *run, "-s", "-b", ours, "-m", group, HOME="/tmp")
     soon(lambda: member.poll() is not None)
     got = counters("b", "b").get(counter, 0) - before
-    check(r.returncode == 0 and member.poll() == 0 and got == 10, f"group {group}, engine={engine}: {got} of 10 datagrams: "
+    check(r.returncode == 0 and member.poll() == 0 and got == 10, f"group {group}: {got} of 10 datagrams: "
           + r.stdout[-300:] + r.stderr[-300:])
     os.remove(out)
 

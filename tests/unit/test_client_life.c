@@ -889,8 +889,7 @@ START_TEST(shm_01_frozen_structs)
 }
 END_TEST
 
-/* SEC-35: a daemon that doesn't know of peers gets no engine in the program as its client; with
- * `auto` its own engine serves. */
+/* SEC-35: a daemon that doesn't know of peers gets no engine in the program as its client. */
 START_TEST(sec_35_an_older_daemon)
 {
     struct fake *fake = fake_start();
@@ -898,11 +897,12 @@ START_TEST(sec_35_an_older_daemon)
     atomic_store(&fake_knobs(fake)->minor, IPC_ENGINE_MINOR - 1);
     setenv("URNIC_ENGINE", "application", 1);
     ck_assert_int_eq(urnic_open("urn0", &ctx), -ENOTSUP);
-    setenv("URNIC_ENGINE", "auto", 1);
-    ck_assert_int_eq(urnic_open("urn0", &ctx), 0);
-    ck_assert_int_eq(urnic_engine_place(ctx), -ENOTSUP);
-    ck_assert_int_eq(urnic_close(ctx), 0);
+    setenv("URNIC_ENGINE", "daemon", 1);
+    ck_assert_int_eq(urnic_open_application("urn0", &ctx), -ENOTSUP);
     unsetenv("URNIC_ENGINE");
+    ck_assert_int_eq(urnic_open_application("urn0", &ctx), -ENOTSUP);
+    ck_assert_int_eq(urnic_open("urn0", &ctx), 0);
+    ck_assert_int_eq(urnic_close(ctx), 0);
     fake_stop(fake);
 }
 END_TEST

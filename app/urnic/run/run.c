@@ -25,8 +25,6 @@ static const char help[] = {
 
 struct run_options {
     bool private;
-    bool verbose;
-    const char *engine;                     /* NULL = from the environment */
     unsigned devices;                       /* 0 = not given */
     const char *ports[4 * RUN_DEVICES + 1]; /* arguments for urnicd, in the order of the command
                                              * line */
@@ -84,26 +82,11 @@ static bool run_addr(struct run_options *o, const char *addr)
     return true;
 }
 
-static bool run_engine(struct run_options *o, const char *engine)
-{
-    static const char *const places[] = {"auto", "application", "daemon"};
-    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-        if (strcmp(engine, places[i]) == 0) {
-            o->engine = places[i];
-            return true;
-        }
-    }
-    cli_error("--engine: '%s': must be auto, application or daemon", engine);
-    return false;
-}
-
 /* -1: the command line is wrong. */
 static int run_options(int argc, char **argv, struct run_options *o, int *status)
 {
     static const struct option options[] = {CLI_OPTIONS,
                                             {"private", no_argument, NULL, 'p'},
-                                            {"engine", required_argument, NULL, 'e'},
-                                            {"verbose", no_argument, NULL, 'v'},
                                             {"devices", required_argument, NULL, 'd'},
                                             {"port", required_argument, NULL, 'P'},
                                             {"addr", required_argument, NULL, 'a'},
@@ -114,11 +97,6 @@ static int run_options(int argc, char **argv, struct run_options *o, int *status
     while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
         if (c == 'p') {
             o->private = true;
-        } else if (c == 'v') {
-            o->verbose = true;
-        } else if (c == 'e') {
-            if (!run_engine(o, optarg))
-                return -1;
         } else if (c == 'd') {
             if (cli_number("--devices", optarg, 1, RUN_DEVICES, &n) < 0)
                 return -1;
@@ -175,16 +153,6 @@ static void run_preload(const char *library)
         all = NULL;
     setenv("LD_PRELOAD", all ? all : library, 1);
     free(all);
-}
-
-/* The engine runs in the programs where possible, unless the user chooses. */
-static void run_environment(const struct run_options *o)
-{
-    const char *was = getenv("URNIC_ENGINE");
-    if (o->engine || !was || !*was)
-        setenv("URNIC_ENGINE", o->engine ? o->engine : "auto", 1);
-    if (o->verbose)
-        setenv("URNIC_VERBOSE", "1", 1);
 }
 
 /* Warn if the command will find no daemon. */
@@ -294,7 +262,6 @@ static int run(int argc, char **argv)
     } else {
         run_look_for_daemon();
     }
-    run_environment(&o);
     run_preload(library);
     pid_t pid = run_command(command, program, &old);
     if (pid < 0)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "own_fd.h"
 #include "trace_calls.h"
@@ -95,77 +94,36 @@ static void fill(struct uv_context *ctx, struct ibv_device *dev)
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
 
-/* ---- where the engine runs ---- */
-
-static const char *why_not_here(int err)
-{
-    switch (err) {
-    case -EDQUOT:
-        return "the user has its share of channels or memory";
-    case -ENOTSUP:
-        return "the daemon is older";
-    case -ENOSYS:
-        return "liburnic-engine.so was not found beside liburnic";
-    default:
-        return strerror(-err);
-    }
-}
-
-static bool env_is(const char *name, const char *word)
-{
-    const char *env = secure_getenv(name);
-    const size_t len = strlen(word);
-    return env != NULL && strncmp(env, word, len) == 0 && (env[len] == '\0' || env[len] == ',');
-}
-
-/* Is it another device than in the last call? Programs open one device many times. */
-static bool is_new(const char *device)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static char last[IBV_SYSFS_NAME_MAX];
-    pthread_mutex_lock(&lock);
-    bool is = strcmp(last, device) != 0;
-    snprintf(last, sizeof(last), "%s", device);
-    pthread_mutex_unlock(&lock);
-    return is;
-}
-
-static void say_place(const char *device, const struct urnic_context *ctx)
-{
-    if (!env_is("URNIC_VERBOSE", "1") || !is_new(device))
-        return;
-    int place = urnic_engine_place(ctx);
-    fprintf(stderr, "urnic: %s: the engine of process %d runs in %s%s%s\n", device, (int)getpid(),
-            place > 0 ? "the process" : "the daemon", place < 0 ? ": " : "",
-            place < 0 ? why_not_here(place) : "");
-}
+/* ---- opening ---- */
 
 static void say_refused(const char *device, int err)
 {
-    const char *env = secure_getenv("URNIC_ENGINE");
-    if (env == NULL || *env == '\0')
+    const char *env = secure_getenv("URNIC_ENGINE"), *why = strerror(-err);
+    if (err == -ENODEV) /* no daemon, or no such device: the program says so */
         return;
-    if (err == -EINVAL)
+    if (err == -EINVAL && env != NULL) {
         fprintf(stderr, "urnic: URNIC_ENGINE=%s is not valid (doc/ports.md)\n", env);
-    else if (err != -ENODEV && env_is("URNIC_ENGINE", "application"))
-        fprintf(stderr,
-                "urnic: %s: the engine can't run in the program: %s. --engine auto or daemon "
-                "works\n",
-                device, why_not_here(err));
+        return;
+    }
+    if (err == -EDQUOT)
+        why = "the user has its share of channels or memory";
+    else if (err == -ENOTSUP)
+        why = "the daemon is older than this library";
+    else if (err == -ENOSYS)
+        why = "liburnic-engine.so was not found beside liburnic";
+    fprintf(stderr, "urnic: %s can't be opened with the engine in the program: %s\n", device, why);
 }
 
-/* ---- opening ---- */
-
+/* The engine runs in the program: it registers memory of its own. */
 static int open_urnic(struct uv_context *ctx, const char *name)
 {
     struct urnic_port_attr port;
     urnic_set_first_fd(UV_OWN_FROM);
-    int err = urnic_open(name, &ctx->urnic);
+    int err = urnic_open_application(name, &ctx->urnic);
     if (err < 0) {
         say_refused(name, err);
         return err;
     }
-    say_place(name, ctx->urnic);
     err = urnic_query_device(ctx->urnic, &ctx->attr);
     if (err == 0)
         err = urnic_query_port(ctx->urnic, &port);

@@ -2,6 +2,7 @@
  *
  * Queue pairs: create, modify, query, destroy.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "ah.h"
@@ -130,6 +131,17 @@ static struct urnic_qp_init_attr init_attr(struct uv_qp *qp, struct ibv_qp_init_
     return u;
 }
 
+/* Many programs report such an error without its reason. */
+static void say_full(struct ibv_context *context)
+{
+    static _Atomic bool said;
+    if (!atomic_exchange_explicit(&said, true, memory_order_relaxed))
+        fprintf(stderr,
+                "urnic: %s: a context can have %u queue pairs, and this one has them; another "
+                "context can have as many\n",
+                context->device->name, uv_ctx(context)->attr.max_qp);
+}
+
 struct ibv_qp *uv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
     const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
@@ -152,6 +164,8 @@ struct ibv_qp *uv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
     struct urnic_qp_init_attr u = init_attr(qp, attr);
     u.cap.max_send_wr = send_depth(context, u.cap.max_send_wr);
     err = urnic_create_qp(domain_of(attr), &u, &qp->urnic);
+    if (err == -ENOSPC)
+        say_full(context);
     if (err < 0) {
         free(qp);
         return uv_null(err);

@@ -39,8 +39,7 @@ URNIC_API void urnic_set_first_fd(int fd);
  * which progress, threads, signals, a stopped program and fork then concern as in urnic_open_port;
  * the daemon's end is DEVICE_FATAL as ever. -ENOTSUP: the daemon is older; -EDQUOT: the user has
  * its share of channels or memory; -ENOSYS: the engine library was not found; -EINVAL: URNIC_ENGINE
- * has another value. With URNIC_ENGINE=auto the engine runs in this program where it can, else in
- * the daemon. */
+ * has another value than application and daemon. */
 URNIC_API int urnic_open(const char *device, struct urnic_context **ctx);
 /* The same for the daemon at this socket (NULL = as urnic_open) and for one of its workers (< 0 =
  * any). -EINVAL: another worker serves the device. */
@@ -50,10 +49,9 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
  * have queue pairs of other contexts of this process, of an engine in it also. For a context that
  * has connections only. */
 URNIC_API int urnic_open_daemon(const char *device, struct urnic_context **ctx);
-/* Where the engine of a context runs. 1: in this program. 0: in the daemon. -errno: in the daemon,
- * for URNIC_ENGINE=auto found that it can't run here; the value is that of urnic_open with
- * URNIC_ENGINE=application. Any thread. */
-URNIC_API int urnic_engine_place(const struct urnic_context *ctx);
+/* As urnic_open with URNIC_ENGINE=application, also where the environment has no such variable or
+ * says daemon; its keys hold. For a program that registers memory of its own. */
+URNIC_API int urnic_open_application(const char *device, struct urnic_context **ctx);
 /* For a library that defines sigaction in front of libc's: the next definition, which an engine in
  * this program is to call. Before the first device is opened. */
 URNIC_API void urnic_sigaction_next(int (*fn)(int sig, const struct sigaction *act,
