@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -16,9 +14,6 @@
 
 /* Octets of a slab that get huge pages at once: 2 MiB take a millisecond or more. */
 #define SLAB_HUGE_MAX ((size_t)256 << 20)
-
-/* Least octets of a region for a mapping in the daemon, whose mappings are limited. */
-#define MR_HAND_OVER 4096u
 
 int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **out)
 {
@@ -237,8 +232,6 @@ static int mr_hand_over(struct urnic_pd *pd, void *addr, size_t length, uint64_t
                         unsigned access, struct urnic_mr **mr)
 {
     uint64_t off;
-    if (length < MR_HAND_OVER)
-        return -EOPNOTSUPP;
     int fd = client_mapping_open(addr, length, (access & URNIC_ACCESS_LOCAL_WRITE) != 0, &off);
     if (fd < 0)
         return -EOPNOTSUPP;
@@ -254,8 +247,7 @@ static int mr_hand_over(struct urnic_pd *pd, void *addr, size_t length, uint64_t
     return err;
 }
 
-/* Memory of any other kind, which the daemon reaches in this process. If only a process's ancestors
- * may do that (Yama), the program must permit it. */
+/* Memory of any kind, for the engine in this process; no octets, for any. */
 static int mr_of_process(struct urnic_pd *pd, void *addr, size_t length, uint64_t iova,
                          unsigned access, struct urnic_mr **mr)
 {
@@ -266,14 +258,7 @@ static int mr_of_process(struct urnic_pd *pd, void *addr, size_t length, uint64_
         .len = length,
         .iova = iova,
     };
-    int err = mr_register(pd, &req, NULL, addr, mr);
-    struct ucred daemon;
-    socklen_t len = sizeof(daemon);
-    if (err == -EPERM && pd->ctx->conn.engine == NULL && !client_forked(pd->ctx) &&
-        getsockopt(pd->ctx->conn.sock, SOL_SOCKET, SO_PEERCRED, &daemon, &len) == 0 &&
-        prctl(PR_SET_PTRACER, daemon.pid) == 0)
-        err = mr_register(pd, &req, NULL, addr, mr);
-    return err;
+    return mr_register(pd, &req, NULL, addr, mr);
 }
 
 /* May a region with these rights lie there? */
@@ -303,11 +288,9 @@ int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, uint64_t i
     int err = mr_check(pd->ctx, addr, length, access);
     if (err < 0)
         return err;
-    if (pd->ctx->conn.engine != NULL)
+    if (pd->ctx->conn.engine != NULL || length == 0)
         return mr_of_process(pd, addr, length, iova, access, mr);
-    if (mr_hand_over(pd, addr, length, iova, access, mr) == 0)
-        return 0;
-    return mr_of_process(pd, addr, length, iova, access, mr);
+    return mr_hand_over(pd, addr, length, iova, access, mr);
 }
 
 int urnic_reg_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned access,

@@ -76,10 +76,6 @@ static bool complete_recv(struct engine *e, struct qp *qp, const struct record *
 static void copy_failed(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
 {
     struct resp *r = &qp->resp;
-    if (rec->status == -ESRCH) { /* the program has ended: its queue pairs don't answer (MR-12) */
-        qp_to_error(e, qp, false, EVT_NONE, now);
-        return;
-    }
     recorder_note(e, qp, NOTE_COPY_FAIL, rec->at, (uint32_t)-rec->status);
     if (!psn_eq(r->done_epsn, rec->at)) { /* packets before it in this record have been executed */
         r->done_epsn = rec->at;

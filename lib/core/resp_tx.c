@@ -277,10 +277,6 @@ bool resp_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, 
             return false;
         if (r->rd)
             rd_abandon(qp);
-        if (slot->status == -ESRCH) { /* as copy_failed has it */
-            qp_to_error(e, qp, false, EVT_NONE, now);
-            return false;
-        }
         resp_fail(e, qp, REFUSE_READ_GONE, psn(slot->psn), false, now);
         return false;
     }

@@ -129,9 +129,9 @@ enum ipc_mr_kind {
     /* [off, off+len) of fd 0, a MAP_SHARED object on tmpfs or hugetlbfs. -EPERM: the daemon is
      * another user's, and the object could make it wait (memory_foreign) */
     IPC_MR_FD = 2,
-    /* minor 8: addresses [off, off+len) of the process that has connected, for programs of the
-     * daemon's own user; -EPERM: the program is another user's, or the kernel doesn't let the
-     * daemon reach it */
+    /* addresses [off, off+len) of the engine's own process, of an engine in a program. A daemon
+     * takes only len 0, and says -EOPNOTSUPP to others. (With minor 8 to 19 a daemon copied memory
+     * of programs of its own user.) */
     IPC_MR_PROCESS = 3,
 };
 

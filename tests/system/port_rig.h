@@ -44,6 +44,7 @@ struct port_end {
     struct urnic_conn *conn;
     struct port_where there;
     uint8_t *mem; /* of malloc */
+    bool shared;  /* ... of urnic_alloc */
     size_t size;
 };
 
@@ -132,12 +133,15 @@ static inline void port_close(struct port_end *e)
     if (e->listener)
         OK(urnic_close_listener(e->listener));
     OK(urnic_dereg_mr(e->mr));
+    if (e->shared)
+        OK(urnic_free(e->ctx, e->mem));
+    else
+        free(e->mem);
     OK(urnic_destroy_cq(e->cq));
     if (e->channel)
         OK(urnic_destroy_channel(e->channel));
     OK(urnic_dealloc_pd(e->pd));
     OK(urnic_close(e->ctx));
-    free(e->mem);
 }
 
 /* Two ports of this process, joined by an emulated link with these keys; more: keys of both

@@ -98,12 +98,12 @@ static void *add_locally(void *word)
  * device announces it. */
 START_TEST(atomics_against_a_cpu)
 {
-    const uint32_t hca = 1; /* so much holds for memory of processes */
+    const uint32_t glob = 2;
     struct urnic_device_attr attr;
     pthread_t thread;
     pair_up("");
     ck_assert_int_eq(urnic_query_device(b.ctx, &attr), 0);
-    ck_assert_uint_eq(attr.atomic_cap, hca);
+    ck_assert_uint_eq(attr.atomic_cap, glob);
     uint64_t *word = (uint64_t *)(void *)b.mem;
     *word = 0;
     ck_assert_int_eq(pthread_create(&thread, NULL, add_locally, word), 0);

@@ -134,7 +134,7 @@ START_TEST(refused_memory)
 }
 END_TEST
 
-/* A region of addresses of y's process, requested from the daemon by hand. */
+/* A region of addresses of y's process, requested by hand from the engine that y has. */
 static int register_raw(uint64_t off, uint64_t len, uint64_t iova, unsigned access,
                         struct ipc_mr *out)
 {
@@ -150,8 +150,36 @@ static int register_raw(uint64_t off, uint64_t len, uint64_t iova, unsigned acce
     return client_conn_call(&y.ctx->conn, &req, sizeof(req), out, sizeof(*out), NULL, NULL);
 }
 
-/* MR-12: addresses that no program has can be registered by a program that asks the daemon itself;
- * using them gives the errors of memory that is gone. */
+/* The hostile pair's engine runs in its program. */
+static void own_engine(void)
+{
+    ck_assert_int_eq(setenv("URNIC_ENGINE", "application", 1), 0);
+    hostile_pair();
+}
+
+/* MR-12: the daemon takes no addresses of a program. */
+START_TEST(no_addresses_for_the_daemon)
+{
+    static uint8_t memory[8192];
+    const uint64_t at[] = {0, 4096, (uintptr_t)memory, 1ull << 47, 0xFFFFFFFF81000000ull};
+    struct ipc_mr mr;
+    hostile_pair();
+    for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+        ck_assert_int_eq(register_raw(at[i], sizeof(memory), 0x10000, END_ACCESS, &mr), -ENOTSUP);
+        ck_assert_int_eq(register_raw(at[i], 1, 0x10000, 0, &mr), -ENOTSUP);
+    }
+    ck_assert_int_eq(register_raw(UINT64_MAX, 0, 0x10000, END_ACCESS, &mr), 0); /* no octets */
+    ck_assert_int_eq(end_post(&x, URNIC_WR_RDMA_WRITE, 0, 1, 0x10000, mr.rkey, 1), 0);
+    end_expect(&x, URNIC_WC_REM_ACCESS_ERR, 1);
+    ck_assert_int_eq(client_conn_handle(&y.ctx->conn, IPC_MR_DEREG, mr.mr), 0);
+    transfer(10);
+    end_close(&x);
+    end_close(&y);
+}
+END_TEST
+
+/* MR-12: addresses that the program doesn't have can be registered by a program that asks its
+ * engine by hand; using them gives the errors of memory that is gone. */
 START_TEST(wild_addresses)
 {
     const uint64_t wild[] = {0,
@@ -163,7 +191,7 @@ START_TEST(wild_addresses)
                              0xFFFFFFFF81000000ull,
                              0xFFFFFFFFFF600000ull};
     struct ipc_mr mr;
-    hostile_pair();
+    own_engine();
     ck_assert_int_eq(register_raw(UINT64_MAX - 100, 102, 0, END_ACCESS, &mr), -EINVAL);
     ck_assert_int_eq(register_raw(4096, UINT64_MAX, 0, END_ACCESS, &mr), -EINVAL);
     ck_assert_int_eq(register_raw(4096, (1ull << 40) + 1, 0, END_ACCESS, &mr), -EINVAL);
@@ -199,7 +227,7 @@ static void unmaps(void)
         struct urnic_mr *mr;
         const int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
         uint8_t *p = mmap(NULL, SIZE, prot, flags, -1, 0);
-        hostile_pair();
+        own_engine();
         ck_assert_int_eq(urnic_reg_mr_iova(y.pd, p, SIZE, 0x10000, END_ACCESS, &mr), 0);
         for (unsigned i = 0; i < 20; i++) {
             struct urnic_wc wc[8];
@@ -227,7 +255,7 @@ START_TEST(unmapping_race)
 {
     pid_t pid = hostile(unmaps);
     transfer(3 * ROUNDS);
-    reach("urn1", "copy_fault", 1);
+    reach("urn1", "tx_nak_rem_access", 1);
     finish(pid);
     transfer(ROUNDS);
 }
@@ -238,7 +266,7 @@ static void dies(void)
 {
     uint8_t *p = malloc(SIZE);
     struct urnic_mr *mr;
-    hostile_pair();
+    own_engine();
     ck_assert_int_eq(urnic_reg_mr_iova(y.pd, p, SIZE, 0x10000, END_ACCESS, &mr), 0);
     for (;;) {
         struct urnic_wc wc[8];
@@ -391,6 +419,7 @@ int main(void)
     tcase_add_test(t, truncated_source);
     tcase_add_test(t, truncating_race);
     tcase_add_test(t, refused_memory);
+    tcase_add_test(t, no_addresses_for_the_daemon);
     tcase_add_test(t, wild_addresses);
     tcase_add_test(t, unmapping_race);
     tcase_add_test(t, killed_owners);

@@ -368,7 +368,7 @@ START_TEST(impossible_requests)
     for (uint32_t kind = 0; kind < 8; kind++) {
         struct ipc_mr_reg m = {
             .hdr.type = IPC_MR_REG, .pd = x.pd->handle, .kind = kind, .len = 4096};
-        if (kind != IPC_MR_SLAB && kind != IPC_MR_FD && kind != IPC_MR_PROCESS)
+        if (kind != IPC_MR_SLAB && kind != IPC_MR_FD)
             ck_assert_int_eq(asks(&x, &m, sizeof(m), NULL), -ENOTSUP);
     }
     struct ipc_mr_reg without = {

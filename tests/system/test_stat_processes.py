@@ -49,7 +49,7 @@ def build():
 
 
 def private(*command):
-    return run(URNIC, ["run", "--private", "--devices", "2", "--", *command])
+    return run(URNIC, ["run", "--private", "--devices", "2", "--", *command], timeout=120)
 
 
 def devices(r):
@@ -75,8 +75,13 @@ def of_the_daemon():
     perf = f"{URNIC} perf --device"
     script = f"""
         {perf} urn1 --server >/dev/null & sleep 0.5
-        {perf} urn0 198.18.0.2 --qps 2 --time 600 >/dev/null & sleep 1.5
-        {URNIC} stat urn0 --processes --json; kill %1 %2; wait"""
+        {perf} urn0 198.18.0.2 --qps 2 --time 600 >/dev/null &
+        for i in $(seq 100); do
+            said=$({URNIC} stat urn0 --processes --json)
+            [[ ! $said =~ \"qps\":\ *2 ]] || break
+            sleep 0.1
+        done
+        echo "$said"; kill %1 %2; wait"""
     p = devices(private("bash", "-c", script))["urn0"][0]
     check(p["comm"] == "urnic" and p["contexts"] == 1 and p["pds"] == 1 and p["mrs"] > 0 and p["cqs"] > 0 and p["qps"] == 2
           and len(set(p["qp_numbers"])) == 2, f"with the daemon's engine: {p}")

@@ -70,7 +70,6 @@ struct rig {
     struct engine_copy copies[RIG_LOG];
     unsigned ncopies;
     uint64_t orig[RIG_LOG];
-    int fail_status;          /* error of a slot that fails; 0: -EFAULT */
     unsigned fail_gather;     /* the n-th slot from now fails, 1 = the next; 0 = none */
     struct engine_frame last; /* result of the last rig_rx */
 };

@@ -174,7 +174,7 @@ START_TEST(shm_09_devices_and_memory)
     OK(urnic_alloc_pd(ctx, &pd));
     ck_assert_int_eq(urnic_close(ctx), -EBUSY);
     OK(urnic_alloc(ctx, 5000, &mem));
-    /* MR-12 existing memory can be registered, if the daemon can reach it */
+    /* MR-12 existing memory can be registered if the daemon can map it */
     ck_assert_int_eq(urnic_reg_mr(pd, &heap, sizeof(heap), 0, &mr), -EOPNOTSUPP);
     ck_assert_int_eq(urnic_reg_mr(pd, NULL, 9000, 0, &mr), -EFAULT);
     ck_assert_int_eq(urnic_free(ctx, (char *)mem + 8), -EINVAL);

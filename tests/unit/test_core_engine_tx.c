@@ -321,32 +321,5 @@ START_TEST(rd_06_interleaved)
 }
 END_TEST
 
-/* MR-12: memory of a program that has ended. The queue pair behaves as if gone: no answer, no
- * event. */
-START_TEST(mr_12_owner_has_ended)
-{
-    for (int read = 0; read < 2; read++) {
-        struct rig *r = rig_new(NULL);
-        struct wire_pkt p = rig_pkt(r, read ? WIRE_READ_REQUEST : WIRE_WRITE_ONLY, RIG_RQPSN);
-        p.va = RIG_VA;
-        p.rkey = r->rkey;
-        p.dma_len = 100;
-        p.payload_len = read ? 0 : 100;
-        p.ackreq = true;
-        r->late = true;
-        r->fail_gather = read ? 1 : 0;
-        r->fail_status = -ESRCH;
-        rig_rx(r, &p, NULL);
-        if (!read)
-            rig_copy(r, 1, -ESRCH);
-        ck_assert_uint_eq(rig_tx(r, 0), 0);
-        ck_assert_int_eq(rig_state(r), QPS_ERR);
-        ck_assert_uint_eq(r->nev, 0);
-        rig_free(r);
-    }
-}
-END_TEST
-
-UNIT_MAIN("engine tx", mr_12_owner_has_ended, fair_turns, qp_14_destroy_before_sent, ack_10_fields,
-          req_19_data_first, ack_04_what_can_wait, ack_04_one_write_ahead, rnr_11_reads_wait,
-          rd_06_interleaved)
+UNIT_MAIN("engine tx", fair_turns, qp_14_destroy_before_sent, ack_10_fields, req_19_data_first,
+          ack_04_what_can_wait, ack_04_one_write_ahead, rnr_11_reads_wait, rd_06_interleaved)

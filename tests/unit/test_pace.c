@@ -88,19 +88,19 @@ END_TEST
  * make the wait longer. */
 START_TEST(looks_for_an_answer)
 {
-    pace_posted(&p, now, 1);
+    pace_posted(&p, now);
     ck_assert_int_eq(idle(), PACE_LOOK);
     pace_heard(&p, true);
     ck_assert_int_eq(idle(), PACE_LOOK);
     now += 4 * US;
-    pace_posted(&p, now, 1);
+    pace_posted(&p, now);
     now += 4 * US - 1;
     ck_assert_int_eq(idle(), PACE_LOOK);
     now += 1;
     ck_assert_int_eq(idle(), PACE_YIELD);
     yields(0);
-    pace_posted(&p, now, 2); /* an answer that takes twice as long */
-    now += 16 * US - 1;
+    pace_posted(&p, now);
+    now += 8 * US - 1;
     ck_assert_int_eq(idle(), PACE_LOOK);
     pace_heard(&p, false);
     ck_assert_int_eq(idle(), PACE_YIELD);

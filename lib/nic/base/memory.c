@@ -5,7 +5,6 @@
  */
 #include "memory.h"
 #include "ipc_map.h"
-#include "remote.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -263,39 +262,6 @@ void memory_free(struct memory *m)
     free(m);
 }
 
-int memory_put_far(const struct mem_piece *dst, const void *src)
-{
-    const struct memory *m = dst->obj;
-    struct remote_move move = {.remote = remote_of(m), .addr = dst->off, .len = dst->len};
-    if (!move.remote)
-        return -EFAULT;
-    move.local = (void *)(uintptr_t)src; /* only read */
-    remote_put(&move, 1);
-    return move.status;
-}
-
-int memory_get_far(void *dst, const struct mem_piece *src)
-{
-    struct remote_move move = {
-        .remote = remote_of(src->obj), .addr = src->off, .local = dst, .len = src->len};
-    if (!move.remote)
-        return -EFAULT;
-    remote_get(&move, 1);
-    return move.status;
-}
-
-/* Read, change and write a word of a process: all atomics on it run on one worker, one by one. */
-static int memory_far_atomic(const struct mem_piece *dst, const uint64_t *compare, uint64_t a,
-                             uint64_t *orig)
-{
-    const struct mem_piece word = {.obj = dst->obj, .off = dst->off, .len = 8};
-    int rc = dst->off % 8 == 0 ? memory_get_far(orig, &word) : -EFAULT;
-    if (rc < 0 || (compare && *compare != *orig))
-        return rc;
-    a = compare ? a : *orig + a;
-    return memory_put_far(&word, &a);
-}
-
 static uint64_t *memory_word(const struct mem_piece *p)
 {
     const struct memory *m = p->obj;
@@ -307,24 +273,17 @@ static uint64_t *memory_word(const struct mem_piece *p)
 int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uint64_t *orig)
 {
     uint64_t *word = memory_word(dst);
-    if (!word)
-        return memory_far_atomic(dst, &compare, swap, orig);
-    return memory_done(dst->obj, guard_cas(word, compare, swap, orig));
+    return word ? memory_done(dst->obj, guard_cas(word, compare, swap, orig)) : -EFAULT;
 }
 
 int memory_store(const struct mem_piece *dst, uint64_t value)
 {
     uint64_t *word = memory_word(dst);
-    const struct mem_piece far = {.obj = dst->obj, .off = dst->off, .len = 8};
-    if (!word)
-        return dst->off % 8 == 0 ? memory_put_far(&far, &value) : -EFAULT;
-    return memory_done(dst->obj, guard_store(word, value));
+    return word ? memory_done(dst->obj, guard_store(word, value)) : -EFAULT;
 }
 
 int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig)
 {
     uint64_t *word = memory_word(dst);
-    if (!word)
-        return memory_far_atomic(dst, NULL, add, orig);
-    return memory_done(dst->obj, guard_fadd(word, add, orig));
+    return word ? memory_done(dst->obj, guard_fadd(word, add, orig)) : -EFAULT;
 }

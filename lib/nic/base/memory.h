@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory of clients: slabs that the daemon makes and seals, foreign objects (memfd, /dev/shm, SysV,
- * hugetlbfs) that a client passes and the daemon maps, and memory that stays in the client's
- * process (remote.h). No client of another user can make a worker wait for a hole that it punches
+ * hugetlbfs) that a client passes and the daemon maps, and any memory of this process (memory_own).
+ * No client of another user can make a worker wait for a hole that it punches
  * (memory_seal, memory_foreign).
  *
  * The owner of a foreign object may truncate or punch it at any time; an access to a page that is
@@ -30,20 +30,16 @@
 #define MEMORY_PAGE      4096u
 #define MEMORY_HUGE_PAGE (2u << 20)
 
-struct remote;
-
-/* One mapping, or the memory of a process. The obj of a mem_seg and a mem_piece points to one. */
+/* One mapping, or memory of this process. The obj of a mem_seg and a mem_piece points to one. */
 struct memory {
     uint8_t *base;
     size_t len;
     const _Atomic bool *broken; /* true: pages were lost; the content is gone for good */
     bool writable;
-    int fd;        /* of a slab: memory.c's; -1 = it isn't needed any more, or foreign */
-    bool sealed;   /* for good: no process can punch holes into it */
-    bool keeps_fd; /* fd stays open after sealing */
-    uint32_t slot; /* memory.c's */
-    const struct remote
-        *remote;    /* not NULL: base is NULL, len 0, and offsets are addresses there */
+    int fd;         /* of a slab: memory.c's; -1 = it isn't needed any more, or foreign */
+    bool sealed;    /* for good: no process can punch holes into it */
+    bool keeps_fd;  /* fd stays open after sealing */
+    uint32_t slot;  /* memory.c's */
     size_t map_off; /* base - start of the mapping */
     size_t map_len;
 };
@@ -118,16 +114,12 @@ static inline int memory_done(const struct memory *m, int rc)
     return memory_is_broken(m) ? -EFAULT : rc;
 }
 
-/* The same for a piece that lies in no mapping: in a process, or nowhere. */
-int memory_put_far(const struct mem_piece *dst, const void *src);
-int memory_get_far(void *dst, const struct mem_piece *src);
-
 /* src[0..len) -> dst / src -> dst[0..len). 0 or -EFAULT (then some octets may have been moved). */
 static inline int memory_put(const struct mem_piece *dst, const void *src)
 {
     const struct memory *m = dst->obj;
     if (!memory_holds(m, dst->off, dst->len) || !m->writable)
-        return memory_put_far(dst, src);
+        return -EFAULT;
     return memory_done(m, guard_copy(m->base + dst->off, src, dst->len));
 }
 
@@ -143,12 +135,12 @@ static inline int memory_get(void *dst, const struct mem_piece *src)
 {
     const struct memory *m = src->obj;
     if (!memory_holds(m, src->off, src->len))
-        return memory_get_far(dst, src);
+        return -EFAULT;
     return memory_done(m, guard_copy(dst, m->base + src->off, src->len));
 }
 
-/* Atomic on 8 aligned octets (ATM-01): in a mapping also against the client's own atomics, in a
- * process against others on the same worker (ATM-05). 0 or -EFAULT. */
+/* Atomic on 8 aligned octets (ATM-01), also against the client's own atomics (ATM-05). 0 or
+ * -EFAULT. */
 int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uint64_t *orig);
 int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig);
 int memory_store(const struct mem_piece *dst, uint64_t value);

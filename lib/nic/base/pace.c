@@ -63,11 +63,11 @@ void pace_heard(struct pace *p, bool mere)
 }
 
 /* A loop that posts on and on keeps no other program out. */
-void pace_posted(struct pace *p, uint64_t now, unsigned times)
+void pace_posted(struct pace *p, uint64_t now)
 {
     if (p->awaits)
         return;
-    p->look_until = now + times * p->after_post_ns;
+    p->look_until = now + p->after_post_ns;
     p->awaits = true;
 }
 

@@ -64,9 +64,8 @@ bool pace_lingers(const struct pace *p, uint64_t now);
 /* An event has come that other threads may want to act on: they get a turn. `mere`: perhaps only an
  * ACK, which is not the awaited answer. */
 void pace_heard(struct pace *p, bool mere);
-/* Work was posted that may be answered soon. `times`: how many times as long as usual the answer
- * may take. */
-void pace_posted(struct pace *p, uint64_t now, unsigned times);
+/* Work was posted that may be answered soon. */
+void pace_posted(struct pace *p, uint64_t now);
 /* The loop has yielded. */
 void pace_yielded(struct pace *p, uint64_t before, uint64_t after);
 /* May the loop yield in the middle of its work? */

@@ -26,7 +26,6 @@
 #include "engine_channel.h"
 #include "log.h"
 #include "neigh.h"
-#include "remote.h"
 #include "team.h"
 #include "worker.h"
 
@@ -247,7 +246,6 @@ int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap)
     *unmap = mr->own;
     if (mr->slab)
         mr->slab->users--;
-    c->ctx.device->remotes -= mr->remote;
     free(mr);
     return 0;
 }
@@ -382,10 +380,6 @@ void client_free(struct client *c)
         worker_call(c->ctx.worker, client_kill_some, &d);
         for (unsigned i = 0; i < d.nunmap; i++)
             client_unmap(c, d.octets[i], d.unmap[i]);
-    }
-    if (c->remote) {
-        remote_close(c->remote);
-        share_give(c->share, SHARE_FDS, REMOTE_FDS);
     }
     engine_channel_free(c);
     qslab_fini(&c->qslabs);

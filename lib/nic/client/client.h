@@ -38,8 +38,6 @@ struct client {
     /* shares of its user; for the control thread or its jobs */
     struct share *share;     /* of the daemon's */
     struct share *of_device; /* of the open device's */
-    struct remote *remote;   /* its process's memory; NULL = no region has ever been there */
-    bool remote_refused;     /* ... and the log says why none can be */
 
     /* objects */
     struct context ctx;
@@ -71,7 +69,6 @@ struct region {
     uint32_t lkey;
     struct memory *own;    /* foreign: this region's mapping */
     struct app_slab *slab; /* slab: shared with other regions */
-    bool remote;           /* in the client's process */
 };
 
 /* A slab for application data. */

@@ -21,7 +21,6 @@
 #include "loop.h"
 #include "memory.h"
 #include "neigh.h"
-#include "remote.h"
 #include "steer.h"
 #include "switch_ask.h"
 #include "switch_channel.h"
@@ -52,7 +51,6 @@ struct datapath {
     struct io_frame port[DATAPATH_RX_BURST], own[IO_BURST_MAX], mate[DATAPATH_RX_BURST];
     /* copies of one engine_rx, and the number made */
     unsigned made;
-    unsigned waiting; /* writes to processes after those, for one system call */
     struct engine_copy copies[DATAPATH_COPIES];
     struct engine_result results[DATAPATH_COPIES];
     /* A burst to send. A slot is large because it has room for many pieces; few are ever used. */
@@ -91,7 +89,7 @@ struct datapath_far {
 static struct datapath_far datapath_far(struct datapath *d, const struct mem_piece *p)
 {
     const struct memory *m = p->obj;
-    if (p->len < DATAPATH_FETCH || remote_of(m))
+    if (p->len < DATAPATH_FETCH)
         return (struct datapath_far){.len = p->len};
     const uint8_t *at = m->base + p->off;
     bool far = datapath_note_page(d, at);
@@ -143,61 +141,12 @@ static void datapath_made(struct device *d, const struct engine_copy *copy, int 
     c->results[c->made++] = (struct engine_result){copy->token, orig, status};
 }
 
-static bool datapath_is_far(const struct engine_copy *copy)
-{
-    return copy->kind == ENGINE_PUT && remote_of(copy->dst.obj);
-}
-
-/* Make the waiting writes to processes. */
-static void datapath_write(struct device *d, const struct engine_copy *copies)
-{
-    struct remote_move moves[REMOTE_BATCH];
-    struct datapath *c = d->path;
-    unsigned n = c->waiting;
-    copies += c->made;
-    for (unsigned i = 0; i < n; i++)
-        moves[i] = (struct remote_move){
-            .remote = remote_of(copies[i].dst.obj),
-            .addr = copies[i].dst.off,
-            .local = (void *)(uintptr_t)copies[i].src, /* only read */
-            .len = copies[i].dst.len,
-        };
-    remote_put(moves, n);
-    c->waiting = 0;
-    for (unsigned i = 0; i < n; i++)
-        datapath_made(d, &copies[i], moves[i].status, 0);
-}
-
-/* As datapath_copies, but some copies are writes to processes. Those are collected for one system
- * call. A later copy may not overtake them, so it has them made first. */
-static void datapath_mixed_copies(struct device *d, const struct engine_copy *copies, unsigned n)
-{
-    struct datapath *c = d->path;
-    while (c->made + c->waiting < n) {
-        const struct engine_copy *next = &copies[c->made + c->waiting];
-        if (datapath_is_far(next)) {
-            if (++c->waiting == REMOTE_BATCH)
-                datapath_write(d, copies);
-            continue;
-        }
-        if (c->waiting > 0)
-            datapath_write(d, copies);
-        uint64_t orig = 0;
-        int status = datapath_copy(next, &orig);
-        datapath_made(d, next, status, orig);
-    }
-}
-
 static void datapath_copies(struct device *d, const struct engine_copy *copies, unsigned n)
 {
     struct datapath *c = d->path;
     if (c->made == n)
         return;
     worker_touches(d->worker);
-    if (__builtin_expect(d->remotes > 0, 0)) {
-        datapath_mixed_copies(d, copies, n);
-        return;
-    }
     while (c->made < n) {
         uint64_t orig = 0;
         int status = datapath_copy(&copies[c->made], &orig);
@@ -271,12 +220,10 @@ static bool datapath_engine(struct device *d, struct engine_frame *frames, unsig
     d->gsi_came = false;
     while (done < n) {
         unsigned ncopies = 0;
-        c->made = c->waiting = 0;
+        c->made = 0;
         unsigned used = engine_rx(d->engine, frames + done, n - done, now, c->copies,
                                   DATAPATH_COPIES, &ncopies);
         datapath_copies(d, c->copies, ncopies);
-        if (c->waiting > 0)
-            datapath_write(d, c->copies);
         news |= ncopies > 0;
         if (ncopies > 0)
             engine_copied(d->engine, c->results, ncopies, now);
@@ -428,65 +375,6 @@ static int datapath_gather(const struct engine_slot *s)
     return 0;
 }
 
-/* Payloads to be read from processes, and the slot of each. */
-struct datapath_reading {
-    struct remote_move moves[REMOTE_BATCH];
-    struct engine_slot *slot[REMOTE_BATCH];
-    unsigned n;
-};
-
-static void datapath_read(struct datapath_reading *r)
-{
-    remote_get(r->moves, r->n);
-    for (unsigned i = 0; i < r->n; i++) {
-        if (r->moves[i].status < 0)
-            r->slot[i]->status = r->moves[i].status;
-    }
-    r->n = 0;
-}
-
-static bool datapath_is_read(const struct engine_slot *s)
-{
-    for (unsigned i = 0; i < s->npieces; i++) {
-        if (remote_of(s->pieces[i].obj))
-            return true;
-    }
-    return false;
-}
-
-/* Fill those of n slots whose payload lies at least partly in processes. Returns a bit for each
- * filled slot: bit i for slot i. */
-static uint64_t datapath_far_gather(struct engine_slot *es, unsigned n)
-{
-    struct datapath_reading r;
-    uint64_t filled = 0;
-    r.n = 0;
-    for (unsigned i = 0; i < n; i++) {
-        struct engine_slot *s = &es[i];
-        uint8_t *at = s->buf + s->payload_off;
-        if (!datapath_is_read(s))
-            continue;
-        filled |= 1ull << i;
-        s->status = 0;
-        for (unsigned k = 0; k < s->npieces; at += s->pieces[k++].len) {
-            const struct mem_piece *p = &s->pieces[k];
-            const struct remote *from = remote_of(p->obj);
-            if (!from) {
-                int rc = memory_get(at, p);
-                s->status = rc < 0 ? rc : s->status;
-                continue;
-            }
-            r.slot[r.n] = s;
-            r.moves[r.n++] = (struct remote_move){from, p->off, at, p->len, 0};
-            if (r.n == REMOTE_BATCH)
-                datapath_read(&r);
-        }
-    }
-    if (r.n > 0)
-        datapath_read(&r);
-    return filled;
-}
-
 /* A frame to this device itself needs no iCRC if no capture has a copy. */
 static bool datapath_needs_icrc(const struct device *d, const struct engine_slot *s)
 {
@@ -500,7 +388,7 @@ static void datapath_seal(const struct device *d, const struct engine_slot *s)
 }
 
 /* Copy the payload in and compute the iCRC of the copy, in one pass. False: the payload is too
- * short, or a part of it is not mapped; nothing is done then. */
+ * short, or a part of it lies outside its mapping; nothing is done then. */
 static bool datapath_gather_sealed(const struct device *d, struct engine_slot *s)
 {
     struct crc_piece pieces[ENGINE_TX_PIECES];
@@ -536,7 +424,6 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
         turn == TURN_FIRST ? engine_tx_first(d->engine, es, now) : engine_tx(d->engine, es, n, now);
     if (m == 0)
         return 0;
-    uint64_t filled = __builtin_expect(d->remotes > 0, 0) ? datapath_far_gather(es, m) : 0;
     /* The peer used the slot's memory last, so stores to it take a while to land, and reading them
      * back waits. So a frame that isn't sealed during its copy is sealed one slot later: it is
      * still in L1, and the next slot's stores are under way meanwhile. */
@@ -552,8 +439,8 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
         datapath_fetch(&later, later.len / 2, false);
         if (es[i].npieces > 0)
             worker_touches(d->worker);
-        bool gathered = filled >> i & 1, sealed = !gathered && datapath_gather_sealed(d, &es[i]);
-        if (!gathered && !sealed)
+        bool sealed = datapath_gather_sealed(d, &es[i]);
+        if (!sealed)
             es[i].status = datapath_gather(&es[i]);
         if (es[i].status < 0)
             d->stats.copy_fault++;

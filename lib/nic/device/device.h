@@ -99,7 +99,6 @@ struct device {
     struct io_link link; /* link state, without `why` */
     char no_link[96];    /* last logged reason for no link; "" = link is up, or no reason logged */
     struct device_stats stats;
-    uint32_t remotes;    /* regions in memory of processes (remote.h) */
     uint32_t ifindex;    /* kernel interface that the port is on; 0 = none */
     unsigned mtu_before; /* path MTU to log when its pass has ended; 0 = none */
     int rx_fd;           /* the port's descriptor that the worker watches; -1 = none */

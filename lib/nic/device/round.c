@@ -18,9 +18,8 @@
 #define ROUND_GUARD_NS   (100 * CLOCK_MS) /* period of putting the fault handler in front */
 #define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* period of slow upkeep, asleep, if no event is owed */
 #define ROUND_NAP_FAR_NS (1 * CLOCK_SEC)  /* ... of a program on a channel: the daemon has most */
-#define ROUND_FAR        2u /* factor on the time of an answer, with memory of processes */
-#define ROUND_FEW        4u /* frames: more are a stream, which needs throughput */
-#define ROUND_FULL_NS    (1 * CLOCK_MS) /* longest wait of completions for their ACKs to leave */
+#define ROUND_FEW        4u               /* frames: more are a stream, which needs throughput */
+#define ROUND_FULL_NS    (1 * CLOCK_MS)   /* longest wait of completions for their ACKs to leave */
 #define ROUND_LET_IN     3u /* turns given to applications: several may share our core */
 #define ROUND_LET_IN_GAP (1 * CLOCK_MS) /* pause after turns in vain */
 
@@ -141,16 +140,6 @@ static unsigned worker_catch_up(struct worker *w, uint64_t now)
     return n;
 }
 
-/* Do copies take system calls here, and so likely at the peer, too? */
-static bool worker_is_far(const struct worker *w)
-{
-    for (unsigned i = 0; i < w->ndevice; i++) {
-        if (w->device[i]->remotes > 0)
-            return true;
-    }
-    return false;
-}
-
 /* Have all frames that the round owes its peers gone to the ports? If a port stays full, because
  * its peer reads nothing, the answer becomes true after a while. */
 static bool worker_is_settled(struct worker *w, uint64_t now)
@@ -204,7 +193,7 @@ unsigned worker_round(struct worker *w, uint64_t now)
     bool passed_on = news && worker_pass_on(w, frames, &now);
     unsigned posted = w->context_ops->round(w, now);
     if (posted > 0)
-        pace_posted(&w->pace, now, worker_is_far(w) ? ROUND_FAR : 1);
+        pace_posted(&w->pace, now);
     work += posted + worker_catch_up(w, now);
     for (unsigned i = 0; i < w->ndevice; i++) {
         if (passed_on)

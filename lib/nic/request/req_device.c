@@ -86,9 +86,7 @@ static int req_device_query(struct request *r)
     out->max_mcast_qp_attach = LIMIT_MCAST;
     out->max_pkeys = 1;
     out->local_ca_ack_delay = 8;
-    /* IBV_ATOMIC_GLOB; IBV_ATOMIC_HCA: the worker itself does atomics in other processes (ATM-05)
-     */
-    out->atomic_cap = r->client->own ? 2 : 1;
+    out->atomic_cap = 2; /* IBV_ATOMIC_GLOB (ATM-05) */
     out->num_comp_vectors = 1;
     out->cap_flags = IPC_CAP_FLUSH_GLOBAL | IPC_CAP_ATOMIC_WRITE;
     return 0;

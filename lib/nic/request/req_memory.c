@@ -13,7 +13,6 @@
 #include "guard_signal.h"
 #include "log.h"
 #include "quota.h"
-#include "remote.h"
 #include "request.h"
 #include "seal.h"
 
@@ -129,43 +128,23 @@ static int finish_slab(struct request *r)
 
 /* ---- regions ---- */
 
-/* A region in the memory of the client's process. In a program with a port of its own that is this
- * process. For another process only of the daemon's own user: a copy that never ends would hurt no
- * other user. */
+/* A region anywhere in the memory of the client's process, which is this process, or a region
+ * without octets. A copy from or to another process could block the worker for ever
+ * (doc/traps.md). */
 static int prep_mr_process(struct request *r)
 {
     const struct ipc_mr_reg *in = request_in(r, struct ipc_mr_reg);
-    struct client *c = r->client;
+    struct memory *mem;
     if (r->nfd != 0)
         return -EBADF;
+    if (!r->client->own)
+        return in->len == 0 ? 0 : -EOPNOTSUPP;
     if (in->len > LIMIT_MR_SIZE || in->off > UINT64_MAX - in->len)
         return -EINVAL;
-    if (c->own) {
-        struct memory *mem;
-        int err = memory_own((void *)(uintptr_t)in->off, in->len,
-                             (in->access & MEM_LOCAL_WRITE) != 0, &mem);
-        if (err == 0)
-            r->prepared = mem;
-        return err;
-    }
-    if (c->remote)
-        return 0;
-    int rc = c->uid == geteuid() ? share_take(c->share, SHARE_FDS, REMOTE_FDS) : -EPERM;
-    if (rc == 0) {
-        rc = remote_open(c->pid, c->pidfd, &c->remote);
-        if (rc < 0)
-            share_give(c->share, SHARE_FDS, REMOTE_FDS);
-    }
-    if (rc == -EACCES)
-        rc = -EPERM;
-    if (rc < 0 && !c->remote_refused) {
-        log_warn("memory",
-                 "%s[%d] of user %u can't register memory of its own: %s (the daemon reaches the "
-                 "memory of programs of its own user, %u; others have urnic_alloc and shared "
-                 "objects)",
-                 c->comm, (int)c->pid, (unsigned)c->uid, strerror(-rc), (unsigned)geteuid());
-        c->remote_refused = true;
-    }
+    int rc =
+        memory_own((void *)(uintptr_t)in->off, in->len, (in->access & MEM_LOCAL_WRITE) != 0, &mem);
+    if (rc == 0)
+        r->prepared = mem;
     return rc;
 }
 
@@ -217,8 +196,7 @@ static int mr_backing(struct request *r, const struct ipc_mr_reg *in, struct reg
         return 0;
     }
     if (in->kind == IPC_MR_PROCESS) {
-        mr->remote = true;
-        *seg = (struct mem_seg){.obj = &r->client->remote->mem, .off = in->off, .len = in->len};
+        *seg = (struct mem_seg){0};
         return 0;
     }
     mr->slab = handle_get(&r->client->handles, HANDLE_SLAB, in->obj);
@@ -258,7 +236,6 @@ static int req_mr_reg(struct request *r)
     }
     if (mr->slab)
         mr->slab->users++;
-    r->device->remotes += mr->remote;
     return 0;
 }
 

@@ -42,8 +42,8 @@ struct urnic_device_attr {
     uint32_t max_qp_rd_atom, max_qp_init_rd_atom;
     uint32_t max_mcast_grp, max_mcast_qp_attach;
     uint32_t max_pkeys, local_ca_ack_delay;
-    /* As ibv_atomic_cap: 1 = atomic against other requests of the device; against the CPUs' atomics
-     * on memory from urnic_alloc and in shared objects. 2 = on all memory (urnic_open_port). */
+    /* As ibv_atomic_cap: 2 = atomic against the CPUs' atomics, too. 1, of a daemon before protocol
+     * 1.20: only on memory that it maps, else against other requests of the device. */
     uint32_t atomic_cap;
     uint32_t num_comp_vectors;
     uint64_t cap_flags; /* URNIC_DEVICE_*; a daemon before protocol 1.14 has none of these */

@@ -128,7 +128,7 @@ URNIC_API int urnic_query_gid_table(struct urnic_context *ctx, struct urnic_gid 
 URNIC_API int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **pd);
 URNIC_API int urnic_dealloc_pd(struct urnic_pd *pd); /* -EBUSY: in use */
 
-/* Memory that the daemon shares, so that it needs no copy between processes: zeroed, page-aligned.
+/* Memory that the daemon shares, so that its engine can use it: zeroed, page-aligned.
  * From 2 MiB on it gets huge pages where the kernel has any. Of these the first 256 MiB are taken
  * at once, which takes at least a millisecond per 2 MiB. -ENOMEM. -EDQUOT: more than one
  * application may have. -EINVAL: 0 octets. -EFBIG: more than the daemon's limit on the size of
@@ -137,22 +137,23 @@ URNIC_API int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr);
 /* addr from urnic_alloc; NULL is fine. -EBUSY: regions lie in it. -EINVAL. */
 URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
 
-/* Register [addr, addr+length). access: URNIC_ACCESS_*. A program of the daemon's own user may
- * register any memory: from urnic_alloc, malloc, the stack, a file mapping. Length 0 is allowed;
- * such a region serves requests of 0 octets only.
+/* Register [addr, addr+length). access: URNIC_ACCESS_*. Length 0 is allowed; such a region serves
+ * requests of 0 octets only.
  *
- * The daemon maps memory from urnic_alloc, and ranges of at least 4 KiB in one MAP_SHARED mapping
- * of a memfd, of a file on tmpfs or hugetlbfs, or of a SysV segment, if the program can open it
- * again. It copies all other memory through the kernel. That is slower, and atomics are atomic only
- * against other requests of the device, not against the program's own instructions.
+ * With the engine in this program (URNIC_ENGINE=application, urnic_open_application,
+ * urnic_open_port) it may be any memory: from urnic_alloc, malloc, the stack, a file mapping. The
+ * daemon's engine takes only what the daemon can map: memory from urnic_alloc, and a range in one
+ * MAP_SHARED mapping of a memfd, of a file on tmpfs or hugetlbfs, or of a SysV segment, if the
+ * program can open that again.
  *
- * Missing pages are allocated now, by urnic_open_port on use. If pages are unmapped or protected
- * later, requests that need them fail by a protection or access error. exec: peers get no answer.
+ * Missing pages are allocated now; with the engine in this program, on use. If pages are unmapped
+ * or protected later, requests that need them fail by a protection or access error. exec: peers get
+ * no answer.
  *
  * -EINVAL: rights that need LOCAL_WRITE as well, or a range that wraps. -EOPNOTSUPP: unknown
- * rights, or an older daemon. -EFAULT: a hole in the range, or read-only memory with LOCAL_WRITE.
- * -EPERM: the daemon is another user's and may not reach this program's memory (use urnic_alloc or
- * urnic_reg_mr_fd). -ENOMEM. -EDQUOT. */
+ * rights; or memory that the daemon can't map (use urnic_alloc, or have the engine in this
+ * program). -EFAULT: a hole in the range, or read-only memory with LOCAL_WRITE. -EPERM: the daemon
+ * is another user's, and the object lacks seals, as of urnic_reg_mr_fd. -ENOMEM. -EDQUOT. */
 URNIC_API int urnic_reg_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned access,
                            struct urnic_mr **mr);
 /* The same with another address, iova, for work requests and peers. The 8 octets of an atomic must
