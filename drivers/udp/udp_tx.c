@@ -25,6 +25,9 @@
 #define RETRY_NS     20000u
 #define REFUSALS     1000u /* refusals of a message for want of room until it is dropped */
 #define ERROR_TRIES  4u    /* each one may find an error of ICMP about another datagram */
+/* Each single datagram costs a walk through the kernel: 4 us, but milliseconds with IPsec on a slow
+ * machine. With more of them in one burst the owner would look for packets too late. */
+#define SINGLES 16u
 
 /* A message: the frames [first, first + n) of the burst. */
 struct message {
@@ -106,8 +109,11 @@ static unsigned train_len(struct udp_port *p, unsigned first)
 static void plan(struct udp_port *p)
 {
     struct udp_tx *t = &p->tx;
-    for (unsigned i = 0; i < t->count; i += t->ride[i])
+    unsigned messages = 0;
+    for (unsigned i = 0; i < t->count; i += t->ride[i], messages++)
         t->ride[i] = (uint8_t)train_len(p, i);
+    if (t->count >= SINGLES / 2) /* less says nothing: even a lonely ACK is a message */
+        t->singles = 2 * messages > t->count;
 }
 
 /* Make the iCRC right for the place in a message of n, and for the port that we send from. */
@@ -283,8 +289,9 @@ unsigned udp_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max,
     struct udp_tx *t = &p->tx;
     if (t->sent < t->count && now >= t->retry_at)
         udp_tx_flush(p, now);
-    t->reserved = p->dev.up && t->sent == t->count ? max : 0;
-    p->stats.tx_full += t->reserved < max;
+    unsigned room = t->singles && max > SINGLES ? SINGLES : max;
+    t->reserved = p->dev.up && t->sent == t->count ? room : 0;
+    p->stats.tx_full += t->reserved < room;
     for (unsigned i = 0; i < t->reserved; i++)
         slots[i] =
             (struct io_slot){.data = t->slots + (size_t)i * UDP_STRIDE, .cap = io->caps.frame_max};

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "contexts.h"
+#include "datapath.h"
 #include "device.h"
 #include "memory.h"
 #include "neigh.h"
@@ -63,6 +64,42 @@ START_TEST(any_caller_runs_rounds)
     ck_assert_int_eq(rc, 0);
     ck_assert_int_eq(memcmp(mac, dev[1]->mac, 6), 0);
     ck_assert_uint_gt(dev[1]->stats.slow_path, 0);
+}
+END_TEST
+
+static const struct io_ops *real_ops;
+
+static unsigned grant_one(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now)
+{
+    return real_ops->tx_reserve(io, slots, max < 1 ? max : 1, now);
+}
+
+/* A port that grants less than asked for is slow, or nearly full. The round then receives before it
+ * sends more. */
+START_TEST(a_slow_port_ends_the_sending_of_a_round)
+{
+    struct io_port *io = dev[0]->io;
+    struct io_ops slow = *io->ops;
+    struct io_stats stats = {0};
+    uint8_t mac[6];
+    uint64_t end = clock_now() + 10 * CLOCK_SEC;
+    while (worker_round(&w, clock_now()) > 0) /* the devices' first frames */
+        ck_assert_uint_lt(clock_now(), end);
+    for (unsigned i = 0; i < 3; i++) {
+        struct wire_addr a = wire_addr_v4(0x0A000010 + i);
+        ck_assert_int_eq(neigh_lookup(dev[0]->neigh, NULL, &a, mac, clock_now()), -EAGAIN);
+    }
+    io->ops->stats(io, &stats);
+    uint64_t before = stats.tx_frames;
+    real_ops = io->ops;
+    slow.tx_reserve = grant_one;
+    io->ops = &slow;
+    for (unsigned i = 1; i <= 3; i++) {
+        ck_assert_uint_eq(device_tx(dev[0], clock_now()), 1);
+        io->ops->stats(io, &stats);
+        ck_assert_uint_eq(stats.tx_frames - before, i);
+    }
+    io->ops = real_ops;
 }
 END_TEST
 
@@ -154,6 +191,7 @@ int main(void)
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, any_caller_runs_rounds);
+    tcase_add_test(t, a_slow_port_ends_the_sending_of_a_round);
     tcase_add_test(t, a_round_does_jobs);
     tcase_add_test(t, deadline_is_soon);
     tcase_add_test(t, what_a_round_in_its_place_leaves);

@@ -46,6 +46,7 @@
 #define DATAPATH_CATCH_UP_NS (50 * CLOCK_MS)
 
 struct datapath {
+    bool tx_short; /* the port has granted fewer slots than asked for: it is slow, or nearly full */
     /* frames lent by the port, the loop and other members, until device_take returns them */
     unsigned nport, nown, nmate;
     struct io_frame port[DATAPATH_RX_BURST], own[IO_BURST_MAX], mate[DATAPATH_RX_BURST];
@@ -524,6 +525,7 @@ static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uin
         return 0;
     unsigned n = d->io->ops->tx_reserve(d->io, slots, want, now);
     d->tx_blocked = n == 0;
+    d->path->tx_short = n < want;
     if (n == 0 && !d->link.up)
         return turn == TURN_FIRST ? 0 : datapath_lose(d, es, now);
     if (n == 0) {
@@ -571,9 +573,9 @@ unsigned device_tx(struct device *d, uint64_t now)
         if (!slow && !programs && !engine_tx_ready(d->engine))
             break;
         unsigned n = datapath_tx_burst(d, slow ? TURN_ALL : TURN_ENGINE, now);
-        if (n == 0)
-            break;
         total += n;
+        if (n == 0 || d->path->tx_short) /* look for packets before sending more */
+            break;
     }
     return total;
 }
