@@ -3,6 +3,7 @@
  * Rings of channels: they begin small and grow, no frame is lost while a program receives as fast
  * as it can, and programs that do nothing cost nothing (SHM-13, SHM-14).
  */
+#include <limits.h>
 #include <sys/resource.h>
 
 #include "daemon_rig.h"
@@ -79,7 +80,8 @@ static void receiver(void *arg)
     _exit(0); /* receives are left */
 }
 
-static void pump(struct port_end *e, enum urnic_wr_opcode op)
+/* Returns the messages that were moved in PUMP_NS. */
+static unsigned pump(struct port_end *e, enum urnic_wr_opcode op)
 {
     const uint64_t until = port_now() + PUMP_NS;
     unsigned sent = 0, done = 0;
@@ -91,6 +93,7 @@ static void pump(struct port_end *e, enum urnic_wr_opcode op)
         done++;
     }
     ck_assert_uint_gt(done, 0);
+    return done;
 }
 
 static void expect_no_drops(void)
@@ -202,6 +205,18 @@ static void await_octets(int fd, unsigned n)
     }
 }
 
+/* The best of some tries, which ends once a try moves `enough`: other work on the machine takes its
+ * share of each. */
+static unsigned best(struct port_end *e, unsigned tries, unsigned enough)
+{
+    unsigned most = 0;
+    while (tries-- > 0 && most < enough) {
+        unsigned n = pump(e, URNIC_WR_RDMA_WRITE);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 START_TEST(shm_08_programs_that_do_nothing_cost_nothing)
 {
     pid_t pid[PROGRAMS], other;
@@ -209,13 +224,16 @@ START_TEST(shm_08_programs_that_do_nothing_cost_nothing)
     int out[2];
     rig_start_pair(&rig, "");
     OK(pipe(out));
-    for (unsigned i = 0; i < PROGRAMS; i++)
-        pid[i] = port_child(idle, &out[1]);
-    await_octets(out[0], 2 * PROGRAMS);
     other = port_child(receiver, (void *)(uintptr_t) "urn1");
     join(&e, "urn0");
     port_connect(&e, "10.0.0.2");
-    pump(&e, URNIC_WR_RDMA_WRITE);
+    const unsigned alone = best(&e, 3, UINT_MAX);
+    for (unsigned i = 0; i < PROGRAMS; i++)
+        pid[i] = port_child(idle, &out[1]);
+    await_octets(out[0], 2 * PROGRAMS);
+    /* scripts/bench measures the share: four_of_1000_app. */
+    const unsigned beside = best(&e, TRIES, alone / 2);
+    ck_assert_msg(beside >= alone / 2, "%u messages, and %u beside idle programs", alone, beside);
     port_close(&e);
     port_await_child(other);
     for (unsigned i = 0; i < PROGRAMS; i++) {
