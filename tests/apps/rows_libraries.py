@@ -173,7 +173,7 @@ def dapl():
     script = " && ".join("dapltest " + test[:4] + " -s {sip} -D client" + test[4:] for test in tests)
     yield Row("dapltest: SEND, WRITE, READ", ["sh", "-c", script], ["dapltest", "-T", "S", "-D", "server"],
               env={"DAT_OVERRIDE": "{dat}"}, prepare=dat_config, octets=200 * 4 * 2 * 65536, refuse=r"(?i)error|fail|mismatch",
-              expect=r"(?s)(End of Work -- Client Exiting.*){4}", server_expect=r"Exiting", ready=1, seconds=60)
+              expect=r"(?s)(End of Work -- Client Exiting.*){4}", server_expect=r"Exiting", ready=1, seconds=120)
 
 
 def rows():
