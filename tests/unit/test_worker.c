@@ -15,6 +15,7 @@
 
 #define LONG   (20 * CLOCK_SEC)
 #define TRIES  200u
+#define FEW    20u
 #define PROMPT (100 * CLOCK_US) /* the thread's own look comes after 250 us */
 #define SPINS  32u              /* worker.c */
 
@@ -78,6 +79,60 @@ START_TEST(the_thread_takes_over_before_a_wait)
 }
 END_TEST
 
+static void thread_takes_over(void)
+{
+    uint64_t end = clock_now() + LONG;
+    poll_until_it_looks();
+    worker_waits(&w);
+    while (atomic_load(&w.waits))
+        ck_assert_uint_lt(clock_now(), end);
+}
+
+/* The program polls once more between arming its completion queue and waiting: this poll leaves the
+ * rounds to the thread, which otherwise would look for more polls first. */
+START_TEST(a_poll_before_a_wait_takes_nothing_back)
+{
+    unsigned left = 0;
+    ck_assert_int_eq(worker_start(&w), 0);
+    for (unsigned i = 0; i < TRIES && left == 0; i++) { /* in time: the thread stays for 1 ms */
+        thread_takes_over();
+        uint32_t inlined = atomic_load(&w.inlined);
+        (void)worker_poll(&w);
+        left += atomic_load(&w.stays_until) > clock_now() && atomic_load(&w.inlined) == inlined;
+    }
+    ck_assert_uint_eq(left, 1);
+}
+END_TEST
+
+static void let_pass(uint64_t ns)
+{
+    uint64_t end = clock_now() + ns;
+    while (clock_now() < end)
+        sched_yield();
+}
+
+/* A post while the thread stays and is blocked: the poster does the rounds, and the thread sleeps
+ * on. */
+START_TEST(a_post_does_not_wake_the_thread)
+{
+    unsigned slept = 0;
+    ck_assert_int_eq(worker_start(&w), 0);
+    for (unsigned i = 0; i < FEW; i++) {
+        thread_takes_over();
+        atomic_store(&w.stays_until, clock_now() + LONG);
+        while (atomic_load(&w.shared->sleeping) == 0)
+            sched_yield();
+        let_pass(1 * CLOCK_MS); /* now it blocks */
+        uint64_t rounds = atomic_load(&w.stats.rounds);
+        worker_posted(&w);
+        let_pass(5 * CLOCK_MS);
+        slept += atomic_load(&w.stats.rounds) == rounds; /* of the thread */
+        atomic_store(&w.stays_until, 0);
+    }
+    ck_assert_uint_ge(slept, FEW / 2);
+}
+END_TEST
+
 /* The core is busy for longer than the thread's period, and the program polls when it has the core
  * again: the thread lets it, and runs no round itself. */
 START_TEST(the_thread_lets_a_late_program_poll)
@@ -111,6 +166,8 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, spinning_ends_a_stay);
     tcase_add_test(t, the_thread_takes_over_before_a_wait);
+    tcase_add_test(t, a_poll_before_a_wait_takes_nothing_back);
+    tcase_add_test(t, a_post_does_not_wake_the_thread);
     tcase_add_test(t, the_thread_lets_a_late_program_poll);
     suite_add_tcase(s, t);
     return unit_run(s);

@@ -218,7 +218,8 @@ static void worker_return(struct worker *w)
     w->borrowed = w->opened = false;
 }
 
-/* The worker is blocked: run the job in its place, and the rounds that follow from it. */
+/* The worker is blocked: run the job in its place, NULL = none, and the rounds that follow from it.
+ */
 static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
 {
     uint64_t now = clock_now();
@@ -227,7 +228,8 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
     w->pace.keeps = true; /* this thread never yields */
     w->now = now;
     (void)worker_before_job(w, now);
-    fn(arg, now);
+    if (fn)
+        fn(arg, now);
     for (unsigned i = 0; i < WORKER_STAND_IN && worker_round(w, now) > 0; i++)
         now = clock_now();
     w->pace.keeps = false;
@@ -350,9 +352,11 @@ void worker_posted(struct worker *w)
 {
     if (worker_lost(w))
         return;
+    if (!token_try(&w->token) && !token_want(&w->token))
+        return;
     if (worker_stays(w))
-        worker_kick(w);
-    else if (token_want(&w->token))
+        worker_stand_in(w, NULL, NULL);
+    else
         (void)worker_inline(w);
 }
 
@@ -404,12 +408,12 @@ static void worker_look(struct worker *w)
 }
 
 /* The thread takes over. If work had come that no poll has done, it stays for a while, and longer
- * each time. */
+ * each time. If the program waits now, it stays, too: the program may poll once more before. */
 static void worker_take_over(struct worker *w)
 {
     worker_take(w);
     uint64_t now = clock_now(), until = 0;
-    atomic_store_explicit(&w->waits, false, memory_order_relaxed);
+    bool waits = atomic_exchange_explicit(&w->waits, false, memory_order_relaxed);
     if (atomic_exchange_explicit(&w->stay_polls, 0, memory_order_relaxed) >= WORKER_SPINS)
         w->stay_ns = 0; /* the program spins now */
     if (worker_anything(w, now)) {
@@ -419,6 +423,7 @@ static void worker_take_over(struct worker *w)
         until = now + w->stay_ns;
     } else {
         w->stay_ns /= 2;
+        until = waits ? now + WORKER_STAY_MIN : 0;
     }
     atomic_store_explicit(&w->stays_until, until, memory_order_relaxed);
 }

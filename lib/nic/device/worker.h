@@ -64,8 +64,8 @@ struct worker {
     bool settled;         /* likewise: the frames that the round owes peers are in the ports */
     _Atomic uint64_t round_at; /* when the last round began */
     _Atomic uint32_t inlined;  /* rounds of worker_poll; under the token, read by the thread */
-    /* Until then the thread does all rounds. It is set when the program polls only now and then,
-     * and work between its polls had to wait for the thread. */
+    /* Until then the thread does all rounds. It is set when the program waits for an event, and
+     * when it polls only now and then, and work between its polls had to wait for the thread. */
     _Atomic uint64_t stays_until;
     uint64_t worked_at;      /* the last round of a polling thread with work; under the token */
     uint32_t spins;          /* ... and rounds without since then, or since its last nap */
