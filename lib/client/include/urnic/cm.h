@@ -55,8 +55,8 @@ struct urnic_conn_param {
      * 180 and 136. */
     const void *private_data;
     uint8_t private_data_len;
-    uint8_t responder_resources; /* READs and atomics at a time from the peer; 0, or more: 16 */
-    uint8_t initiator_depth;     /* and to the peer; 0, or more: 16 */
+    uint8_t responder_resources; /* READs and atomics at a time from the peer; 0 or above 16 = 16 */
+    uint8_t initiator_depth;     /* the same to the peer; 0 or above 16 = 16 */
     uint8_t retry_count;         /* urnic_connect: for both ends; 0..7, default 7 */
     uint8_t rnr_retry_count;     /* for the peer's queue pair, as in rdma_cm; 0..7, 7 = for ever,
                                   * the default. The peer's value is for our queue pair. */
@@ -103,7 +103,7 @@ URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
  *
  * For an id with a queue pair, CONNECT_RESPONSE does not come. ESTABLISHED comes instead, and the
  * queue pair is in RTS by then; a message of the peer may be polled, and answered, even before it.
- * By DISCONNECTED, REJECTED and UNREACHABLE the queue pair has moved to ERR, except one for
+ * When DISCONNECTED, REJECTED or UNREACHABLE comes, the queue pair has moved to ERR, except one for
  * datagrams. */
 URNIC_API int urnic_get_cm_event(struct urnic_cm_channel *channel, struct urnic_cm_event *event);
 /* In words, for people; a constant string. */
@@ -124,16 +124,16 @@ URNIC_API int urnic_destroy_ep(struct urnic_cm_id *id);
  * with its listener's. */
 URNIC_API void *urnic_id_context(const struct urnic_cm_id *id);
 URNIC_API void urnic_id_set_context(struct urnic_cm_id *id, void *id_context);
-/* Give the id a queue pair in RESET or INIT. It goes to INIT now, one for datagrams to RTS, and
- * belongs to no other id afterwards. -EINVAL: the queue pair is in a later state or another
- * context's; the id has one, listens, or has ended. */
+/* Give the id a queue pair in RESET or INIT. The queue pair goes to INIT now, one for datagrams to
+ * RTS. Another id that had it loses it. -EINVAL: the queue pair is in a later state or
+ * another context's; the id has one, listens, or has ended. */
 URNIC_API int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp);
 /* The same with a new queue pair, in one request to the daemon. Errors also as urnic_create_qp. */
 URNIC_API int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd,
                                  struct urnic_qp_init_attr *attr, struct urnic_qp **qp);
-/* For an id without a queue pair (urnic_init_qp_attr): does the application's own queue pair use a
- * shared receive queue? Default: no. urnic_connect and urnic_accept tell the peer; nothing else
- * depends on it. */
+/* Say whether the application's own queue pair uses a shared receive queue. For an id without a
+ * queue pair (urnic_init_qp_attr). Default: no. urnic_connect and urnic_accept tell the peer;
+ * nothing else depends on it. */
 URNIC_API void urnic_id_set_srq(struct urnic_cm_id *id, bool srq);
 /* Does the peer's queue pair use a shared receive queue? Known with CONNECT_REQUEST,
  * CONNECT_RESPONSE and ESTABLISHED; false before. */
@@ -192,17 +192,17 @@ URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockadd
  * the peer accepted, but our address has gone. After these two the peer gets REJECTED, and no event
  * follows here. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
-/* Accept the request that came with the id. Event ESTABLISHED; none for datagram services, where
- * the answer is all and the id may be destroyed. param may be NULL. -EINVAL: no such request, no
- * queue pair, or a parameter is out of range. -EPROTOTYPE: the peer asks for another type of queue
- * pair (RC, UC). -ECONNABORTED: the peer has given up; event REJECTED or UNREACHABLE says so, too.
- * -EADDRNOTAVAIL: our address has gone. */
+/* Accept the request that came with the id. Event ESTABLISHED. No event comes for datagram
+ * services: the answer is the end of the exchange, and the id may be destroyed. param may be NULL.
+ * -EINVAL: no such request, no queue pair, or a parameter is out of range. -EPROTOTYPE: the peer
+ * asks for another type of queue pair (RC, UC). -ECONNABORTED: the peer has given up; event
+ * REJECTED or UNREACHABLE says so, too. -EADDRNOTAVAIL: our address has gone. */
 URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Refuse the request, with up to 148 octets for the peer; datagram services: 136. -EINVAL: more
  * octets, or no request waits for an answer. */
 URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len);
-/* For ids without a queue pair: the application moves one of its own (conn_param.qp_num; RC, UC or
- * XRC). Writes the attributes for attr->qp_state, INIT, RTR or RTS, and their mask, for
+/* For ids without a queue pair: the application changes the states of its own (conn_param.qp_num;
+ * RC, UC or XRC). Writes the attributes for attr->qp_state, INIT, RTR or RTS, and their mask, for
  * urnic_modify_qp; attributes outside the mask are 0.
  *
  *     connecting: INIT; urnic_connect; event CONNECT_RESPONSE; RTR; RTS; urnic_establish
@@ -270,11 +270,11 @@ URNIC_API uint16_t urnic_listener_port(const struct urnic_listener *listener);
  * urnic_accept_conn waits for the next one, up to timeout_ms. An event loop that must not wait uses
  * urnic_listen and a channel. */
 URNIC_API int urnic_listener_fd(const struct urnic_listener *listener);
-/* Take the next connection; `prepare` as above. A peer that gives up meanwhile, or asks for another
- * type of queue pair, doesn't count: the call prepares the queue pair for the next peer. timeout_ms
- * limits the wait for a peer to come; once one has come, the call waits at least 10 s for it.
- * -ETIMEDOUT. -EINVAL. -EPROTOTYPE: a queue pair for datagrams. -EDQUOT: too many connections; this
- * one is refused. -ENODEV. Errors of `prepare` are returned as they are. */
+/* Take the next connection; `prepare` as above. If a peer gives up meanwhile, or asks for another
+ * type of queue pair, the call goes on with the next peer. timeout_ms limits the wait for a peer to
+ * come; once one has come, the call waits at least 10 s for it. -ETIMEDOUT. -EINVAL. -EPROTOTYPE: a
+ * queue pair for datagrams. -EDQUOT: too many connections; this one is refused. -ENODEV. Errors of
+ * `prepare` are returned as they are. */
 URNIC_API int urnic_accept_conn(struct urnic_listener *listener, struct urnic_conn_attr *attr,
                                 int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
                                 struct urnic_conn **conn);

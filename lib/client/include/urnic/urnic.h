@@ -8,19 +8,20 @@
  *
  * Conventions
  *
- * - Errors: functions that can fail return 0 or -errno. A failed call has changed nothing unless
- * the function says otherwise. -ENODEV: there is no daemon, it has gone away, or it has not
- * answered a request for a minute. That is final for a context: close it and open another one.
- * -EDQUOT: the context has used up its share of objects (urnic_query_device), or its user has
- * (urnicd(8), SECURITY). -ENOMEM with a share left: other contexts have used up the device.
- * -EMFILE: the process or the daemon has no descriptor left.
+ * - Errors: functions that can fail return 0 or -errno. A failed call has changed nothing, unless
+ *   the function says otherwise.
+ *   -ENODEV: there is no daemon, it has gone away, or it has not answered a request for a minute.
+ *   That is final for a context: close it and open another one.
+ *   -EDQUOT: the context has used up its share of objects (urnic_query_device), or its user has
+ *   (urnicd(8), SECURITY). -ENOMEM with a share left: other contexts have used up the device.
+ *   -EMFILE: the process or the daemon has no descriptor left.
  *
  * - Contexts: objects of different contexts don't go together; a call with both returns -EINVAL.
  *   Memory that another context allocated counts as any other memory of the program.
  *
  * - Threads: every function may be called from any thread at any time, with two exceptions. No
- * thread may use an object while, or after, another thread destroys it. Only one thread at a time
- * may call urnic_get_cm_event for a channel. No function is async-signal-safe. urnic_create_ah,
+ *   thread may use an object while, or after, another thread destroys it. Only one thread at a time
+ *   may call urnic_get_cm_event for a channel. No function is async-signal-safe. urnic_create_ah,
  *   urnic_modify_qp to RTR and urnic_accept may wait up to 3 s for a neighbour's answer; other
  *   threads' calls go on meanwhile.
  *
@@ -33,8 +34,8 @@
  *   event for which another was woken. doc/examples/event_loop.c is an example.
  *
  * - Fork: a child must not use its parent's objects. Control calls (also urnic_close) and calls
- * that get events return -EPERM there; a child that posts, polls or arms gets SIGSEGV. Memory from
- *   urnic_alloc stays shared with the child, as any MAP_SHARED mapping. All descriptors are
+ *   that get events return -EPERM there; a child that posts, polls or arms gets SIGSEGV. Memory
+ *   from urnic_alloc stays shared with the child, as any MAP_SHARED mapping. All descriptors are
  *   close-on-exec. A child may open its own context.
  *
  * - Closed descriptors: a program that closes descriptors of the library (closefrom) loses the

@@ -35,25 +35,25 @@ URNIC_API void urnic_set_first_fd(int fd);
 /* Open a device by name, NULL = the first one. -ENODEV: no daemon, or no such device; -ENOMEM,
  * -EPROTONOSUPPORT, -EPROTO, -EACCES, -ENAMETOOLONG and -EDQUOT as above.
  *
- * With URNIC_ENGINE=application in the environment the engine runs in this program (doc/ports.md),
- * which progress, threads, signals, a stopped program and fork then concern as in urnic_open_port;
- * the daemon's end is DEVICE_FATAL as ever. -ENOTSUP: the daemon is older; -EDQUOT: the user has
- * its share of channels or memory; -ENOSYS: the engine library was not found; -EINVAL: URNIC_ENGINE
- * has another value than application and daemon. */
+ * With URNIC_ENGINE=application in the environment the engine runs in this program (doc/ports.md).
+ * Progress, threads, signals, a stopped program and fork are then as in urnic_open_port; if the
+ * daemon ends, the program gets DEVICE_FATAL, as ever. -ENOTSUP: the daemon is older; -EDQUOT: the
+ * user has its share of channels or memory; -ENOSYS: the engine library was not found; -EINVAL:
+ * URNIC_ENGINE has another value than application and daemon. */
 URNIC_API int urnic_open(const char *device, struct urnic_context **ctx);
 /* The same for the daemon at this socket (NULL = as urnic_open) and for one of its workers (< 0 =
  * any). -EINVAL: another worker serves the device. */
 URNIC_API int urnic_open_at(const char *socket_path, const char *device, int worker,
                             struct urnic_context **ctx);
 /* The same, but without an engine in this program, whatever URNIC_ENGINE says. Its connections may
- * have queue pairs of other contexts of this process, of an engine in it also. For a context that
- * has connections only. */
+ * have queue pairs of other contexts of this process, also of those with an engine here. For
+ * contexts that are used for connections only. */
 URNIC_API int urnic_open_daemon(const char *device, struct urnic_context **ctx);
-/* As urnic_open with URNIC_ENGINE=application, also where the environment has no such variable or
- * says daemon; its keys hold. For a program that registers memory of its own. */
+/* As urnic_open with URNIC_ENGINE=application, even if the environment says daemon, or nothing.
+ * Keys in that variable are used. For a program that registers memory of its own. */
 URNIC_API int urnic_open_application(const char *device, struct urnic_context **ctx);
-/* For a library that defines sigaction in front of libc's: the next definition, which an engine in
- * this program is to call. Before the first device is opened. */
+/* For a library that defines sigaction in front of libc's: set the next definition, which an engine
+ * in this program then calls. Call this before the first device is opened. */
 URNIC_API void urnic_sigaction_next(int (*fn)(int sig, const struct sigaction *act,
                                               struct sigaction *old));
 /* The first step of such a library's sigaction, for SIGSEGV and SIGBUS. With an engine in this
@@ -128,11 +128,10 @@ URNIC_API int urnic_query_gid_table(struct urnic_context *ctx, struct urnic_gid 
 URNIC_API int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **pd);
 URNIC_API int urnic_dealloc_pd(struct urnic_pd *pd); /* -EBUSY: in use */
 
-/* Memory that the daemon shares, so that its engine can use it: zeroed, page-aligned.
- * From 2 MiB on it gets huge pages where the kernel has any. Of these the first 256 MiB are taken
- * at once, which takes at least a millisecond per 2 MiB. -ENOMEM. -EDQUOT: more than one
- * application may have. -EINVAL: 0 octets. -EFBIG: more than the daemon's limit on the size of
- * files (ulimit -f). */
+/* Memory that the daemon shares, so that its engine can use it: zeroed, page-aligned. From 2 MiB on
+ * it gets huge pages where the kernel has any. The first 256 MiB of these are allocated at once, at
+ * a millisecond or more per 2 MiB. -ENOMEM. -EDQUOT: more than an application may have. -EINVAL: 0
+ * octets. -EFBIG: more than the daemon's limit on the size of files (ulimit -f). */
 URNIC_API int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr);
 /* addr from urnic_alloc; NULL is fine. -EBUSY: regions lie in it. -EINVAL. */
 URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
