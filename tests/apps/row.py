@@ -113,23 +113,23 @@ def kill_row(rig, row):
     time.sleep(row.ready)
     client = rig.client.start(fill(row.client, known))
     time.sleep(2)
-    for who, process in (("server", server), ("client", client)):
+    for side, process in (("server", server), ("client", client)):
         if process.poll() is not None:
-            wrong.append(f"the {who} has ended before anything was killed, with status {process.returncode}")
+            wrong.append(f"the {side} has ended before anything was killed, with status {process.returncode}")
     killed = {"server": server, "client": client}.get(row.kill)
     if killed:
         os.killpg(killed.pid, signal.SIGKILL)
     else:
         rig.client.kill()
     texts = {}
-    for who, process in (("server", server), ("client", client)):
+    for side, process in (("server", server), ("client", client)):
         try:
-            texts[who] = process.communicate(timeout=row.seconds)[0]
+            texts[side] = process.communicate(timeout=row.seconds)[0]
             if process is not killed and process.returncode == 0 and row.kill == "daemon":
-                wrong.append(f"the {who} ended with status 0 though its daemon was killed")
+                wrong.append(f"the {side} ended with status 0 though its daemon was killed")
         except subprocess.TimeoutExpired:
-            wrong.append(f"the {who} has not ended {row.seconds} s after the {row.kill} was killed")
-            texts[who] = end(process)[0]
+            wrong.append(f"the {side} has not ended {row.seconds} s after the {row.kill} was killed")
+            texts[side] = end(process)[0]
     if not killed:
         rig.client.revive()
     again = rig.client.start(["ibv_devinfo", "-d", rig.client_dev])

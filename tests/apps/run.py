@@ -55,9 +55,9 @@ def show(result, verbose):
     for text in result.wrong:
         print("     " + text.replace("\n", "\n     "))
     if result.wrong or verbose:
-        for who, text in (("client", result.output), ("server", result.server_output)):
+        for side, text in (("client", result.output), ("server", result.server_output)):
             for line in text.splitlines()[-25:]:
-                print(f"       {who}: {line}")
+                print(f"       {side}: {line}")
     sys.stdout.flush()
 
 

@@ -69,7 +69,8 @@ static void make_heads(struct load *l)
     }
 }
 
-/* A CRC over zeros is linear in its start value, apart from a constant. */
+/* Tables that continue the headers' CRC over a payload of zeros, one for each octet of the start
+ * value. Such a CRC is linear in its start value, apart from a constant. */
 static void make_tables(struct load *l)
 {
     static const uint8_t zero[IO_FRAME_MAX];

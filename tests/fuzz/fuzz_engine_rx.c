@@ -37,7 +37,7 @@ enum { QPS = 4, REGIONS = 3, OBJ_LEN = 8192, BURST = 16, COPIES = 1024, QKEY = 5
 /* The memory of a region; a new one for each registration. */
 struct object {
     uint8_t mem[OBJ_LEN];
-    bool dead; /* the engine has said that it is done with it */
+    bool dead; /* the engine has reported that it needs this no more */
     struct object *next;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A memif server port and a client with arbitrary messages and memory: the port stays within its
- * memory, never lends or reserves more than it may, counts right, and works again with the next
- * peer.
+ * A memif server port and a client with arbitrary messages and memory. The port stays within its
+ * memory and never lends or reserves more than it may. Its counters are right, and it works again
+ * with the next peer.
  *
- * Input: a script of steps, each one octet that chooses the step and the octets it takes. With an
- * odd number of octets the port has two workers, and the client two pairs of rings, which are the
- * same memory.
+ * Input: a script of steps. The first octet of a step chooses its kind (low half) and has a number
+ * for it (high half); the octets that this kind needs follow. If the length of the input is odd,
+ * the port has two workers and the client two pairs of rings, both at the same place in its memory.
  */
 #include <fcntl.h>
 #include <sys/eventfd.h>

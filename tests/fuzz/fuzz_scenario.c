@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Any text as a scenario: it is refused with a reason, or describes a network that can be built.
- * Small networks are built and run for a number of windows or frames, and then have plausible
- * figures.
+ * Any text as a scenario. It is refused with a reason, or describes a network. A small network is
+ * built or refused, and runs for a bounded number of windows or hops; its counts and metrics are
+ * then plausible.
  */
 #include <math.h>
 

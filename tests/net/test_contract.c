@@ -388,7 +388,8 @@ START_TEST(full_port_loses_nothing)
 }
 END_TEST
 
-/* TMR-04 unplugged for a while, within the retries: the transfer continues afterwards. */
+/* TMR-04: the cable is unplugged for less time than the retries last. The transfer then continues.
+ */
 START_TEST(unplugged_and_back)
 {
     struct qp *qa, *qb;

@@ -243,7 +243,8 @@ static unsigned service_tx(struct host *h)
     return sent;
 }
 
-/* Few slots first, more when they were all used: reserving costs, too. */
+/* Reserve two slots first, and twice as many after each full burst: reserving unused slots takes
+ * time, too. */
 static unsigned host_tx(struct host *h)
 {
     unsigned work = 0;

@@ -2,12 +2,13 @@
  *
  * A small world on virtual time: hosts, each one engine on one port, joined by an emulated link.
  *
- * vnet_run plays the part of the daemon's worker for all hosts in turn (receive, copy, tell, send)
- * and, when no host has work, moves the clock to the next deadline. The same calls with the same
- * seeds have exactly the same effects.
+ * vnet_run does the work of the daemon's worker for one host after the other: it receives, copies,
+ * reports the copies to the engine, and sends. When no host has work, it moves the clock to the
+ * next deadline. The same calls with the same seeds have exactly the same effects.
  *
- * Memory is the test's own: vnet_reg registers a buffer of the test under its own address. A copier
- * may delay or fail copies, as another thread or a dying client would.
+ * Memory belongs to the test: vnet_reg registers a buffer under its real address. A test's
+ * callbacks (struct vnet_copier) can delay copies or make them fail, as another thread or a dying
+ * client does.
  */
 #ifndef URNIC_TESTS_VNET_H
 #define URNIC_TESTS_VNET_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Traffic of all kinds between running daemons, whose contents are checked: a live sample of the
- * loss matrix, for whatever link is between them.
+ * loss matrix, over any link.
  */
 #ifndef URNIC_LIVE_SAMPLE_H
 #define URNIC_LIVE_SAMPLE_H

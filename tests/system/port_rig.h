@@ -44,7 +44,7 @@ struct port_end {
     struct urnic_conn *conn;
     struct port_where there;
     uint8_t *mem; /* of malloc */
-    bool shared;  /* ... of urnic_alloc */
+    bool shared;  /* `mem` is of urnic_alloc */
     size_t size;
 };
 

@@ -73,7 +73,7 @@ wait "$reader"
 [ "$(stat -c %s "$dir/head")" -eq 16 ] || fail "nothing came out of the FIFO"
 status=0
 wait "$capture" || status=$?
-[ "$status" -eq 1 ] || fail "a capture for a reader who has gone: status $status"
+[ "$status" -eq 1 ] || fail "a capture whose reader has gone: status $status"
 grep -q "$dir/fifo: Broken pipe" "$dir/fifo.log" && grep -q "frames, .* at least .* not written" "$dir/fifo.log" ||
     fail "the FIFO without a reader: $(cat "$dir/fifo.log")"
 

@@ -555,7 +555,7 @@ END_TEST
 
 /* CM-24 CM-25: the same where the answer is lost: that the peer has gone is heard at once, and
  * isn't taken for a time-out. */
-START_TEST(hung_up_behind_a_lost_answer)
+START_TEST(hung_up_after_a_lost_answer)
 {
     struct urnic_cm_id *active, *passive;
     char rules[] = "/tmp/urnic-test-rules-XXXXXX", link[64];
@@ -860,7 +860,7 @@ int main(void)
     tcase_add_test(t, refuses_datagrams);
     tcase_add_loop_test(t, hangs_up_unanswered, 0, 2);
     tcase_add_test(t, hung_up_with_the_answer);
-    tcase_add_test(t, hung_up_behind_a_lost_answer);
+    tcase_add_test(t, hung_up_after_a_lost_answer);
     tcase_add_test(t, outlives_its_queue_pair);
     tcase_add_test(t, goes_with_one_id);
     tcase_add_test(t, leaves_groups_with_its_id);

@@ -313,8 +313,8 @@ START_TEST(gone_before_accepted)
 }
 END_TEST
 
-/* CM-28: accepting takes the next peer when one has given up. */
-START_TEST(accepts_who_is_still_there)
+/* CM-28: urnic_accept_conn passes over a peer that has given up, and takes the next one. */
+START_TEST(accepts_a_peer_that_is_still_there)
 {
     struct passive p = {.end = &b};
     struct urnic_conn *conn;
@@ -755,7 +755,7 @@ static Suite *suite(void)
     tcase_add_test(t, connections);
     tcase_add_test(t, queue_pairs_go_with_connections);
     tcase_add_loop_test(t, gone_before_accepted, 0, 2);
-    tcase_add_test(t, accepts_who_is_still_there);
+    tcase_add_test(t, accepts_a_peer_that_is_still_there);
     tcase_add_test(t, moderated_events);
     tcase_add_test(t, solicited_events);
     tcase_add_test(t, link_down);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2086,SC2317,SC2034,SC2001  # $lab is two words; functions are called by check
 #
-# RDMA between two daemons in scripts/lab over DPDK ports, by IPv4 and IPv6, across a pulled cable
-# and a killed peer. Needs root, else skipped (77).
+# RDMA between two daemons in scripts/lab over DPDK ports, by IPv4 and IPv6. It survives a pulled
+# cable and a killed peer. Needs root, else skipped (77).
 #
 # usage: test_lab_rdma.sh URNICD URNIC DRIVER
 set -u

@@ -63,7 +63,7 @@ START_TEST(polls_what_was_done)
 }
 END_TEST
 
-/* A daemon that stops in peace tells a polling client, too. */
+/* A daemon that is stopped, not killed, also tells a client that only polls. */
 START_TEST(polls_after_the_end)
 {
     struct urnic_wc wc;

@@ -151,8 +151,9 @@ static void poll_both(struct port_end *a, struct port_end *b)
     }
 }
 
-/* A thread that has polled all the time stops with requests under way, answers owed and timers
- * running. The library's thread continues, at both ends, up to the event that all is answered. */
+/* A thread that has polled all the time polls no more, although a request is under way, answers are
+ * owed or timers run. At both ends the library's own thread goes on, until the completion event
+ * tells that the request is done. */
 START_TEST(test_stops)
 {
     enum { ROWS = sizeof(stops) / sizeof(stops[0]), LEN = SIZE };

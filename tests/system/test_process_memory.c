@@ -310,7 +310,7 @@ START_TEST(rights_of_pages)
     ck_assert_int_eq(urnic_reg_mr(b.pd, p, SIZE, 0x40, &mr), -EOPNOTSUPP);
     ck_assert_int_eq(urnic_reg_mr(b.pd, p, 0, 0, &mr), 0);
     ck_assert_int_eq(urnic_dereg_mr(mr), 0);
-    /* Optional rights of verbs are hints. */
+    /* The rights of IBV_ACCESS_OPTIONAL_RANGE are hints: they are accepted, and change nothing. */
     ck_assert_int_eq(urnic_reg_mr(b.pd, p, SIZE, URNIC_ACCESS_REMOTE_READ | 0x3FF00000u, &mr), 0);
     use(p, mr, false);
     ck_assert_int_eq(urnic_dereg_mr(mr), 0);

@@ -261,7 +261,8 @@ END_TEST
 
 #define CHANNELS 4096
 
-/* SEC-22: a context has as many channels as the headers say, and the rest of it works on. */
+/* SEC-22: a context can have as many channels as the headers say; with all of them, its other
+ * objects still work. */
 START_TEST(counts_channels)
 {
     static struct urnic_cm_channel *cm[CHANNELS + 1];

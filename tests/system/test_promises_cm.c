@@ -156,8 +156,8 @@ START_TEST(says_who_is_missing)
 }
 END_TEST
 
-/* CM-25: waiting for a neighbour that doesn't answer ends when the caller said, not when he is
- * asked once more. */
+/* CM-25: waiting for a neighbour that doesn't answer ends after the caller's time, not when the
+ * neighbour is asked again. */
 START_TEST(gives_up_in_time)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
@@ -283,7 +283,7 @@ START_TEST(chooses_its_source)
     ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&to, 5000), 0);
     await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
     ck_assert_int_eq(urnic_id_addr(id, local, NULL, NULL, NULL), 0);
-    ck_assert_msg(memcmp(local + 12, rows[1].from, 4) == 0, "after one who wasn't there");
+    ck_assert_msg(memcmp(local + 12, rows[1].from, 4) == 0, "after a peer that wasn't there");
     ck_assert_int_eq(urnic_destroy_id(id), 0);
     ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
     end_close(&a);

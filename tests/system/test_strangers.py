@@ -217,7 +217,7 @@ def silent(folder):
     """One that is too busy, or hangs, is not waited for without end: also when it doesn't even take connections."""
     asking = []
     with contextlib.ExitStack() as sockets:
-        for room in (8, 0):  # for others than the one who waits
+        for room in (8, 0):  # for callers other than the one that waits
             path = f"{folder}/silent{room}"
             listening, waiting = (sockets.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
                                   for _ in range(2))

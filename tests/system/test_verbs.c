@@ -79,7 +79,7 @@ static int move(struct urnic_qp *qp, struct urnic_qp_attr attr, enum urnic_qp_st
     return urnic_modify_qp(qp, &attr, URNIC_QP_STATE | mask);
 }
 
-/* A queue pair that is made so has a completion for each send, whether it asks for one or not. */
+/* A queue pair made with sq_sig_all has a completion for each send, also for unsignalled ones. */
 START_TEST(completes_every_send)
 {
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC,

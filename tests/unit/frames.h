@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames for the tests of lib/wire: a good packet to start from, and functions that mend it after a
- * test has changed octets.
+ * Frames for the tests of lib/wire: a correct packet to start from, and functions that make its
+ * checksums right again after a test has changed octets.
  */
 #ifndef URNIC_TESTS_FRAMES_H
 #define URNIC_TESTS_FRAMES_H

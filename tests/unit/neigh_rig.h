@@ -63,20 +63,21 @@ static inline unsigned carry(struct net_port *from, struct net_port *to, uint64_
 }
 
 /* Run deadlines until one changes the neighbour's state; returns when that was. */
-static inline uint64_t expire_next(struct net_port *p, const struct wire_addr *who)
+static inline uint64_t expire_next(struct net_port *p, const struct wire_addr *peer)
 {
-    enum net_state before = net_neigh_state(p, who);
+    enum net_state before = net_neigh_state(p, peer);
     uint64_t now;
     do {
         now = net_deadline(p);
         ck_assert_uint_ne(now, UINT64_MAX);
         net_expire(p, now);
-    } while (net_neigh_state(p, who) == before);
+    } while (net_neigh_state(p, peer) == before);
     return now;
 }
 
 /* A gratuitous ARP reply. */
-static inline void gratuitous(struct net_port *p, const char *who, const uint8_t *mac, uint64_t now)
+static inline void gratuitous(struct net_port *p, const char *peer, const uint8_t *mac,
+                              uint64_t now)
 {
     uint8_t f[60] = {0};
     uint8_t r[NET_TX_MAX];
@@ -84,8 +85,8 @@ static inline void gratuitous(struct net_port *p, const char *who, const uint8_t
     memcpy(f + 6, mac, 6);
     memcpy(f + 12, (const uint8_t[]){8, 6, 0, 1, 8, 0, 6, 4, 0, 2}, 10);
     memcpy(f + 22, mac, 6);
-    memcpy(f + 28, addr(who).b + 12, 4);
-    memcpy(f + 38, addr(who).b + 12, 4);
+    memcpy(f + 28, addr(peer).b + 12, 4);
+    memcpy(f + 38, addr(peer).b + 12, 4);
     ck_assert_uint_eq(net_rx(p, f, sizeof(f), now, r, sizeof(r)), 0);
 }
 

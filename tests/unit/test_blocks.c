@@ -90,8 +90,8 @@ START_TEST(sec_08_a_block_rests)
 }
 END_TEST
 
-/* SEC-22: a user gets seven eighths of the blocks, those that rest included; another one still gets
- * some. */
+/* SEC-22: a user has at most seven eighths of the blocks, returned ones that still rest included.
+ * Another user still gets some. */
 START_TEST(sec_22_a_user_has_its_share)
 {
     struct share_pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .limit[SHARE_BLOCK] = QPN_BLOCKS};

@@ -365,7 +365,8 @@ START_TEST(an_eventfd_of_a_hostile_program_holds_up_nobody)
 }
 END_TEST
 
-/* closefrom(): the number of the eventfd becomes that of a file, which must not be written. */
+/* After closefrom() a file of the program may get the eventfd's number. The channel must not write
+ * to that file. */
 START_TEST(a_stranger_in_the_place_of_the_eventfd_is_left_alone)
 {
     char name[] = "/tmp/urnic-channel-XXXXXX";

@@ -166,7 +166,8 @@ static void *make_channels(void *arg)
 
 START_TEST(shm_08_many_threads)
 {
-    /* SHM-08 threads hand receiving on to each other; one waits all the time */
+    /* SHM-08 one thread waits for a late answer all the time; the others hand receiving on to each
+     * other */
     struct asker a;
     struct maker maker[THREADS] = {0};
 

@@ -694,8 +694,8 @@ static void let_child_be_refused(struct setup *s, struct urnic_srq *srq, struct 
 
 START_TEST(shm_07_fork_from_a_daemon_that_died)
 {
-    /* SHM-07 with the daemon gone, destroying needs no answer. A child is still refused, since it
-     * has no queues to clean up */
+    /* SHM-07 with the daemon gone, destroying needs no answer. A child is still refused: it may
+     * have other memory at the addresses of the queues */
     struct setup s = setup_start(8);
     struct urnic_srq_attr srq_attr = {.max_wr = 1, .max_sge = 1};
     struct urnic_ah_attr ah_attr = {.dgid = {0xfd}};
@@ -748,7 +748,8 @@ START_TEST(evt_03_a_child_leaves_events_to_its_parent)
 }
 END_TEST
 
-/* The application's value for an object is returned, and so is the granted size. */
+/* The functions return the context pointer that the application gave for an object, and the granted
+ * size. */
 START_TEST(objects_and_their_contexts)
 {
     struct setup s = setup_start(8);

@@ -62,7 +62,7 @@ START_TEST(cm_16_three_messages_connect)
 }
 END_TEST
 
-START_TEST(cm_07_an_offer_beyond_what_we_have)
+START_TEST(cm_07_an_offer_above_our_resources)
 {
     /* CM-07: rdma_cm offers its device's maximum, 128. Before the REP the queue pair is set to this
      * device's own limit, which the REP will carry. */
@@ -311,7 +311,7 @@ START_TEST(cm_14_messages_carry_what_the_exchange_fixed)
     ck_assert_uint_eq(rtu.tid, req.tid); /* CM-14 */
     cm_rx(b.cm, out.mad, sizeof(out.mad), &a.addr, &b.addr, 1, 0xFFFF, now);
 
-    /* CM-32: an alternate path is not supported, and said so once */
+    /* CM-32: an alternate path is not supported, and one message says so */
     lap = (struct cm_msg){
         .attr = CM_LAP, .tid = 5, .local_id = rtu.local_id, .remote_id = rtu.remote_id};
     cm_msg_pack(out.mad, &lap);
@@ -344,7 +344,7 @@ int main(void)
     TCase *t = tcase_create("cm");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, cm_16_three_messages_connect);
-    tcase_add_test(t, cm_07_an_offer_beyond_what_we_have);
+    tcase_add_test(t, cm_07_an_offer_above_our_resources);
     tcase_add_loop_test(t, cm_18_losses_are_repaired, 0, sizeof(losses) / sizeof(losses[0]));
     tcase_add_test(t, cm_39_the_network_refuses);
     tcase_add_test(t, cm_39_an_established_connection_is_left_alone);

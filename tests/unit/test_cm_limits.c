@@ -244,8 +244,8 @@ START_TEST(sec_20_who_has_many_pending_is_not_waited_for_long)
 }
 END_TEST
 
-/* SEC-20: six ask a side for eight connections, of which half may be half open: the sixth must come
- * again, even if its timeout says that this takes long. */
+/* SEC-20: six peers request connections from a side of eight, half of which may be half-open. The
+ * sixth must repeat its request, even if its timeout says that this takes long. */
 static const struct {
     uint8_t cm_timeout;
     uint64_t again; /* ns */

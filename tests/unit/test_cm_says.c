@@ -270,7 +270,7 @@ START_TEST(cm_38_xrc)
 }
 END_TEST
 
-/* CM-13: credits are used if both sides said so. */
+/* CM-13: credits are used if both sides set the bit. */
 START_TEST(cm_13_flow_control_takes_two)
 {
     struct cm_connect_params p = params();
@@ -294,7 +294,7 @@ START_TEST(cm_13_flow_control_takes_two)
 END_TEST
 
 /* CM-07: no more is granted than was asked for, even if one side has more. */
-START_TEST(cm_07_a_grant_beyond_what_was_asked_for)
+START_TEST(cm_07_a_grant_above_the_request)
 {
     struct cm_connect_params p = params();
     struct cm_conn *c;
@@ -589,7 +589,7 @@ int main(void)
     tcase_add_test(t, cm_08_both_ends_of_a_connection);
     tcase_add_test(t, cm_38_xrc);
     tcase_add_loop_test(t, cm_13_flow_control_takes_two, 0, 4);
-    tcase_add_test(t, cm_07_a_grant_beyond_what_was_asked_for);
+    tcase_add_test(t, cm_07_a_grant_above_the_request);
     tcase_add_test(t, cm_33_private_data_of_each_message);
     tcase_add_test(t, cm_28_a_refusal_says_what_of);
     tcase_add_test(t, cm_30_nobody_listens);

@@ -18,14 +18,14 @@ START_TEST(cm_31_datagram_service)
     struct cm_path path = {.local = a.addr, .remote = b.addr};
     cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, &l, &l);
     lose[CM_SIDR_REP] = 1;
-    ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, 7000, "who", 3, NULL, now, &c), 0);
+    ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, 7000, "ask", 3, NULL, now, &c), 0);
     pump();
     ck_assert_int_eq(last(&b)->type, CM_EV_SIDR_REQ);
     ck_assert_ptr_eq(last(&b)->arg, &l);
     ck_assert_ptr_eq(last(&b)->listener, l);
     ck_assert_uint_eq(last(&b)->local_port, 7000);
     ck_assert_uint_eq(last(&b)->remote_port, 1234);
-    ck_assert_mem_eq(last(&b)->priv, "who\0", 4);
+    ck_assert_mem_eq(last(&b)->priv, "ask\0", 4);
     ck_assert_int_eq(cm_sidr_reply(b.cm, last(&b)->conn, 0, 0x77, 0x01234567, "me", 2, now), 0);
     pump();
     wait_ns(2 * SEC);
@@ -79,10 +79,10 @@ START_TEST(cm_31_what_no_message_can_say)
 }
 END_TEST
 
-/* A question from a to port 7000 of b, as it is sent. */
+/* A SIDR_REQ from a to port 7000 of b, as it is sent. */
 static struct cm_msg question(struct cm_path path, struct cm_conn **c, struct cm_out *out)
 {
-    ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, 7000, "who", 3, NULL, now, c), 0);
+    ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, 7000, "ask", 3, NULL, now, c), 0);
     return next_msg(&a, CM_SIDR_REQ, out);
 }
 
@@ -107,7 +107,7 @@ START_TEST(cm_31_what_a_question_says)
     ck_assert_mem_eq(&ip.src, &a.addr, 16);
     ck_assert_mem_eq(&ip.dst, &b.addr, 16);
 
-    /* and its answer, the same as often as it is asked */
+    /* and its answer, the same each time that it is asked */
     cm_listen(b.cm, CM_PS_UDP, &b.addr, 7000, 0, NULL, &l);
     for (unsigned i = 0; i < 4; i++) {
         struct cm_out back;

@@ -166,8 +166,9 @@ static void owe(struct world *w, unsigned op, uint32_t psn, uint32_t len)
         w->due[w->ndue++] = (struct answer){WIRE_OPCODE(WIRE_RC, op), psn, len, w->msn};
 }
 
-/* The peer gets the sent packets. It repeats a requested packet and all after it; with selective
- * repeat only the requested one. */
+/* The peer receives the packets that were just sent, and notes the answers that it owes. For a
+ * request that comes again, it answers from that PSN on anew; with selective repeat it answers only
+ * that request again. */
 static void ask_peer(struct world *w)
 {
     for (unsigned i = 0; i < w->one->nsent; i++) {

@@ -446,7 +446,7 @@ START_TEST(req_09_failed_copy)
 END_TEST
 
 /* REQ-37, REQ-18: a fatal NAK that arrives while a copy is pending waits for it. */
-START_TEST(req_37_nak_behind_a_late_copy)
+START_TEST(req_37_nak_after_a_late_copy)
 {
     struct rig *r = rig_new(NULL);
     rig_post(r, WR_RDMA_READ, 1, 8, WR_F_SIGNALED);
@@ -666,5 +666,5 @@ UNIT_MAIN("completer", atm_10_result_in_two_places, sec_06_nak_confirm, sec_06_n
           req_22_cumulative, req_34_any_msn, req_21_outside_the_window, req_35_selective_signalling,
           ack_06_fatal, req_29_read, req_28_misfits, req_28_strict, req_30_both_forms,
           req_24_implied, atm_10_atomic_result, req_31_aeth_of_data, req_18_late_copy,
-          req_09_failed_copy, req_37_nak_behind_a_late_copy, qp_14_destroy_with_copies,
+          req_09_failed_copy, req_37_nak_after_a_late_copy, qp_14_destroy_with_copies,
           sec_29_no_records, cq_05_overflow)

@@ -38,8 +38,9 @@ static struct rig *half_of_all(unsigned n, bool strict)
     return r;
 }
 
-/* REQ-27: an ACK after the longest READ doesn't replace its data. */
-START_TEST(req_27_ack_behind_the_longest_read)
+/* REQ-27: while data of the longest READ are missing, an ACK of a later request doesn't complete
+ * the READ. */
+START_TEST(req_27_ack_after_the_longest_read)
 {
     struct rig *r = half_of_all(4, false);
     rig_ack(r, P(PSNS + 1));
@@ -55,7 +56,7 @@ START_TEST(req_27_ack_behind_the_longest_read)
 END_TEST
 
 /* REQ-26: nor does a NAK. */
-START_TEST(req_26_nak_behind_the_longest_read)
+START_TEST(req_26_nak_after_the_longest_read)
 {
     static const uint8_t syndromes[] = {WIRE_SYN_NAK_SEQ, WIRE_SYN_RNR | 1, WIRE_SYN_NAK_INV};
     for (unsigned i = 0; i < sizeof(syndromes); i++) {
@@ -69,7 +70,7 @@ START_TEST(req_26_nak_behind_the_longest_read)
 END_TEST
 
 /* RD-14, REQ-28: data of the READ after it is an answer to that one, and fits. */
-START_TEST(rd_14_answer_behind_the_longest_read)
+START_TEST(rd_14_answer_after_the_longest_read)
 {
     struct rig *r = longest(&(struct rig_opts){.mtu = 1, .strict_resp = true});
     rig_post(r, WR_RDMA_READ, 1, LONGEST, WR_F_SIGNALED);
@@ -268,7 +269,7 @@ START_TEST(rsp_24_a_very_long_burst)
 }
 END_TEST
 
-UNIT_MAIN("far", req_27_ack_behind_the_longest_read, req_26_nak_behind_the_longest_read,
-          rd_14_answer_behind_the_longest_read, ack_07_long_after_the_last_gap,
+UNIT_MAIN("far", req_27_ack_after_the_longest_read, req_26_nak_after_the_longest_read,
+          rd_14_answer_after_the_longest_read, ack_07_long_after_the_last_gap,
           qp_10_a_copy_256_lives_ago, qp_10_life_goes_on, sec_29_records_that_can_be_counted,
           rsp_24_a_very_long_burst)

@@ -83,7 +83,7 @@ static struct rig *scene(enum scene s)
     return r;
 }
 
-/* The invariant, the scene, and the change that breaks it. */
+/* The name of the invariant, the scene to set up, and the change that breaks the invariant. */
 #define SPOILS(X)                                                                                  \
     X("send-queue-order", OUT, qp->req.started = qp->req.tail + 1)                                 \
     X("send-queue-order", OUT, qp->req.head = qp->req.cur + 1)                                     \

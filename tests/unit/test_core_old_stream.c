@@ -118,8 +118,8 @@ static void run(unsigned seed, uint32_t loss, uint32_t twice, uint32_t late)
     rig_free(s.r);
 }
 
-/* TMR-02, TMR-07: as long as the stream continues, its READ doesn't fail, and hardly more is
- * requested than is lost. */
+/* TMR-02, TMR-07: a READ doesn't fail while responses to it keep coming, and the requester asks
+ * again for hardly more packets than are lost. */
 START_TEST(tmr_07_old_answers_first)
 {
     for (unsigned seed = 1; seed <= SEEDS; seed++) {

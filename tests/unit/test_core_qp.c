@@ -303,7 +303,7 @@ START_TEST(qp_04_reset)
     rig_post(r, WR_SEND, 3, 8, WR_F_SIGNALED);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
     ck_assert_uint_eq(r->sent[0].psn, 5);
-    rig_copy(r, 1, -14); /* from the life before: has no effect now */
+    rig_copy(r, 1, -14); /* from before the reset: has no effect now */
     ck_assert_uint_eq(rig_state(r), QPS_RTS);
     ck_assert_uint_eq(r->nwc, 0);
     rig_ack(r, 5);

@@ -147,7 +147,7 @@ END_TEST
 
 /* LR-02: a hello leaves right after the packets for which it is due, even if all of them left at
  * once: there may never be another packet to send. */
-START_TEST(lr_02_hello_behind_requests)
+START_TEST(lr_02_hello_after_requests)
 {
     struct rig *r = rig_with("none,recovery=sr", NULL);
     rig_post(r, WR_RDMA_WRITE, 1, 2 * RIG_MTU, WR_F_SIGNALED);
@@ -523,7 +523,7 @@ START_TEST(lr_11_early_retransmissions)
 }
 END_TEST
 
-UNIT_MAIN("core sr", lr_01_plain_peer, lr_02_hello_behind_requests, lr_01_hello_before_read_answers,
+UNIT_MAIN("core sr", lr_01_plain_peer, lr_02_hello_after_requests, lr_01_hello_before_read_answers,
           lr_02_for_another_queue_pair, lr_01_not_asked, lr_02_early_packets, lr_02_few_records,
           lr_02_window, lr_06_sends, lr_06_cq_overflow, lr_02_not_only_an_ack, lr_06_not_placed,
           lr_07_reads_and_atomics, lr_07_late_and_failed_copies,

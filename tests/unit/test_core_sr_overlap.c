@@ -29,9 +29,9 @@ static bool octets(const struct rig *r, uint32_t off, uint32_t len, int value)
     return true;
 }
 
-/* LR-06: a late packet leaves out octets that later messages have placed already: at its end,
- * its beginning, its middle, or all of it; also if it comes early itself. Other octets aren't
- * touched. */
+/* LR-06: octets of a late packet that later messages have already placed are not placed: at its
+ * end, at its beginning, in its middle, or all of them. The same holds for a packet that is itself
+ * ahead of a gap. Other octets aren't touched. */
 START_TEST(lr_06_overlaps)
 {
     struct rig *r = agreed(NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ring of frames between two workers, by one thread and by two that hammer it: nothing is lost,
- * doubled, out of order or torn, and a reader that sleeps is woken.
+ * The ring of frames between two workers, used by one thread, and by two at full speed. No frame is
+ * lost, doubled, out of order or mixed with another, and a reader that sleeps is woken.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SHM-06 litmus tests: two threads hammer each wake-up. A lost one shows as a side that waits for
- * ever: here, for seconds in which the other one has had its turns, too, and found nothing to do.
- * On a busy machine, where turns are far between, there are fewer rounds.
+ * SHM-06 litmus tests: two threads use each wake-up at full speed. If one is lost, a side waits for
+ * ever: here, for seconds in which the other side ran and found nothing to do. On a busy machine,
+ * where threads seldom run, there are fewer rounds.
  */
 #include <pthread.h>
 #include <sched.h>

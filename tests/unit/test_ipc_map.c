@@ -71,7 +71,7 @@ static int object_within(size_t limit, size_t len)
     return made;
 }
 
-START_TEST(files_beyond_the_limit_are_refused)
+START_TEST(files_above_the_limit_are_refused)
 {
     ck_assert_int_eq(object_within(4095, 4096), -EFBIG);
     int fd = object_within(4096, 4096);
@@ -149,5 +149,5 @@ START_TEST(what_is_small_gets_no_huge_page)
 END_TEST
 
 UNIT_MAIN("ipc map", what_is_small_is_mapped_anywhere, what_is_large_suits_huge_pages,
-          files_beyond_the_limit_are_refused, or_have_a_stand_in, what_mmap_refuses_is_refused,
+          files_above_the_limit_are_refused, or_have_a_stand_in, what_mmap_refuses_is_refused,
           huge_pages_keep_the_content, what_is_small_gets_no_huge_page)

@@ -404,7 +404,7 @@ static const struct row rows[] = {
     {"KEY-07 Q_Key of QP1", steps_cm, 0, .pkt = qkey},
 };
 
-/* "HDR-01 reserved bits", of a device that sets one always: said once for each direction */
+/* "HDR-01 reserved bits", of a device that sets one always: reported once for each direction */
 START_TEST(hdr_01_habit)
 {
     static struct run run;
@@ -532,7 +532,7 @@ START_TEST(wire_19_late_copy)
 }
 END_TEST
 
-/* "WIRE-19 a source port for each packet": said once */
+/* "WIRE-19 a source port for each packet": reported once */
 START_TEST(wire_19_once)
 {
     static struct run run;

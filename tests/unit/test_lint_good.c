@@ -464,7 +464,7 @@ static const struct step wrong_again[] = {
     END};
 
 /* "ACK-11 the answers after a wrong one are right" */
-START_TEST(ack_11_behind_a_wrong_one)
+START_TEST(ack_11_after_a_wrong_one)
 {
     static struct run run;
     static struct found found;
@@ -625,7 +625,7 @@ START_TEST(the_capture_misses_one)
 }
 END_TEST
 
-/* Requests of a stretch that the capture has lost: the ACK in there is an artefact, and said so. */
+/* Requests of a stretch that the capture has lost: the ACK in it is reported as an artefact. */
 START_TEST(ack_05_not_captured)
 {
     static const struct step steps[] = {SEND(100, 64),
@@ -819,7 +819,7 @@ END_TEST
 /* "ACK-05: an ACK isn't taken for one of a READ of another connection, where the capture has only
  * that"
  */
-START_TEST(ack_05_of_whom)
+START_TEST(ack_05_whose_response)
 {
     static const struct step reads_alone[] = {
         {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 8},
@@ -1281,7 +1281,7 @@ int main(void)
     tcase_add_test(t, whose_answers);
     tcase_add_loop_test(t, a_port_for_each_queue_pair, 0, 2);
     tcase_add_test(t, ack_08_mirrored);
-    tcase_add_test(t, ack_11_behind_a_wrong_one);
+    tcase_add_test(t, ack_11_after_a_wrong_one);
     tcase_add_loop_test(t, one_connection, 0, 4);
     tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof(good) / sizeof(*good));
     tcase_add_test(t, ack_05_not_captured);
@@ -1290,7 +1290,7 @@ int main(void)
     tcase_add_test(t, ack_08_came_in_between);
     tcase_add_loop_test(t, ack_08_all_several_times, 2, 5);
     tcase_add_loop_test(t, req_28_answers_first, 0, 2);
-    tcase_add_test(t, ack_05_of_whom);
+    tcase_add_test(t, ack_05_whose_response);
     tcase_add_test(t, joined_among_many_hosts);
     tcase_add_loop_test(t, icrc_08_damaged_in_a_row, 0, 2);
     tcase_add_loop_test(t, icrc_08_before_the_nic, 0, 4);

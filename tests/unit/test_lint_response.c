@@ -607,8 +607,8 @@ static const struct row rows[] = {
     {"ATM-13 FLUSH of what there is not", placements, 1, .pkt = of_what},
 };
 
-/* "ACK-11 a message is counted twice, or isn't": said once, though later answers go on from there;
- * or one answer alone is wrong. */
+/* "ACK-11 a message is counted twice, or isn't": reported once, although later answers count on
+ * from there; or one answer alone is wrong. */
 START_TEST(ack_11_goes_on)
 {
     static const unsigned number[] = {6, 6, 8, 9};

@@ -523,7 +523,7 @@ START_TEST(pfc_pauses_and_resumes)
     ck_assert_uint_eq(stats(0).lost[MEM_LINK_R_QUEUE], 0);
     uint64_t resume = deadline(0);
     ck_assert_uint_eq(resume, (n - 10) * 1000 + 1);
-    /* The receiver leaves nothing lying, so that the queue alone counts. */
+    /* The receiver takes every frame at once, so only the queue decides about pauses. */
     receive(1, resume);
     ck_assert_uint_eq(send_n(0, 1, resume - 1001), 0);
     ck_assert_uint_eq(send_n(0, 1, resume), 1);
@@ -532,7 +532,7 @@ START_TEST(pfc_pauses_and_resumes)
 }
 END_TEST
 
-START_TEST(pfc_counts_what_the_receiver_leaves_lying)
+START_TEST(pfc_counts_frames_that_wait_at_the_receiver)
 {
     struct io_frame frames[IO_BURST_MAX];
     link_open(2, ",pfc=on,xoff=20000,xon=10000");
@@ -690,6 +690,6 @@ UNIT_MAIN("mem_link", delay_is_exact, rate_serializes, rate_loses_no_fraction,
           reordered_frame_comes_when_nothing_follows, reordering_dice_lose_nothing,
           rules_decide_frame_by_frame, directions_may_differ, unplugging_loses_what_is_under_way,
           a_lone_port_is_up, committed_while_down_is_counted, pfc_pauses_and_resumes,
-          pfc_counts_what_the_receiver_leaves_lying, sender_is_woken_when_there_is_room,
+          pfc_counts_frames_that_wait_at_the_receiver, sender_is_woken_when_there_is_room,
           descriptor_is_quiet_unless_armed, switch_learns, switch_forgets_who_is_gone,
           switch_queue_is_the_receivers, closing_gives_buffers_back, buffers_all_come_back)

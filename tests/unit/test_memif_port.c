@@ -212,7 +212,8 @@ START_TEST(memory_of_dead_peers_stays_until_it_is_given_back)
 }
 END_TEST
 
-/* Slots stay where they were reserved, also when a peer comes and goes that they weren't of. */
+/* Slots stay in the memory of the peer for which they were reserved, also while another peer comes
+ * and goes. */
 START_TEST(reserved_slots_outlive_the_next_peer_too)
 {
     struct io_port *stay = peer_port("role=server", 4166), *go;

@@ -175,21 +175,21 @@ END_TEST
 START_TEST(sec_02_bad_advertisement)
 {
     struct net_port *p = rig_port(0);
-    struct wire_addr who = addr("2001:db8::2");
+    struct wire_addr peer = addr("2001:db8::2");
     uint8_t f[128];
     uint8_t r[256];
     uint8_t mac[6];
-    net_resolve(p, &who, 0, mac);
+    net_resolve(p, &peer, 0, mac);
     size_t n = make_nd(f, our_mac, "::", "2001:db8::1", 136, 0, "2001:db8::2", peer_mac);
     ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
     n = make_nd(f, our_mac, "fe80::2", "ff02::1", 136, 0x40, "2001:db8::2", peer_mac);
     ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
     ck_assert_uint_eq(net_counter(p, NET_RX_BAD), 2);
-    ck_assert_int_eq(net_neigh_state(p, &who), NET_INCOMPLETE);
+    ck_assert_int_eq(net_neigh_state(p, &peer), NET_INCOMPLETE);
     n = make_nd(f, our_mac, "fe80::2", "ff02::1", 136, 0, "2001:db8::2", peer_mac);
     ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
     ck_assert_uint_eq(net_counter(p, NET_RX_BAD), 2);
-    ck_assert_int_eq(net_neigh_state(p, &who), NET_STALE);
+    ck_assert_int_eq(net_neigh_state(p, &peer), NET_STALE);
     net_port_free(p);
 }
 END_TEST

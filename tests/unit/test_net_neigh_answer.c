@@ -37,9 +37,9 @@ START_TEST(wire_07_new_mac)
 }
 END_TEST
 
-static bool at(struct net_port *p, const char *who, const uint8_t *want, uint64_t now)
+static bool at(struct net_port *p, const char *peer, const uint8_t *want, uint64_t now)
 {
-    struct wire_addr dst = addr(who);
+    struct wire_addr dst = addr(peer);
     uint8_t mac[6];
     ck_assert_int_eq(net_resolve(p, &dst, now, mac), 0);
     return memcmp(mac, want, 6) == 0;
@@ -65,10 +65,10 @@ static void claim(struct net_port *p, bool v6, uint64_t now)
 START_TEST(wire_35_live_neighbour_is_asked_first)
 {
     bool v6 = _i == 1;
-    const char *who = v6 ? "2001:db8::2" : "10.0.0.2";
+    const char *peer = v6 ? "2001:db8::2" : "10.0.0.2";
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
     struct net_port *b = port_new(mac_b, "10.0.0.2", "2001:db8::2", 16);
-    struct wire_addr dst = addr(who);
+    struct wire_addr dst = addr(peer);
     struct net_change c;
     uint8_t f[NET_TX_MAX];
     unsigned questions = 0;
@@ -80,7 +80,7 @@ START_TEST(wire_35_live_neighbour_is_asked_first)
         claim(a, v6, now);
         net_expire(a, now);
         questions += carry(a, b, now);
-        ck_assert(at(a, who, mac_b, now));
+        ck_assert(at(a, peer, mac_b, now));
     }
     ck_assert(!net_next_change(a, &c));
     ck_assert_uint_ge(questions, 3);
@@ -95,7 +95,7 @@ START_TEST(wire_35_live_neighbour_is_asked_first)
     now += NET_LOCK_NS;
     claim(a, v6, now);
     for (unsigned i = 0; i < NET_PROBES; i++) {
-        ck_assert(at(a, who, mac_b, now));
+        ck_assert(at(a, peer, mac_b, now));
         ck_assert_uint_ne(net_tx(a, f, sizeof(f), now), 0);
         ck_assert_mem_eq(f, mac_b, 6);
         now += NET_CLAIM_NS;
@@ -104,7 +104,7 @@ START_TEST(wire_35_live_neighbour_is_asked_first)
     ck_assert(net_next_change(a, &c));
     ck_assert(c.reachable);
     ck_assert_mem_eq(c.mac, mac_c, 6);
-    ck_assert(at(a, who, mac_c, now));
+    ck_assert(at(a, peer, mac_c, now));
     ck_assert_uint_eq(net_counter(a, NET_NEIGH_CHANGED), 1);
     ck_assert_uint_ne(net_tx(a, f, sizeof(f), now), 0);
     ck_assert_mem_eq(f, mac_c, 6);

@@ -85,13 +85,13 @@ END_TEST
 START_TEST(wire_07_no_room_for_replies)
 {
     struct net_port *p = rig_port(0);
-    struct wire_addr who = addr("10.0.0.2"), other = addr("10.0.0.3");
+    struct wire_addr peer = addr("10.0.0.2"), other = addr("10.0.0.3");
     uint8_t f[128], r[256], mac[6];
     memset(r, 0xEE, sizeof(r));
-    net_resolve(p, &who, 0, mac);
+    net_resolve(p, &peer, 0, mac);
     size_t n = make_arp(f, our_mac, -1, 2, "10.0.0.2", peer_mac, "10.0.0.1");
     ck_assert_uint_eq(rx(p, f, n, r, 0), 0);
-    ck_assert_int_eq(net_neigh_state(p, &who), NET_REACHABLE);
+    ck_assert_int_eq(net_neigh_state(p, &peer), NET_REACHABLE);
     ck_assert_uint_eq(net_counter(p, NET_RX_BAD), 0);
     n = make_arp(f, our_mac, -1, 1, "10.0.0.3", peer_mac, "10.0.0.1");
     ck_assert_uint_eq(rx(p, f, n, r, NET_TX_MAX - 1), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The idle policy on virtual time.
+ * When a worker's loop polls, yields and sleeps (pace.h), on virtual time.
  */
 #include "pace.h"
 

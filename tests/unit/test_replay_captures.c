@@ -190,7 +190,7 @@ static const struct guilty {
     {"REQ-10", "golden-inline", WIRE_ACKNOWLEDGE, 1, false, asks, REPLAY_RESPONDER},
     /* "HDR-03 SE on a READ response" */
     {"HDR-03", "read-lat", WIRE_READ_RESP_MIDDLE, 3, false, solicited, REPLAY_RESPONDER},
-    /* "HDR-04 MigReq 0, of an end that has said 1" */
+    /* "HDR-04 MigReq 0, from an end whose earlier packets had 1" */
     {"HDR-04", "own-around-mtu", WIRE_ACKNOWLEDGE, 9, false, no_migration, REPLAY_RESPONDER},
     {"HDR-04", "own-around-mtu", WIRE_SEND_ONLY, 3, false, no_migration, REPLAY_REQUESTER},
     /* "REQ-02 a MIDDLE that is shorter than the MTU" */

@@ -221,8 +221,9 @@ START_TEST(lr_16_a_loss_costs_a_round_trip)
 }
 END_TEST
 
-/* LR-03, LR-04: a fresh queue pair with selective repeat. A first packet that is only late costs
- * two round trips of 4.2 us at most, and a lone one that is lost 100 us, not T. */
+/* LR-03, LR-04: a fresh queue pair with selective repeat. If the first packet is only late, that
+ * costs two round trips (of 4.2 us) at most. A lost packet costs 100 us (RTO_low) while fewer than
+ * three are in flight, else 320 us (RTO_high); T would be over 4 ms. */
 START_TEST(lr_04_fresh_queue_pairs)
 {
     static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * mr_stale: deregistration is final: the old R_Key is refused although the memory is still there or
- * registered anew; memory unmapped and mapped again at the same address and registered again works
- * with the new data; ibv_reg_mr_iova; rereg changes rights. */
+ * mr_stale: deregistration is final. The old R_Key is refused, also if the memory is still there or
+ * registered again. Memory that is unmapped, mapped again at the same address and registered again
+ * has the new data. With ibv_reg_mr_iova, addresses count from the given one. */
 #include "vt.h"
 static struct vt_end a, b;
 static void refused(const char *what, uint64_t addr, uint32_t rkey)

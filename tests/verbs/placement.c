@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     uint32_t rk = b.mr->rkey;
     uint64_t at = (uintptr_t)b.buf, value = 0x0102030405060708ull;
 
-    /* ATOMIC WRITE, though the queue pair was made without inline data */
+    /* ATOMIC WRITE copies its value when posted, also on a queue pair without inline data */
     ibv_wr_start(x);
     x->wr_id = 1;
     x->wr_flags = IBV_SEND_SIGNALED;

@@ -115,7 +115,7 @@ static void *connecter(void *x)
     return x;
 }
 
-/* Completion events of a pair of its own. */
+/* A thread with its own pair of queue pairs: it waits for the completion event of each WRITE. */
 static void *waiter(void *x)
 {
     struct vt_cfg cfg = VT_RC;

@@ -30,22 +30,22 @@ static struct rdma_event_channel *cm_channel(void)
 }
 /* the next event, which must be this one; not acknowledged */
 static struct rdma_cm_event *cm_want(struct rdma_event_channel *ch, enum rdma_cm_event_type type,
-                                     const char *who)
+                                     const char *side)
 {
     struct rdma_cm_event *e = NULL;
-    WANT(vt_readable(ch->fd, 9000), "%s: no event within 9 s, expected %s", who,
+    WANT(vt_readable(ch->fd, 9000), "%s: no event within 9 s, expected %s", side,
          rdma_event_str(type));
-    WANT(!rdma_get_cm_event(ch, &e), "%s: rdma_get_cm_event failed, errno %d", who, errno);
-    WANT(e->event == type, "%s: %s status %d, expected %s", who, rdma_event_str(e->event),
+    WANT(!rdma_get_cm_event(ch, &e), "%s: rdma_get_cm_event failed, errno %d", side, errno);
+    WANT(e->event == type, "%s: %s status %d, expected %s", side, rdma_event_str(e->event),
          e->status, rdma_event_str(type));
     return e;
 }
 static struct rdma_cm_id *cm_ack(struct rdma_event_channel *ch, enum rdma_cm_event_type type,
-                                 const char *who)
+                                 const char *side)
 {
-    struct rdma_cm_event *e = cm_want(ch, type, who);
+    struct rdma_cm_event *e = cm_want(ch, type, side);
     struct rdma_cm_id *id = e->id;
-    WANT(!e->status, "%s: %s with status %d, expected 0", who, rdma_event_str(type), e->status);
+    WANT(!e->status, "%s: %s with status %d, expected 0", side, rdma_event_str(type), e->status);
     OK0(rdma_ack_cm_event(e));
     return id;
 }

@@ -62,7 +62,7 @@ static int qp_up(struct side *s)
 {
     struct cm_qp_attr c;
     int rc = cm_qp_attr(s->conn, &c);
-    c.rq_psn = s->index ? PSN : c.rq_psn; /* B has not said it yet */
+    c.rq_psn = s->index ? PSN : c.rq_psn; /* B has not sent its PSN yet */
     for (enum qp_state state = QPS_INIT; state <= QPS_RTS && !rc; state++)
         rc = qp_to(s, &c, state);
     return rc;
