@@ -133,8 +133,8 @@ struct io_ops {
      * before the call. NULL if `wait` is NULL. */
     void (*nudge)(struct io_port *io);
 
-    /* Lend up to `max` (<= IO_BURST_MAX) received frames, oldest first. Calling again without
-     * release returns the frames that follow. Never blocks. Returns the number of frames. */
+    /* Lend up to `max` (<= IO_BURST_MAX) received frames, oldest first. Another call before their
+     * release lends the frames after them. Never blocks. Returns the number of frames. */
     unsigned (*rx_peek)(struct io_port *io, struct io_frame *frames, unsigned max, uint64_t now);
 
     /* Give back the `n` oldest lent frames. */

@@ -17,7 +17,7 @@ static const char help[] = {
 };
 
 #define START_NS 10000000000ull /* wait for the file's beginning */
-#define LAST_NS  500000000ull   /* ... for a capture that ends at once */
+#define LAST_NS  500000000ull   /* wait for the end of a capture that ends at once */
 #define LAST_MS  10000          /* wait for its end, before a check that the daemon is there */
 
 struct job {

@@ -146,7 +146,7 @@ static struct row *rows_of(const struct look *was, const struct look *is, unsign
 }
 
 #define WIDE   112 /* columns that the long form takes */
-#define NARROW 60  /* ... and the short form, with 6 of the process's name */
+#define NARROW 60  /* columns of the short form, with 6 of the process's name */
 
 /* A number in four places: 999, 9.1k, 12k, 123M; "-" for no limit. Returns buf. */
 static const char *in_four(double v, char *buf, size_t size)

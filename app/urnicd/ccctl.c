@@ -18,7 +18,7 @@
 
 #define MEMBER  20u                 /* bits of `at` below the number of the device's worker */
 #define PAGE    64u                 /* queue pairs; with the longest values they fit */
-#define AT_ONCE (IPC_MSG_MAX / 64u) /* ... more than an answer holds with the shortest ones */
+#define AT_ONCE (IPC_MSG_MAX / 64u) /* queue pairs: more than an answer holds */
 
 struct cc_job {
     struct request *r;

@@ -39,7 +39,7 @@
 #define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* pause when not even the spare descriptor helps */
 #define CONTROL_SETTLE_MS 1               /* longest time between two looks at programs' frames */
 #define CONTROL_LEAST     2u   /* most connections of a user, while there are free ones */
-#define CONTROL_FDS       320u /* descriptors for the daemon itself, and for one message */
+#define CONTROL_FDS       320u /* descriptors of the daemon itself, and of one message */
 #define CONTROL_EARLY     ".new"
 #define CONTROL_LOCK_MS   1000u /* longest wait for another daemon to start */
 #define CONTROL_PIDFD     1     /* added to a client's address: the event is about its process */
@@ -76,8 +76,9 @@ static void control_make_dir(const char *path)
     mkdir(dir, 0755); /* bind() reports a failure */
 }
 
-/* Two daemons that start at the same moment check the path one after the other. Returns a
- * descriptor to close, or -1: no other daemon can be kept out. */
+/* Lock the socket's folder: of two daemons that start at the same moment, the second checks the
+ * path after the first. After CONTROL_LOCK_MS it goes on without the lock. Returns a descriptor,
+ * whose closing unlocks; -1: the folder can't be opened, and nothing is locked. */
 static int control_lock(const char *path)
 {
     char dir[sizeof(((struct sockaddr_un *)0)->sun_path)] = ".";
@@ -287,7 +288,7 @@ int control_open(struct urnicd *d, char *err)
 
 /* ---- clients ---- */
 
-/* Refuse a client, with the answer to a hello that may not have arrived yet. */
+/* Refuse a client: send it the answer to its hello, even before the hello has arrived. */
 static void control_send_away(struct urnicd *d, int fd)
 {
     const struct ipc_hdr no = {.type = IPC_HELLO, .flags = IPC_F_REPLY, .status = -EDQUOT};

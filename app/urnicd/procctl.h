@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Processes with their objects on devices: for `urnic stat --processes`.
+ * The daemon's side of `urnic stat --processes`: a list of processes with their objects on devices.
  */
 #ifndef URNICD_PROCCTL_H
 #define URNICD_PROCCTL_H

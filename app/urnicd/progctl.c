@@ -19,7 +19,7 @@
 #include "worker.h"
 
 #define WORKER   26u     /* shift of the worker in a cursor */
-#define BLOCK    16u     /* ... of the block, above the place in the program's list */
+#define BLOCK    16u     /* shift of the block, above the place in the program's list */
 #define PLACE    0xFFFFu /* mask of that place */
 #define RECOVERY 3u      /* greatest value of enum engine_recovery */
 #define STATE    6u      /* number of a queue pair's states */

@@ -51,7 +51,7 @@ struct channel_memory {
 
 struct channel_counters {
     uint64_t wakes;              /* system calls that woke the other end */
-    uint64_t wakes_lost;         /* ... that failed: the program has closed its eventfd */
+    uint64_t wakes_lost;         /* wakes that failed: the program has closed its eventfd */
     uint64_t moved_rx, moved_tx; /* moves to more memory */
 };
 

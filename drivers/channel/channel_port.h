@@ -29,7 +29,7 @@ struct channel_ring {
     uint32_t cur;   /* next slot to read */
     uint32_t limit; /* slots from cur up to here are ours, as of the last look */
     uint32_t done;  /* receiving: slots before this one are given back */
-    uint64_t all;   /* ... their number, since the port was opened */
+    uint64_t all;   /* slots given back since the port was opened */
 };
 
 struct channel_port {

@@ -169,19 +169,19 @@ static bool filters_vlan(const struct dpdk_port *port, const struct rte_eth_dev_
            (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER);
 }
 
-/* The fields by which a NIC can spread RoCEv2. */
+/* The header fields from which RSS can choose the queue of a RoCEv2 frame. */
 #define RSS_UDP (RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP)
 #define RSS_IP  (RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER | RTE_ETH_RSS_IPV6)
 
-/* How to spread received frames; 0 = the device doesn't. */
+/* How RSS distributes received frames; 0 = the device doesn't. */
 static uint64_t rss_types(const struct rte_eth_dev_info *info)
 {
     uint64_t can = info->flow_type_rss_offloads;
     return can & RSS_UDP ? can & RSS_UDP : can & RSS_IP;
 }
 
-/* The queues of kernel interfaces spread frames themselves: as many as the user says, or as many as
- * wanted. Of other devices several queues are used if they have RSS. */
+/* The number of queues to use. Kernel interfaces distribute frames over their queues themselves: as
+ * many as the user says, or as many as wanted. Other devices need RSS for more than one. */
 static unsigned usable_queues(const struct dpdk_port *port, const struct rte_eth_dev_info *info)
 {
     unsigned have = RTE_MIN(info->max_rx_queues, info->max_tx_queues);
@@ -296,8 +296,8 @@ static int interrupt_fd(struct dpdk_queue *q)
     return fd;
 }
 
-/* The descriptor on which a worker of this queue can sleep. Drivers open those of queues in
- * order. */
+/* The descriptor on which a worker of this queue can sleep. A driver opens the descriptors in the
+ * order of its queues, so the index finds the right one among those opened since `before`. */
 static void find_rx_fd(struct dpdk_queue *q, const struct netdev_fdset *before, bool interrupt)
 {
     struct dpdk_port *port = q->port;

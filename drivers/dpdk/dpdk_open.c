@@ -27,7 +27,7 @@
 
 #define AF_XDP_TRIES    20
 #define AF_XDP_PAUSE_US 20000u
-#define CLOSE_MS        3000 /* longest wait of closing for a busy driver */
+#define CLOSE_MS        3000 /* longest time for which closing waits for a busy driver */
 
 /* DPDK is started, and devices are plugged in and out, by one thread at a time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -53,7 +53,7 @@ struct dpdk_port {
                             * until it ends, the slow path's state of the device belongs to that
                             * thread */
     bool returning;        /* that thread attaches the device again */
-    int returned;          /* ... with this result: 0, or -errno and a sentence in `why` */
+    int returned;          /* its result: 0, or -errno and a sentence in `why` */
     char why[512];
     uint64_t late;      /* time to log that it takes long; 0 = logged */
     bool gone;          /* the NIC was taken away; the port waits for its return */

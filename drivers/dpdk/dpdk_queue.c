@@ -401,7 +401,7 @@ static void queue_link(struct io_port *io, struct io_link *out)
         .up = atomic_load_explicit(&queue_of(io)->port->link_up, memory_order_relaxed)};
 }
 
-/* The port's statistics have the device's own counters. */
+/* The queue's own counts. The device's counters are in the port's statistics. */
 static void queue_stats(struct io_port *io, struct io_stats *out)
 {
     struct dpdk_queue *q = queue_of(io);

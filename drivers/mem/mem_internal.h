@@ -33,8 +33,8 @@ struct mem_link_config {
 struct mem_buf {
     _Alignas(64) uint32_t owner; /* index of the port whose pool has it */
     uint32_t len;
-    uint32_t gap;  /* > 0: held until this many frames have overtaken it, */
-    uint64_t flow; /* ... of this flow; 0 = of any */
+    uint32_t gap;  /* > 0: held until so many frames have overtaken it */
+    uint64_t flow; /* flow of the frames that count for `gap`; 0 = any */
     uint8_t data[] __attribute__((aligned(64)));
 };
 

@@ -248,7 +248,8 @@ int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_
     return rc ? rc : check_sense(&cfg->faults, err, err_size);
 }
 
-/* Whether the keys make sense together depends on those of the link's first port. */
+/* Checks each key alone: the keys must also agree with those of the link's first port
+ * (mem_link_check). */
 int io_mem_check(const char *args, char *err, size_t err_size)
 {
     char name[MEM_LINK_NAME];

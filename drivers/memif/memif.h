@@ -36,7 +36,7 @@
 enum memif_reason {
     MEMIF_OK,
     MEMIF_HANGUP,  /* the peer's socket closed */
-    MEMIF_GOODBYE, /* the peer said DISCONNECT */
+    MEMIF_GOODBYE, /* the peer sent DISCONNECT */
     MEMIF_MESSAGE, /* malformed, unknown or out of order control message */
     MEMIF_PEER_VERSION,
     MEMIF_PEER_ID,

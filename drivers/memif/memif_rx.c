@@ -185,7 +185,7 @@ void memif_rx_drain(int event)
         (void)!preadv2(event, &iov, 1, -1, RWF_NOWAIT);
 }
 
-/* Fetch the first two cache lines of a frame, all of a small one; `at` needn't be a valid address.
+/* Prefetch the first two cache lines of a frame. `at` needn't be a valid address.
  */
 static void rx_fetch(uintptr_t at)
 {

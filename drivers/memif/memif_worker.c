@@ -325,7 +325,7 @@ static unsigned worker_rx_peek(struct io_port *io, struct io_frame *frames, unsi
     if (n > 0 || !w->armed ||
         poll(&(struct pollfd){.fd = io->caps.rx_fd, .events = POLLIN}, 1, 0) == 0)
         return n;
-    /* rx_fd may be readable without a frame; this clears it. */
+    /* rx_fd is readable, but no frame is there: clear its events, and look once more. */
     for (unsigned i = 0; i < w->n; i++)
         memif_rx_drain(w->strand[i]->port.conn.rx.event);
     memif_rx_drain(w->news);

@@ -34,13 +34,13 @@ struct tap_mover {
     bool started;
     _Atomic bool stop;
     _Atomic bool sleeping;        /* the thread; a frame for the kernel has to wake it */
-    _Atomic bool starved;         /* ... or room in to_wire */
+    _Atomic bool starved;         /* the thread waits for room in to_wire */
     _Atomic bool armed;           /* the worker sleeps, or is about to: wake it */
     _Atomic bool signalled;       /* `wake` is readable */
     _Atomic uint32_t ifindex;     /* index of the interface; 0 = it is gone */
     _Atomic uint32_t news;        /* a bit for each enum tap_news */
     _Atomic uint64_t kernel_rx;   /* frames that the kernel took */
-    _Atomic uint64_t kernel_down; /* ... that it refused: the interface is down, or gone */
+    _Atomic uint64_t kernel_down; /* frames that the kernel refused: interface down or gone */
     pthread_mutex_t lock;         /* `want` */
     struct tap_want want;
     _Atomic bool changed; /* `want` has changed since the thread looked */

@@ -12,7 +12,7 @@
 /* Read all errors of a socket. Returns how many there were. */
 unsigned udp_error_drain(struct udp_port *p, const struct udp_socket *s);
 
-/* ... and of all sockets. */
+/* Read all errors of all sockets. */
 void udp_error_drain_all(struct udp_port *p);
 /* io_ops.icmp */
 bool udp_error_icmp(struct io_port *io, struct io_icmp *out);

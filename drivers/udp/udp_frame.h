@@ -40,7 +40,8 @@ struct udp_verdict {
  * tried first. IPv6: check the iCRC. `frame` is from udp_frame_put; `len` is its whole length. */
 struct udp_verdict udp_frame_check(uint8_t *frame, uint32_t len, uint16_t guess);
 
-/* Set the frame's identification to 0 with DF again, when the one found counts as damage. */
+/* Undo what udp_frame_check wrote: identification 0, with DF. For a frame that counts as damaged
+ * because its peer would not use the identification that was found. */
 void udp_frame_forget(uint8_t *frame);
 /* The IPv4 source address that would make the iCRC right with the frame's identification. There
  * always is one. Only if many packets agree on it, it is evidence of NAT. */

@@ -373,8 +373,8 @@ static const struct io_ops udp_ops = {
 
 /* ---- opening ---- */
 
-/* Never on the wire, but the device is named by it: two devices on one interface need different
- * ones. */
+/* Choose the port's MAC address. It is never on the wire, but the device's GUID comes from it, so
+ * two devices on one interface need different addresses. */
 static void choose_mac(struct udp_port *p, const struct io_open_params *params)
 {
     static const uint8_t none[6];

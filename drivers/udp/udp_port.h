@@ -52,7 +52,8 @@ union udp_sockaddr {
     struct sockaddr_in6 v6;
 };
 
-/* Knowledge about a peer that sends to one of our addresses. */
+/* What the port has learned about a peer: a source address and port that send to one of our
+ * addresses. */
 struct udp_peer {
     struct io_addr from, to;
     uint16_t sport;

@@ -109,7 +109,8 @@ static unsigned in_train(const struct udp_flow *f, uint32_t psn)
     return 0;
 }
 
-/* The flow goes back to psn: draw conclusions about the path. */
+/* The flow sends psn again. Packets before psn have arrived, so the path carries trains if one
+ * ended there; the train of psn may be lost. *told = the peer now gets single datagrams. */
 static void went_back(struct udp_flow *f, struct udp_reach *r, uint32_t psn, bool *told)
 {
     bool again = f->lost_set && f->lost == psn;

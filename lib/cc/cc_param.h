@@ -132,7 +132,7 @@ struct cc_conf {
     const char *preset; /* its name, in the table */
     uint64_t line;      /* bit/s that the preset is for; 0 = for any line */
     uint64_t given;     /* parameters that the text names: CC_BIT(g) | ... */
-    uint64_t bounded;   /* ... limited by their bounds when they were fitted */
+    uint64_t bounded;   /* parameters limited by their bounds when they were fitted */
     bool fitted;        /* the values fit the line already */
     uint64_t v[CC_PARAM_MAX];
 };

@@ -13,7 +13,7 @@
 #define RATES    (CC_BIT(ai) | CC_BIT(hai) | CC_BIT(min))
 #define TIMES    (CC_BIT(timer) | CC_BIT(alpha_timer) | CC_BIT(reduce) | CC_BIT(cnp_interval))
 #define STEP     1000u /* an ai of a 1,000th of the line: the paper's */
-#define STEP_BIG 100u  /* ... of more than a 100th: queues and marks grow */
+#define STEP_BIG 100u  /* an ai of more than a 100th: queues and marks grow */
 
 __extension__ typedef unsigned __int128 wide; /* products of two 64-bit numbers */
 

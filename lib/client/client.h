@@ -140,7 +140,7 @@ struct client_slab { /* a mapping of the daemon's memory */
     bool data; /* from urnic_alloc */
 };
 
-/* The engine of a context runs ... */
+/* The place of a context's engine. */
 enum client_place {
     CLIENT_PLACE_BY_USER, /* where URNIC_ENGINE says */
     CLIENT_PLACE_DAEMON,
@@ -161,7 +161,7 @@ struct urnic_context {
     const struct ipc_worker *daemon; /* of a daemon, where the engine runs here */
     size_t db_size, worker_size, daemon_size;
     int kick_fd;
-    int daemon_kick; /* likewise, of a daemon that notices its close; -1 = none */
+    int daemon_kick; /* kick_fd of a daemon that notices its close; -1 = none */
     struct client_mark kick_mark, daemon_mark;
     struct client_inbox async;
     _Atomic uint32_t ready;            /* queue pairs that left INIT and are in use */
@@ -242,7 +242,7 @@ struct urnic_qp {
     uint32_t sq_cons; /* the daemon's index as last seen */
     uint32_t sq_doorbell;
     uint32_t sq_posted;          /* requests ever posted */
-    _Atomic uint32_t sq_retired; /* ... requests known to be complete */
+    _Atomic uint32_t sq_retired; /* posted requests known to be complete */
     uint32_t sq_mask;            /* of wr_id */
     uint64_t *wr_id;             /* by request number */
     uint32_t max_send_wr, max_send_sge, max_inline;
@@ -313,7 +313,7 @@ void client_obj_retire(struct urnic_context *ctx, struct client_obj *obj);
 
 /* An address vector in the application's terms. */
 void client_ah_attr(struct urnic_ah_attr *attr, const struct ipc_av *av);
-/* Attributes of a queue pair, but for its sizes, likewise. */
+/* Attributes of a queue pair, but for its sizes, in the application's terms. */
 void client_qp_attr(struct urnic_qp_attr *a, const struct ipc_qp_attr *attr);
 /* urnic_modify_qp with the attributes of a request. */
 int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask);

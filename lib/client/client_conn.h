@@ -29,11 +29,11 @@ struct client_conn {
     const struct ipc_engine *engine; /* in this program; with a daemon it gets only its own requests
                                         (client_engine.h); NULL = none */
     struct program *program;         /* the engine's argument */
-    pthread_t watch;                 /* waits for the daemon's end, if there are both */
+    pthread_t watch;                 /* waits for the daemon's end, if an engine runs here */
     int pid;                         /* of the process that opened it: children must not use it */
     const uint8_t *home;             /* 0 in its children; NULL if the kernel can't do that */
     uint64_t features;               /* the daemon's */
-    uint16_t minor;                  /* ... and its minor version */
+    uint16_t minor;                  /* the daemon's minor version */
     _Atomic bool dead;
     pthread_mutex_t lock; /* guards the members below */
     uint32_t next_id;

@@ -17,9 +17,10 @@ int client_engine_load(const struct ipc_engine **out, char *why, size_t size);
  * urnic_sigaction_next. */
 void client_signal_engine(const struct ipc_engine *e);
 
-/* Is the engine to run in the program: by the caller's wish, or else by the user's
- * (URNIC_ENGINE=application[,progress=...])? Its options, "" = none; NULL = it isn't. *err: -EINVAL
- * for a word that is neither this nor daemon. A set-uid program ignores the environment. */
+/* Shall the engine run in the program, as the caller says, or else the user (by
+ * URNIC_ENGINE=application[,progress=...])? Returns its options, "" = none; NULL = no. *err:
+ * -EINVAL for a word other than application and daemon. A set-uid program ignores the environment.
+ */
 const char *client_engine_wanted(enum client_place place, int *err);
 
 /* Start the engine in this program. conn is open, and has a context on the device of this name.

@@ -140,7 +140,7 @@ struct cm_connect_params {
     const void *priv;
     uint16_t priv_len;               /* <= CM_REQ_USER_MAX */
     uint8_t cm_timeout, max_retries; /* 0 = cm_params' */
-    uint8_t ack_delay;               /* likewise */
+    uint8_t ack_delay;               /* 0 = cm_params' */
 };
 /* Start connecting. *out is the consumer's until cm_release. -EINVAL (a value out of range, or IP
  * versions that differ), -ENOMEM, -ENOSPC (max_conns). */

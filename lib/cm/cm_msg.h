@@ -110,7 +110,7 @@ struct cm_msg {
  * = the message lacks it. tid and attr_mod are in every message's header. */
 unsigned cm_msg_bits(unsigned attr, size_t offset);
 
-/* Private data octets that message `attr` has; 0 = unknown attribute. */
+/* Size in octets of the private data field of message `attr`; 0 = unknown attribute. */
 size_t cm_private_len(unsigned attr);
 
 /* Write the MAD. Unlisted bits are 0; octets of priv after priv_len are 0 on the wire (CM-33).

@@ -92,15 +92,15 @@ struct cm_event_node {
 };
 
 #define CM_OUT_RING        512u   /* replies that belong to no connection */
-#define CM_STATELESS_PER_S 10000u /* ... their limit per second */
+#define CM_STATELESS_PER_S 10000u /* limit of such replies per second */
 #define CM_STATELESS_BURST 1000u
 #define CM_LISTEN_BUCKETS  1024u
 #define CM_SRC_BUCKETS     4096u         /* pending requests per (hashed) source address */
-#define CM_SRC_PENDING     64u           /* ... guaranteed for every source (CM-34) */
+#define CM_SRC_PENDING     64u           /* pending requests guaranteed for every source (CM-34) */
 #define CM_GUID_LEN        8u            /* in the ARI of a REJ (CM-28) */
 #define CM_SEEN            65536u        /* requests seen once, for SEC-20 */
 #define CM_HURRY_NS        2000000000ull /* between REPs to a source with many pending requests */
-#define CM_HURRY_RETRIES   3u            /* ... repetitions of such a REP (SEC-20) */
+#define CM_HURRY_RETRIES   3u            /* repetitions of a REP to such a source (SEC-20) */
 /* The longest wait of a peer that counts (SEC-20): Linux waits 16 times 17 s. */
 #define CM_PATIENCE_MAX_NS 300000000000ull
 
@@ -156,7 +156,8 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct wire_addr *addr, u
 void cm_timer_set(struct cm *cm, struct cm_conn *c, uint64_t deadline); /* UINT64_MAX = off */
 /* Send c->mad when cm_tx is called next. */
 void cm_tx_queue(struct cm *cm, struct cm_conn *c);
-/* An event filled in with the connection's values; never NULL. */
+/* Queue an event, filled in with the connection's values, and return it; never NULL. Without
+ * memory, or if the connection was released, the event is a dummy that is not queued. */
 struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type);
 /* Count the connection as half-open, or no longer (SEC-20, CM-34). */
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);

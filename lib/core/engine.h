@@ -240,7 +240,7 @@ struct engine_params {
     uint16_t block;       /* 1 + the first block of its numbers; 0 = numbers by `worker` */
     bool loopback;        /* accept loopback addresses (WIRE-29) */
     bool strict_resp;     /* a response that does not fit is fatal (REQ-28) */
-    bool nak_confirm;     /* a fatal NAK counts when it comes twice (SEC-06) */
+    bool nak_confirm;     /* confirm a fatal NAK by a retransmission (SEC-06) */
     bool rnr_on_rd_res;   /* READs above max_dest_rd_atomic: RNR NAK, don't queue (RNR-11) */
     unsigned mtu;         /* port's largest path MTU, enum 1..5; 0 = 5 */
     uint32_t window;      /* packets in flight per QP; 0 = default (REQ-13) */

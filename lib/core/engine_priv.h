@@ -27,7 +27,7 @@ struct engine_follow {
     bool on;
     uint32_t at;         /* where the pass is */
     unsigned larger;     /* queue pairs with a larger path MTU, in this pass so far */
-    unsigned larger_all; /* ... in the last one that has ended */
+    unsigned larger_all; /* the same, in the last pass that has ended */
     uint64_t looks;      /* slots that all passes have looked at */
     uint8_t old_mac[6];
 };

@@ -10,9 +10,9 @@
 /* engine_slot.kind */
 enum slot_kind {
     SLOT_REQ,              /* a request; requester.c */
-    SLOT_REQ_OBLIGE,       /* ... that the peer must answer: starts the ACK timer */
-    SLOT_REQ_OBLIGE_AGAIN, /* ... sent before: no sample of the round trip */
-    SLOT_REQ_END,          /* ... the last of a UC or UD message: completes when sent */
+    SLOT_REQ_OBLIGE,       /* a request that the peer must answer: starts the ACK timer */
+    SLOT_REQ_OBLIGE_AGAIN, /* the same, sent before: no sample of the round trip */
+    SLOT_REQ_END,          /* the last packet of a UC or UD message: completes when sent */
     SLOT_RESP,             /* resp_tx.c: no payload from memory, or an ACK */
     SLOT_READ,             /* resp_tx.c: a READ response */
     SLOT_GSI,

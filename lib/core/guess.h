@@ -31,13 +31,13 @@ struct qp;
 struct rx;
 
 #define GUESS_BURST  1000u
-#define GUESS_REFILL 10000000ull   /* ns for a token */
-#define GUESS_CLOSED 1000000000ull /* ns */
-#define GUESS_CNPS   1000u         /* CNPs in a second: too many */
-#define GUESS_TABLE  256u          /* pairs of guesser and kind that are remembered */
-#define GUESS_HOSTS  64u   /* ... and hosts, in places of their own: a host has many senders */
-#define GUESS_HOST   8u    /* budget of a host, in budgets of a sender */
-#define GUESS_GOOD   1024u /* senders with a right key, remembered while another guesses */
+#define GUESS_REFILL 10000000ull    /* ns for a token */
+#define GUESS_CLOSED 1000000000ull  /* ns */
+#define GUESS_CNPS   1000u          /* CNPs in a second: too many */
+#define GUESS_TABLE  256u           /* pairs of guesser and kind that are remembered */
+#define GUESS_HOSTS  64u            /* hosts that are remembered, apart from the pairs */
+#define GUESS_HOST   8u             /* budget of a host, in budgets of a sender */
+#define GUESS_GOOD   1024u          /* senders with a right key, remembered while another guesses */
 #define GUESS_WATCH  60000000000ull /* ns: watch after a wrong key */
 #define GUESS_WRONG  (1u << 17)     /* bits for senders with a wrong key, which share them */
 #define GUESS_FORGET 60000000000ull /* ns: memory of senders */
@@ -47,7 +47,7 @@ enum guess_kind {
     GUESS_ADDR,     /* the queue pair has another peer */
     GUESS_KEY,      /* P_Key in a peer's name */
     GUESS_SENDER,   /* P_Key or Q_Key of a datagram */
-    GUESS_HOST_KEY, /* ... of all senders of an address */
+    GUESS_HOST_KEY, /* P_Key or Q_Key of all senders of an address */
     GUESS_RESP,     /* a response ahead of everything sent */
     GUESS_DUP,      /* a duplicate of no READ or ATOMIC */
 };

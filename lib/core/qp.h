@@ -36,7 +36,7 @@ struct qp {
     uint16_t nrecords;
     uint32_t pd;
     struct wire_addr lip, rip;
-    struct qp *active_next; /* ... of active ones; once it is dead, of lingering ones */
+    struct qp *active_next; /* next active queue pair; of a dead one, next lingering one */
 
     struct req req;
     struct resp resp;
@@ -69,7 +69,7 @@ struct qp {
     struct engine_qp_attr attr;
     char *error;      /* set by recorder_error */
     struct srq *xsrq; /* XRC: the shared queue that the packet at hand names, or NULL */
-    uint32_t xsrqn;   /* ... its number in the packets of the message under way */
+    uint32_t xsrqn;   /* that queue's number in the packets of the current message */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct qp, req) <= 128, "what every packet reads stays within two lines");
 _Static_assert(offsetof(struct qp, stats) / 64 == offsetof(struct qp, rec.n) / 64,

@@ -24,7 +24,7 @@ struct look {
     struct invariant_report *out;
     /* found on the way */
     unsigned live[2], stale[2]; /* records of each side; `all_records`: these are all */
-    unsigned reads;             /* ... that carry out a READ or ATOMIC */
+    unsigned reads;             /* records that carry out a READ or ATOMIC */
     bool all_records;
     bool sending; /* frames of it are between engine_tx and engine_sent */
 };

@@ -32,7 +32,7 @@ struct rd_res {
     struct mem_ref ref;           /* READ: the checked range */
     uint64_t ref_off;             /* where that range begins within the READ */
     struct rd_part tx;            /* the part being sent */
-    struct rd_part more[RD_MORE]; /* ... parts to continue afterwards, the last one first */
+    struct rd_part more[RD_MORE]; /* parts to send after `tx`, the last one first */
     uint32_t nmore;
     uint64_t window_at; /* SEC-16 */
     uint32_t window_epoch;
@@ -52,10 +52,10 @@ struct rd_ring {
     psn_t dropped;       /* latest packet dropped because one before it is missing */
     uint64_t dropped_at; /* rx_packets at that drop, less the PSNs of READs since */
     uint32_t dup_tokens; /* SEC-15: remaining answers to duplicates */
-    uint64_t dup_at;     /* ... last refilled */
+    uint64_t dup_at;     /* time of the last refill of dup_tokens */
     uint32_t dup_epoch;  /* SEC-16: number of times that the peer's retries made progress */
     uint64_t dup_last;   /* place of the last duplicate: index << 32 | packet */
-    uint64_t dup_first;  /* ... latest place at which a round of retries began */
+    uint64_t dup_first;  /* latest place at which a round of retries began */
     struct rd_res res[];
 };
 

@@ -134,7 +134,7 @@ static inline void recovery_round_trip(struct qp *qp, uint32_t rtt)
 
 /* ---- retransmission ---- */
 
-/* Retransmit all packets up to the last one sent ... */
+/* Retransmit all packets up to the last one sent. */
 static inline void recovery_go_back(struct qp *qp)
 {
     if (qp->sr) {
@@ -143,14 +143,14 @@ static inline void recovery_go_back(struct qp *qp)
     }
 }
 
-/* ... except those that have arrived. */
+/* After recovery_go_back: leave out the packets that the peer is known to have. */
 static inline void recovery_round(struct qp *qp)
 {
     if (qp->sr)
         sr_round(qp);
 }
 
-/* Skip packets that have arrived, during retransmission. */
+/* During retransmission, skip packets that the peer is known to have (selective repeat). */
 static inline void recovery_skip(struct qp *qp)
 {
     if (qp->sr)

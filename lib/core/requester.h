@@ -49,13 +49,13 @@ struct req {
     uint8_t fail;        /* enum wc_status to fail with once `recs` is empty */
     uint8_t full;        /* a post was refused: sq_room is owed */
     uint8_t probe : 1;   /* LR-12 is on */
-    uint8_t probed : 1;  /* ... and has been used since the last progress */
+    uint8_t probed : 1;  /* a probe was sent since the last progress */
     uint8_t astray : 2;  /* READ responses in a row that don't continue `seen` */
     uint8_t asking : 1;  /* nxt is sent again to ask for an answer, even outside the window */
     uint8_t stray;       /* low 8 bits of the last one's PSN */
     uint8_t adaptive;    /* time-outs since the last progress, if LR-10 is on */
     uint8_t confirm;     /* a fatal NAK for una that has to come again (SEC-06), 0 = none */
-    psn_t again;         /* one past the last PSN that has been sent more than once */
+    psn_t again;         /* one past the highest PSN that was sent more than once; una = none */
     psn_t rtx_psn, rnr_psn;
     psn_t seen;           /* place that answers past a gap have reached; una = none */
     uint32_t rd_first;    /* oldest READ or ATOMIC without all its answers; `started` = none */

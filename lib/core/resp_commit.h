@@ -14,7 +14,7 @@ struct qp;
 enum resp_action {
     ACT_NONE,   /* a memory range of a packet that has more */
     ACT_PACKET, /* SEND or WRITE packet in the middle of its message */
-    ACT_END,    /* ... that ends its message */
+    ACT_END,    /* SEND or WRITE packet that ends its message */
     ACT_READ,
     ACT_ATOMIC,
     ACT_REFUSE, /* arg: enum refusal */

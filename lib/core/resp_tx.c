@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The order of a responder's packets: first replays of answers, then READ responses and atomic
- * results in PSN order, then a NAK or an ACK. An ACK that a response implies is not sent at all.
- * Rules: RD-05..RD-08, ACK-05..ACK-14, RSP-22, CC-21.
+ * results in PSN order, then a NAK or an ACK. If a response already acknowledges the requests, no
+ * ACK is sent for them. Rules: RD-05..RD-08, ACK-05..ACK-14, RSP-22, CC-21.
  */
 #include "resp_tx.h"
 

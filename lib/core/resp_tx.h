@@ -11,7 +11,7 @@ struct qp;
 
 /* Is there an answer to send: ACK or NAK owed, READ responses, atomic results? */
 bool resp_tx_ready(const struct qp *qp);
-/* ... and is it an ACK and no more? */
+/* Is the answer to send an ACK and no more? */
 bool resp_tx_only_ack(const struct qp *qp);
 /* Fill up to n slots; slot->kind = SLOT_RESP or SLOT_READ. In ERR: only answers owed at the
  * transition (QP-11). */

@@ -12,7 +12,8 @@
 #include "responder.h"
 #include "srq.h"
 
-/* Drop the message under way; its receive work request stays, last of `taken`, for the next. */
+/* Drop the message that is being received. Its receive work request stays the last of `taken`; the
+ * next message uses it. */
 static void drop_msg(struct rx *rx, struct qp *qp, enum engine_counter c)
 {
     rx_drop(rx, c);

@@ -21,7 +21,7 @@ void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
 enum rtx_answer {
     RTX_ACK,        /* an acknowledgement, a NAK, or an ATOMIC's answer */
     RTX_READ_START, /* a READ response with which an answer begins */
-    RTX_READ_ON,    /* ... continues, or ends */
+    RTX_READ_ON,    /* a READ response that continues or ends an answer */
 };
 void rtx_implied(struct engine *e, struct qp *qp, psn_t p, enum rtx_answer kind, uint64_t now);
 /* Responses to an old READ request arrive after the request was repeated. The peer finishes them

@@ -141,7 +141,8 @@ static enum wc_status judge_placement(const struct engine_send_wr *wr, uint64_t 
     return wr->compare_add > WIRE_MSG_MAX ? WC_LOC_LEN_ERR : WC_SUCCESS;
 }
 
-/* The fault of the request itself. It completes with this status in its turn (REQ-08). */
+/* The status for a fault of the work request itself, WC_SUCCESS = none. A faulty request completes
+ * with this status in its turn (REQ-08). */
 static enum wc_status judge(const struct qp *qp, const struct engine_send_wr *wr, uint64_t len)
 {
     if (wr->opcode >= WR_OPCODE_MAX || !type_can(qp, &wr_infos[wr->opcode]))

@@ -65,21 +65,21 @@ struct sr {
     psn_t plain;       /* packets sent before this one don't name their place */
 
     /* sender */
-    uint64_t marked[SR_WINDOW / 64]; /* PSNs from una on that have come */
-    uint64_t again[SR_WINDOW / 64];  /* ... that have been sent more than once */
+    uint64_t marked[SR_WINDOW / 64]; /* PSNs from una on that the peer has */
+    uint64_t again[SR_WINDOW / 64];  /* PSNs from una on that were sent more than once */
     uint32_t sent_at[SR_WINDOW];     /* ns, of PSNs from una on, the low 32 bits */
     psn_t high;                      /* one past the highest PSN that has come; una = none */
     psn_t gap;                       /* the packet that the peer lacked last */
-    uint32_t gap_over;               /* ... number of packets that overtook it; 0 = it has come */
-    uint64_t gap_again_at;           /* ... time of its retransmission */
-    uint8_t gap_again;               /* ... retransmissions since it is the gap; 2 = unknown */
+    uint32_t gap_over;               /* packets that overtook the gap; 0 = it has come */
+    uint64_t gap_again_at;           /* time of the gap's retransmission */
+    uint8_t gap_again;               /* retransmissions of the gap; 2 = unknown */
     uint32_t rtt_min;                /* ns: the shortest round trip without retransmission */
     uint8_t doubts;                  /* packets in a row that were probably late */
     uint32_t overtaken;              /* most packets that overtook a packet that was not lost */
     psn_t scan, end;                 /* retransmission round: next PSN to check, end */
     psn_t recover;                   /* recovery ends when this is acknowledged */
     psn_t trigger;                   /* sel_psn of the selective NAK at hand */
-    uint8_t selective;               /* ... the NAK at hand is selective */
+    uint8_t selective;               /* the NAK at hand is selective */
     uint8_t recovering;
     uint8_t backoff; /* time-outs since the last progress */
     uint32_t sends;  /* started messages with a receive work request */
@@ -89,16 +89,16 @@ struct sr {
     uint64_t got[SR_WINDOW / 64]; /* responses from una on that are placed */
     uint32_t ngot;
     psn_t part, part_end; /* the part of a READ that was requested again last */
-    uint8_t part_due;     /* ... its request hasn't been sent yet */
+    uint8_t part_due;     /* the request for `part` is still to be sent */
     uint8_t asks;         /* parts asked for since asked_at */
     uint64_t asked_at;
 
     /* receiver */
     uint32_t receives; /* messages with a receive work request that have come, in order */
     uint32_t ahead;    /* receive work requests taken for later messages */
-    struct rwqe *next; /* ... the first of them */
+    struct rwqe *next; /* first receive work request of `ahead` */
     uint32_t nearly;   /* entries of `early` that are valid */
-    psn_t top;         /* ... their PSNs are before this one */
+    psn_t top;         /* all PSNs of `early` are before this one */
     uint8_t draining;  /* within sr_drain */
     uint8_t broken;    /* the copy of an early packet failed after it was counted in */
     psn_t broken_psn;
@@ -136,7 +136,7 @@ struct rwqe *sr_take(struct engine *e, struct qp *qp);
 bool sr_tx_ready(const struct qp *qp);
 /* One selective NAK, or a hello. */
 void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot);
-/* Say hello, now and then, until the peer has. */
+/* Send a hello now and then, until the peer has sent one. */
 void sr_hello(struct engine *e, struct qp *qp, uint64_t now);
 /* A hello waits to be sent. */
 bool sr_hello_due(const struct qp *qp);

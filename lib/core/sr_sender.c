@@ -269,7 +269,7 @@ uint64_t sr_timeout(const struct qp *qp)
     const uint64_t *v = qp->cc_conf->conf.v;
     bool few = psn_ahead(r->max, r->una) < v[CC_P_rto_few];
     uint64_t least = v[few ? CC_P_rto_low : CC_P_rto_high], rto = (few ? 2ull : 4ull) * r->srtt;
-    rto = (rto > least ? rto : least) << s->backoff; /* ... each time-out twice as long */
+    rto = (rto > least ? rto : least) << s->backoff; /* each time-out is twice as long */
     return rto < qp->t_ack ? rto : qp->t_ack;
 }
 

@@ -47,8 +47,8 @@ struct srq {
     uint32_t users;            /* queue pairs */
     bool error;                /* SRQ-07: no more work is taken from it */
     uint32_t number;           /* XRC-02; 0 = none */
-    uint32_t xrcd;             /* ... its domain */
-    struct cq *cq;             /* ... CQ of its receives; NULL = the queue pair's */
+    uint32_t xrcd;             /* XRC domain */
+    struct cq *cq;             /* XRC: CQ of its receives; NULL = the queue pair's */
     struct srq *next, **pprev; /* all of the engine */
 };
 

@@ -30,7 +30,7 @@ unsigned step_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64
 /* For `copy` of a caller with plain memory: do it, at dst. Returns the value before of an atomic,
  * else 0. dst of an atomic need not be aligned; no other thread may use its memory. */
 uint64_t step_copy(const struct engine_copy *c, uint8_t *dst);
-/* ... and for `gather`: it copies the payload, unless that is in place, and makes the iCRC. */
+/* The same for `gather`: copy the payload, unless it is in place, and make the iCRC. */
 void step_gather(const struct engine_slot *slot, step_at_fn *at, void *arg);
 void step_seal(const struct engine_slot *slot);
 

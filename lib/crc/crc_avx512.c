@@ -13,7 +13,7 @@
 
 #define PAIR(distance) _mm512_broadcast_i32x4(CRC_PAIR(distance))
 
-/* Each of four 128 bits moved on by the distance of k, plus `next`. */
+/* Fold: move each of the four 128-bit lanes of x on by the distance of k, and add `next` (XOR). */
 CRC_INLINE(TARGET) __m512i fold(__m512i x, __m512i k, __m512i next)
 {
     return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, k, 0x00),

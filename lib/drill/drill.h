@@ -85,7 +85,7 @@ struct drill_peer {
     struct wire_addr device, us;
     uint32_t device_qpn, our_qpn;
     uint32_t to_psn;   /* first PSN of our requests */
-    uint32_t from_psn; /* ... of the device's */
+    uint32_t from_psn; /* first PSN of the device's requests */
     uint32_t mtu;      /* octets */
     uint16_t sport;
     /* Memory and receives of a DRILL_TARGET; 0 = none. */

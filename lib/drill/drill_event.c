@@ -54,7 +54,8 @@ static uint64_t completion_value(const struct engine_wc *wc, int id)
     }
 }
 
-/* Immediate data and the key invalidated aren't in every completion. */
+/* Does the completion lack this field? A flag tells whether immediate data or an invalidated key is
+ * there. */
 static bool lacks(const struct engine_wc *wc, int id)
 {
     return (id == CQE_IMM && !(wc->wc_flags & WC_F_IMM)) ||

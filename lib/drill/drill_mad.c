@@ -46,7 +46,7 @@ static void ordinary(struct drill_run *run, const struct drill_stmt *st, struct 
                          .reason = attr == CM_REJ ? CM_REJ_CONSUMER : 0,
                          .service_timeout = 20};
     if (attr == CM_SIDR_REP)
-        m->local_id = run->device_id; /* the request's id, in both directions */
+        m->local_id = run->device_id; /* a SIDR_REP has the request's id here, sent or received */
     if (attr == CM_SIDR_REQ)
         m->service_id = cm_service_id(CM_PS_UDP, run->listen_port);
     if (begins(attr))

@@ -20,7 +20,7 @@ struct drill_parser {
     struct drill_error *err;
     unsigned line;
     bool failed;
-    const char *head; /* of the statement: its word and operands */
+    const char *head; /* the current statement: its word and operands */
     int head_len;
     struct drill_stmt **tail[DRILL_BLOCKS_MAX + 1]; /* place of a block's next statement */
     const struct drill_stmt *block[DRILL_BLOCKS_MAX + 1];

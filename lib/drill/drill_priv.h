@@ -62,7 +62,7 @@ struct drill_object {
     uint32_t qkey;
     uint32_t next_psn;   /* of our next request, counted from rq_psn */
     uint32_t message_at; /* octets of our message sent so far */
-    uint32_t answer_at;  /* ... of our answer to a READ */
+    uint32_t answer_at;  /* octets of our READ answer sent so far */
     uint32_t seen_psn;   /* of the device's last request, not counted from its first */
     uint32_t answer_psn; /* of our last answer */
     /* CM */
@@ -189,9 +189,9 @@ bool drill_cc(struct drill_run *run, const struct drill_stmt *st, const struct d
 /* `len` octets of data; `from` = default place in a stream or region. */
 bool drill_octets(struct drill_run *run, const struct drill_stmt *st, const struct drill_data *d,
                   uint64_t from, uint8_t *out, uint32_t len);
-/* Has data a length of its own? Then *len is that. */
+/* Does `d` have a length of its own? *len is that length, else 0. */
 bool drill_octets_len(const struct drill_data *d, uint32_t *len);
-/* Is data `len` octets long, or as long as one likes? */
+/* Can `d` fill `len` octets: has it this length, or none of its own? */
 bool drill_octets_fit(struct drill_run *run, const struct drill_stmt *st,
                       const struct drill_data *d, uint64_t len);
 /* The memory of a piece, its start there, and its length (the rest of the memory by default); NULL

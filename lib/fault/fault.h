@@ -54,7 +54,7 @@ void fault_start(struct fault *f, uint64_t now);
 /* Orders for the caller about the frame. 0 = send it on unchanged. */
 #define FAULT_DROP    0x01u /* don't send the frame; combines with FAULT_INJECT only */
 #define FAULT_CHANGED 0x02u /* its octets or its length changed: out->len */
-#define FAULT_DAMAGED 0x04u /* ... and its iCRC is meant to be wrong now */
+#define FAULT_DAMAGED 0x04u /* its iCRC is meant to be wrong now */
 #define FAULT_COPY    0x08u /* send out->copies further copies, at the same time */
 #define FAULT_HOLD    0x10u /* send it later: out->delay, out->gap (fault_hold.h keeps it) */
 #define FAULT_INJECT  0x20u /* send out->inject[0..ninject), at once, before the frame */

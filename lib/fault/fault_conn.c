@@ -215,7 +215,8 @@ static uint32_t find_back(const struct fault_table *t, const struct wire_pkt *p,
     return response && n[0] == 1 ? found[0] : 0;
 }
 
-/* The half of a packet; a new one if there is none. */
+/* The half of a connection that the packet belongs to: a known one, or a new one. No new one is
+ * made for a CNP or a damaged packet: 0. */
 static uint32_t half_of(struct fault_table *t, const struct fault_view *v)
 {
     const struct wire_pkt *p = &v->p;

@@ -24,7 +24,7 @@ struct fault_lex {
 /* The notation of a value. */
 enum fault_kind {
     FAULT_NUMBER, /* 17, 0x11 */
-    FAULT_SIZE,   /* ... or 64K, 1M: powers of 1024 */
+    FAULT_SIZE,   /* 17, or 64K, 1M: powers of 1024 */
     FAULT_TIME,   /* 5ns, 1.5us, 20ms, 1s: in ns */
 };
 

@@ -41,7 +41,7 @@ static bool read_reorder(struct fault_parser *p)
            fault_lex_value(&p->lx, FAULT_TIME, 1, LONGEST, &p->a->value);
 }
 
-/* ... and whether to correct the iCRC afterwards. */
+/* Read whether to correct the iCRC after the change. */
 static void read_repair(struct fault_parser *p, bool otherwise)
 {
     p->a->repair = otherwise;

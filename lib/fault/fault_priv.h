@@ -71,8 +71,8 @@ struct fault_match {
     struct fault_range conn, psn, size, payload;
     bool psn_relative, retx;
     uint16_t pos;             /* WIRE_F_FIRST .. WIRE_F_ONLY */
-    struct fault_range occur; /* of these occurrences ... */
-    uint64_t every;           /* ... or, if not 0, one in every this many */
+    struct fault_range occur; /* these occurrences of a match, if `every` is 0 */
+    uint64_t every;           /* if not 0: one match in so many */
     double prob;
     uint64_t after, until, count;
 };
@@ -185,7 +185,7 @@ struct fault_table {
 /* Facts about a packet from the table. */
 struct fault_place {
     uint32_t conn;                 /* number, 0 = none */
-    bool rel_known, tx_known;      /* ... are rel and retx valid? */
+    bool rel_known, tx_known;      /* whether rel and retx are valid */
     uint32_t rel;                  /* PSN from the first of its space */
     uint32_t msn;                  /* messages complete before it: the MSN of a NAK for it */
     bool retx;                     /* it is a retransmission */

@@ -8,10 +8,10 @@
  * action follows: the kernel ends the process at the instruction that has faulted, so a core dump
  * shows that, and no function of ours.
  *
- * A program may install a handler of its own afterwards, which then is in front of ours, and makes
- * guarded faults its own. guard_signal_on_top puts ours in front again. The program's handler is
- * next then; the one that it knows as its predecessor is still our old entry, which passes on as
- * before. So each entry has one predecessor for good, and a chain of handlers is never a circle.
+ * If the program installs a handler later, that one is in front of ours and gets guarded faults,
+ * too. guard_signal_on_top puts ours in front again, and the program's handler follows. That one
+ * still passes on to our old entry, which passes on as before. So the predecessor of an entry never
+ * changes, and a chain of handlers is never a circle.
  */
 #ifndef URNIC_GUARD_SIGNAL_H
 #define URNIC_GUARD_SIGNAL_H
@@ -19,7 +19,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* The most different handlers of the program that ours can precede, for each signal. */
+/* For each signal: the largest number of different handlers that ours can precede. */
 #define GUARD_SIGNAL_ENTRIES 32
 
 /* Put our handler in front, for both signals. 0, or -ENOSPC: the program has had too many different

@@ -27,7 +27,7 @@
 int ipc_object_new(const char *name, size_t len);
 /* Close it. Mappings stay. Any thread. */
 void ipc_object_close(int object);
-/* Permit stand-ins in this process, from now on: all who map its objects are in it. */
+/* Permit stand-ins in this process, from now on: only this process maps its objects. */
 void ipc_object_stand_ins(void);
 static inline bool ipc_object_is_stand_in(int object)
 {

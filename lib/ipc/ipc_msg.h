@@ -37,7 +37,7 @@
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
-#define IPC_FD_ANY        253u   /* ... the kernel's limit */
+#define IPC_FD_ANY        253u   /* the kernel's limit of descriptors with a message */
 #define IPC_NAME_MAX      32u    /* device names, zero-terminated */
 #define IPC_PRIVATE_MAX   256u   /* private data of CM messages */
 #define IPC_SOCKET_ENV    "URNIC_SOCKET"
@@ -104,8 +104,8 @@ enum ipc_type {
     IPC_CM_JOIN,       /* ipc_cm_addr (dst = group) -> ipc_hdr; event MULTICAST_JOIN */
     IPC_CM_LEAVE,      /* ipc_cm_addr (dst = group) -> ipc_hdr */
     IPC_CM_MIGRATE,    /* ipc_cm_migrate -> ipc_cm_destroyed */
-    IPC_CM_QP,         /* ipc_cm_qp -> ipc_hdr: from now on the daemon moves this queue pair */
-    /* an engine in the program (ipc_channel.h; minor 15) */
+    IPC_CM_QP, /* ipc_cm_qp -> ipc_hdr: from now on the daemon changes this queue pair's state */
+    /* for programs with an engine of their own (ipc_channel.h), since minor version 15 */
     IPC_ENGINE_BLOCK = 103, /* ipc_hdr -> ipc_engine_block: one more (minor 19) */
     IPC_ENGINE_OPEN = 104,  /* ipc_engine_open -> ipc_engine_opened, fds: rings, eventfd, facts */
     IPC_ENGINE_MAPPED,      /* ipc_hdr -> ipc_engine_block: the rings are mapped */

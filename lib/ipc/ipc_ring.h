@@ -249,7 +249,7 @@ struct ipc_ring {
     uint32_t stride;
     uint32_t index; /* own index: the client's prod, the daemon's cons */
     bool ud;        /* send queues: of a UD queue pair */
-    bool xrc;       /* ... of one of XRC: the owner sets it after ipc_ring_init */
+    bool xrc;       /* send queues: of an XRC queue pair; set after ipc_ring_init */
 };
 
 struct ipc_cq_view {

@@ -104,10 +104,10 @@ struct ipc_ctx_opened {
 
 /* ---- memory ---- */
 
-/* A slab of memory for application data. The daemon creates it and seals it
- * (F_SEAL_SHRINK | F_SEAL_GROW): its size can't change. The client maps it before it registers a
- * region in it: the first region adds F_SEAL_FUTURE_WRITE and F_SEAL_SEAL. After that it can't be
- * mapped for writing, and no hole can be punched into it. */
+/* A slab of memory for application data. The daemon creates it and seals it (F_SEAL_SHRINK |
+ * F_SEAL_GROW): its size can't change. The client maps the slab before it registers the first
+ * region in it: the daemon then adds F_SEAL_FUTURE_WRITE and F_SEAL_SEAL. From then on nobody can
+ * map it anew for writing, or punch a hole into it. */
 struct ipc_slab_alloc {
     struct ipc_hdr hdr;
     uint64_t size; /* rounded up to pages (2 MiB with HUGE) */
@@ -306,7 +306,7 @@ struct ipc_qp_create {
     uint32_t cm_id; /* not 0: IPC_CM_QP as well, the queue pair is in INIT then */
     uint32_t zero;
     /* minor 2 */
-    char cc_spec[256]; /* ... with parameters, "" = the device's */
+    char cc_spec[256]; /* congestion control with parameters, "" = the device's */
 };
 
 struct ipc_qp {

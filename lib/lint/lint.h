@@ -161,7 +161,7 @@ struct lint_totals {
     uint64_t forgotten; /* packets of flows for which there was no room */
     uint64_t merged;  /* frames in which the capturing host has merged several packets, which count
                          when they are passed as parts */
-    uint64_t unsplit; /* of these, frames that can't be taken apart */
+    uint64_t unsplit; /* merged frames that can't be taken apart */
     uint32_t flows;
     uint64_t first_ns, last_ns;
 };

@@ -223,7 +223,7 @@ struct lint_counted {
     bool on, goes_on; /* known; raised by later requests */
     uint32_t msn, epoch;
     uint64_t number;        /* packet with this answer */
-    struct lint_head *head; /* ... and its first octets */
+    struct lint_head *head; /* first octets of that packet */
     uint32_t stands;        /* number of later requests that haven't raised it */
     enum lint_stands { LINT_MOVES, LINT_STANDS_PERHAPS, LINT_STANDS } stands_said;
     uint64_t stands_number; /* packet of the last of them */
@@ -323,7 +323,7 @@ struct lint_flow {
     struct lint_mtu mtu;
     struct lint_id id;
     unsigned csum_bad, icrc_run, cut_broken;
-    uint8_t octet_4; /* of the BTH, with reserved bits: has been said */
+    uint8_t octet_4; /* of the BTH, with reserved bits: was reported */
     struct lint_no_icrc no_icrc;
     bool dmac_seen, migreq_seen, migreq_noted;
     uint8_t dmac[6];
@@ -365,10 +365,10 @@ struct lint_flow {
     struct lint_mark nak, rnr, fatal;
     struct lint_wait unseen;  /* an answer whose request was not captured */
     bool unseen_unread;       /* its request may be a packet that can't be read */
-    uint64_t unseen_requests; /* requests captured before that answer */
+    uint64_t unseen_requests; /* number of requests captured before the answer in `unseen` */
     struct lint_skew skew;
     bool unseen_next_on;  /* a request sent after it has been answered */
-    uint32_t unseen_next; /* ... with this PSN, lower than that of the answer */
+    uint32_t unseen_next; /* PSN of that request, lower than the answer's */
     struct {
         bool on; /* a NAK has named a PSN from before the capture */
         uint32_t psn;

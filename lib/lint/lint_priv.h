@@ -249,7 +249,8 @@ bool lint_perhaps_stray(const struct lint_ctx *c);
 bool lint_begins_anew(const struct lint_ctx *c);
 
 /* request.c, response.c, cmtrack.c */
-/* The number of differences between this request and the record, payload included. */
+/* The number of fields in which the context's request differs from the record. The payload counts
+ * as one field. */
 unsigned lint_differs(const struct lint_ctx *c, const struct lint_rec *r);
 /* May a request with opcode `asked` be answered with `given`, which is no ACK? */
 bool lint_answers(uint8_t asked, uint8_t given);

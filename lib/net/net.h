@@ -203,7 +203,7 @@ enum net_counter {
     NET_TX_GROUP,
     NET_ECHO_LIMITED,  /* echo requests over NET_ECHO_RATE */
     NET_ADDR_CONFLICT, /* another host claims one of our addresses */
-    NET_ADDR_DEFENDED, /* ... and was answered by an announcement */
+    NET_ADDR_DEFENDED, /* conflicts answered by an announcement */
     NET_NEIGH_CHANGED, /* a known neighbour has another MAC */
     NET_NEIGH_CLAIMED, /* another MAC was claimed for a neighbour in use: the one known is asked */
     NET_NEIGH_FAILED,

@@ -12,8 +12,8 @@
 
 #include "as_requester.h"
 
-#define SENT_MIN   65536u /* packets that our engine may send */
-#define SENT_EACH  16u    /* ... and the additional number for each of the capture */
+#define SENT_MIN   65536u /* packets that our engine may send, at least */
+#define SENT_EACH  16u    /* more of them, for each packet of the capture */
 #define TIMERS_MAX 64u
 
 static int by_off(const void *a, const void *b)

@@ -13,8 +13,8 @@
 
 #include "as_responder.h"
 
-#define ANSWERS_MIN  65536u /* answers that our engine may give */
-#define ANSWERS_EACH 4u     /* ... and the additional number for each packet of the capture */
+#define ANSWERS_MIN  65536u /* answers that our engine may give, at least */
+#define ANSWERS_EACH 4u     /* more of them, for each packet of the capture */
 #define MESSAGE_MAX  ((uint32_t)WIRE_MSG_MAX)
 
 uint64_t responder_hash(const uint8_t *data, size_t len)

@@ -84,7 +84,7 @@ static struct field differing(const struct packet *first, const struct wire_pkt 
     if (a->payload_len != b->payload_len && cut)
         return (struct field){NULL, NULL}; /* perhaps several packets, merged by the host */
     if (a->payload_len != b->payload_len && again && p->payload_len == first->payload_len)
-        return (struct field){NULL, NULL}; /* has been said */
+        return (struct field){NULL, NULL}; /* reported already */
     if (a->payload_len != b->payload_len)
         return (struct field){"payload length", again ? "RTX-05" : "REQ-02"};
     if (!payload_same(first, p))
@@ -127,7 +127,7 @@ static struct field differing_again(const struct requester *r, const struct plac
     if (b->va != a->va + skip)
         return (struct field){"address", "RD-12"};
     if (p->overrun)
-        return (struct field){NULL, NULL}; /* has been said */
+        return (struct field){NULL, NULL}; /* reported already */
     struct wire_pkt w;
     packet_wire(p, &w);
     if (w.dma_len > a->dma_len - skip)

@@ -202,7 +202,7 @@ void responder_differ(struct responder *r, const struct packet *p, const char *r
 /* The ledger's answers with a captured answer's PSN. */
 struct match {
     struct answer *found; /* same kind, not used yet, with equal content if possible */
-    const char *wrong;    /* ... otherwise the field that differs */
+    const char *wrong;    /* the field that differs, if the content does */
     struct answer *near;  /* any answer with this PSN */
     bool repeated;        /* an equal answer, used or not: perhaps to an uncaptured request */
     bool again;           /* our engine has answered with this PSN more than once */

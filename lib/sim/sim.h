@@ -32,7 +32,7 @@ struct sim {
     struct sim_flows flows;
     struct sim_event sample, measure, drain;
     struct sim_series *rate;          /* Gb/s placed per flow, nrates of them */
-    struct sim_series *limit, *alpha; /* ... of congestion control; NAN = not running */
+    struct sim_series *limit, *alpha; /* per flow, of congestion control; NAN = not running */
     struct sim_series *queue;         /* octets, nqueues of them */
     struct sim_series total;          /* Gb/s of all flows */
     struct sim_series fair;           /* fairness index of the flows that run; NAN = none */
@@ -40,9 +40,9 @@ struct sim {
     struct sim_port **watched;
     uint32_t nrates, nqueues;
     uint64_t measured_from; /* ns; SIM_NEVER = not yet */
-    uint64_t *before;       /* per flow: octets placed before that time */
+    uint64_t *before;       /* per flow: octets placed before measured_from */
     uint64_t drain_from;    /* ns: time of the last arrival; SIM_NEVER = not yet, or none */
-    uint64_t drain_placed;  /* octets of all flows before that time */
+    uint64_t drain_placed;  /* octets placed by all flows before drain_from */
 };
 
 /* Build it. *s must outlive it; hooks may be NULL. 0, or -ENOMEM, -EINVAL, -ENOSPC and *err. */

@@ -27,7 +27,7 @@ struct sim_fault {
     struct sim_port *port; /* all, by id */
     uint32_t nhosts, nports;
     uint32_t *places; /* by port: a bit per place with rules on its wire */
-    uint32_t *from_b; /* ... and bit per place at which its frames go b->a */
+    uint32_t *from_b; /* by port: a bit per place at which its frames go b->a */
     struct place place[SIM_RULES];
     unsigned nplaces;
     uint8_t place_of[SIM_RULES], rule_of[SIM_RULES]; /* by rule of the scenario */

@@ -9,7 +9,7 @@
 
 struct sim_noise_params {
     double loss;    /* part of the frames to lose */
-    double reorder; /* ... to delay by `late` */
+    double reorder; /* part of the frames to delay by `late` */
     uint64_t late;  /* ns */
 };
 

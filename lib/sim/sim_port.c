@@ -251,8 +251,8 @@ void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now)
     to->node->ops->rx(to->node, to, p, now);
 }
 
-/* PSN, QPNs and ECN make two frames differ that would otherwise look alike. It is a sum, because
- * the order of nodes within a window has no meaning. */
+/* Add a frame to the run's digest. PSN, QPN and ECN tell frames apart that are otherwise equal. The
+ * digest is a sum, so the order of the nodes within a window doesn't change it. */
 static void digest(struct sim_world *w, const struct sim_port *to, const struct sim_pkt *p,
                    uint64_t now)
 {

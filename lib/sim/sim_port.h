@@ -40,7 +40,7 @@ struct sim_port {
     uint64_t octet_ps;  /* time of an octet; 0 = not a whole number: from `rate` then */
     uint64_t delay;     /* ns */
     uint64_t queued;    /* octets in all queues */
-    uint64_t queue_max; /* ... at most */
+    uint64_t queue_max; /* the largest `queued` */
     uint64_t tx_packets;
     uint64_t busy_ps; /* time at which the transmitter is free */
     uint16_t backlog; /* bit per queue that isn't empty */

@@ -28,8 +28,8 @@ struct sim_reader {
     unsigned sample, measure; /* their lines, 0 = none */
     char *word[SIM_WORDS];
     unsigned nwords;
-    char text[SIM_LINE_MAX];     /* of the line, variables replaced; cut into words */
-    char original[SIM_LINE_MAX]; /* ... and whole */
+    char text[SIM_LINE_MAX];     /* the line, variables replaced, cut into words */
+    char original[SIM_LINE_MAX]; /* the same, not cut */
 };
 
 /* Report an error about a field of a line (0 = the scenario as a whole). Returns -EINVAL. */
@@ -47,7 +47,7 @@ int sim_read_words(struct sim_reader *r, const char *line, size_t len);
 bool sim_read_when(struct sim_reader *r, int *err);
 /* The rest of a text after its first word. */
 const char *sim_word_rest(const char *text);
-/* The text after the keyword, unchanged. */
+/* The line after its first word, as it was before the split into words. */
 const char *sim_reader_rest(const struct sim_reader *r);
 
 /* set NAME VALUE */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers with units.
+ * Numbers with units, from text and to text: times, rates, sizes, ratios.
  */
 #include "sim_value.h"
 

@@ -40,7 +40,7 @@ struct sim_world {
     struct sim_pool pool;
     struct sim_hooks hooks;
     struct sim_noise *noise; /* NULL = none */
-    struct sim_fault *fault; /* likewise */
+    struct sim_fault *fault; /* NULL = none */
     bool skip_payload;
     bool failed;    /* out of memory: the run must end */
     uint64_t hops;  /* frames that have reached the end of a wire */

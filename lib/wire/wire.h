@@ -102,8 +102,8 @@ static inline bool wire_is_placement(uint8_t opcode)
 }
 
 /* FETH: placement and selectivity; the rest is reserved. */
-#define WIRE_FETH_GLOBAL     0x1u /* FLUSH: the octets are visible to all before the answer */
-#define WIRE_FETH_PERSISTENT 0x2u /* ... and survive a loss of power */
+#define WIRE_FETH_GLOBAL     0x1u /* FLUSH: before the answer, all readers see the octets written */
+#define WIRE_FETH_PERSISTENT 0x2u /* FLUSH: the octets survive a loss of power */
 #define WIRE_FETH_PLACEMENT  0xFu
 #define WIRE_FETH_REGION     0x10u /* the whole region, else the range of the RETH */
 #define WIRE_FETH_SELECT     0x30u
@@ -285,7 +285,7 @@ struct wire_flow {
     uint8_t ip_version; /* 0: none is remembered */
     bool bare;          /* no headers after its BTH */
     bool same; /* the frame just parsed has the same MACs, addresses, tclass, ttl and so on */
-    bool next; /* ... and lengths and BTH, except for acknowledge request and PSN */
+    bool next; /* its lengths and BTH, too, but for acknowledge request and PSN */
     unsigned flags;
 };
 

@@ -22,11 +22,11 @@ int admin_open(struct admin *a);
 int admin_open_within(struct admin *a, unsigned seconds);
 void admin_close(struct admin *a);
 
-/* Send `request` (its hdr.type set, the rest of hdr is filled in here) with an optional descriptor
- * (-1 = none) and receive the reply of up to `cap` octets into `reply`. Returns its length, or
- * -errno: the daemon's own status included. */
+/* Send `request` and a descriptor (-1 = none), and receive the reply, of up to `cap` octets, into
+ * `reply`. The caller sets hdr.type of the request; the rest of hdr is filled in here. Returns the
+ * length of the reply, or -errno, also for an error status in the reply. */
 ssize_t admin_call(struct admin *a, void *request, size_t len, int fd, void *reply, size_t cap);
-/* Its two halves, for requests that may take long. 0 or -errno; as above. */
+/* The two halves of admin_call, for requests that may take long. 0 or -errno; as above. */
 int admin_ask(struct admin *a, void *request, size_t len, int fd);
 ssize_t admin_answer(struct admin *a, void *reply, size_t cap);
 

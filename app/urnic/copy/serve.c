@@ -33,8 +33,8 @@ struct server {
     const char *name; /* path of dir, as the user gave it */
     bool read_only, json;
     uint16_t port;
-    uint64_t once;            /* number of transfers before the end ... */
-    _Atomic uint64_t *served; /* ... counted over all devices' processes */
+    uint64_t once;            /* number of transfers before the end */
+    _Atomic uint64_t *served; /* transfers so far, of all devices' processes */
 };
 
 struct file {

@@ -8,7 +8,7 @@
 #include "capread.h"
 #include "lint.h"
 
-/* Valid as long as the packet, until the reader's next call. */
+/* The frame of packet p, for lib/lint. Like p, it is valid until the reader's next call. */
 static inline struct lint_frame lint_frame_of(const struct capread_packet *p)
 {
     return (struct lint_frame){.number = p->number,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The writers of `urnic lint`'s results. Each gets packet by packet and finding by finding.
+ * The writers of `urnic lint`'s results. Each is called for every packet, for every finding, and
+ * once at the end.
  */
 #ifndef URNIC_LINT_WRITER_H
 #define URNIC_LINT_WRITER_H

@@ -34,7 +34,7 @@ struct perf_options {
     uint64_t size[PERF_SIZES_MAX];
     uint64_t count;       /* messages per size; 0 = by time */
     uint64_t ns;          /* time per size */
-    uint64_t warm_up_ns;  /* ... and time before, which does not count */
+    uint64_t warm_up_ns;  /* time per size before that, not measured */
     uint64_t working_set; /* working set: octets that successive messages walk through, on each
                            * side */
     uint64_t buffer;      /* server: octets offered */

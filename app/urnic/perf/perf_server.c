@@ -176,7 +176,7 @@ static int on_completion(struct server *s, const struct urnic_wc *wc)
 {
     struct perf_qp *q = (struct perf_qp *)(uintptr_t)(wc->wr_id & ~PERF_RECV_ID);
     if (wc->status != URNIC_WC_SUCCESS)
-        return 0; /* its DISCONNECTED event ends the queue pair */
+        return 0; /* an error: the connection's DISCONNECTED event ends the queue pair */
     if (wc->wr_id & PERF_RECV_ID) {
         int rc = perf_post_recvs(&s->end, q, 1);
         return rc == 0 && q->ask.latency ? pong(s, q) : rc;

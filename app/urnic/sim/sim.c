@@ -335,7 +335,7 @@ static int finish_charts(struct job *j)
     return status;
 }
 
-/* The output is incomplete: neither a script nor a person shall take it for complete. */
+/* The output is incomplete: tell scripts and people so. */
 static int interrupted(const struct job *j)
 {
     if (!j->cut && !j->left)

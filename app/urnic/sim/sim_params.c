@@ -168,7 +168,7 @@ static json_t *object(const struct sim_field *table, const void *base)
     return o;
 }
 
-/* ... with its kind before the fields. */
+/* The same for a statement, with its kind before the fields. */
 static json_t *kind(const struct sim_statement *st, const void *base)
 {
     json_t *o = json_pack("{s:s}", "kind", st->word), *fields = object(st->fields, base);

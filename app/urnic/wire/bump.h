@@ -46,8 +46,7 @@ struct bump_half {
     struct io_frame frame[IO_BURST_MAX]; /* lent by `in` */
     unsigned have, at;                   /* frame[at..have) of these are yet to be moved */
     uint64_t peeked;                     /* time of the last rx_peek on `in`, ns */
-    uint64_t since;                      /* ... and the time before that: the lent frames came after
-                                          * it */
+    uint64_t since; /* time of the rx_peek before: the lent frames came later */
     bool out_up;
     struct bump_queue queue;
     struct bump_counters count;

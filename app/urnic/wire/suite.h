@@ -35,7 +35,7 @@ struct suite_options {
     const char *server[2], *client[2]; /* commands at side A, at side B */
     const char *only;                  /* only cases with this in their name */
     const char *end[2];                /* "SOCKET,IP" of an urnicd: makes the commands */
-    char *made[4];                     /* ... these */
+    char *made[4];                     /* those commands */
     int timeout, retry;                /* the device's value, if no CM message has it; -1 = not
                                         * given */
     uint64_t cnp_interval;             /* ns that the device claims */

@@ -15,12 +15,12 @@ struct wire_capture {
     uint8_t before[IO_FRAME_MAX]; /* the frame, while the rules change it */
 };
 
-/* Create the file. Times are CLOCK_MONOTONIC's. Returns 0 or -errno. */
+/* Create the file. Returns 0 or -errno. */
 int wire_capture_open(struct wire_capture *c, const char *path, const struct bump *b);
 
-/* Before the rules see a frame ... */
+/* Note a frame before the rules see it. */
 void wire_capture_before(struct wire_capture *c, const uint8_t *frame, uint32_t len);
-/* ... and afterwards: `bits` = the rules' FAULT_*. */
+/* Write it, and what the rules did: `now` is of CLOCK_MONOTONIC, `bits` = the rules' FAULT_*. */
 void wire_capture_after(struct wire_capture *c, enum fault_dir dir, uint32_t len, uint64_t now,
                         unsigned bits);
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-/* The number in a file; UINT64_MAX = none, or "max". */
+/* The number in a file; UINT64_MAX = no file, or no number in it, as in "max". */
 static uint64_t number_in(const char *path)
 {
     uint64_t n = UINT64_MAX;

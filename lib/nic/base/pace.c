@@ -9,9 +9,9 @@
 
 #define PACE_LINGER_NS (60 * US)    /* time to poll after the last work before blocking */
 #define PACE_TURN_NS   (1 * US)     /* a yield this long: another program has had a turn */
-#define PACE_CROWDED   (1 * MS)     /* ... and this long: it spins */
-#define PACE_CROWD_MIN (8 * MS)     /* then block instead of yielding, for a while ... */
-#define PACE_CROWD_MAX (250 * MS)   /* ... that doubles as long as it happens again */
+#define PACE_CROWDED   (1 * MS)     /* a yield this long: the other program spins */
+#define PACE_CROWD_MIN (8 * MS)     /* first time to block instead of yielding then */
+#define PACE_CROWD_MAX (250 * MS)   /* longest such time: it doubles each time */
 #define PACE_PAUSE_NS  (3 * US / 2) /* time without work after which the next work is no stream */
 #define PACE_SPIN_NS   (5 * US)     /* work due sooner isn't worth blocking for */
 #define PACE_NAP_NS    (50 * US)    /* when some events don't wake us */
@@ -62,7 +62,8 @@ void pace_heard(struct pace *p, bool mere)
     p->awaits = false;
 }
 
-/* A loop that posts on and on keeps no other program out. */
+/* A post starts a time of polling without yields. Later posts don't extend it, so a loop that posts
+ * all the time leaves the core to others, too. */
 void pace_posted(struct pace *p, uint64_t now)
 {
     if (p->awaits)

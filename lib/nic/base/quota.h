@@ -57,7 +57,7 @@
 #define QUOTA_FOREIGN_OCTETS  (4ull << 40)  /* address space; of a user's share as well */
 #define QUOTA_MAPPINGS        8192u         /* of 65,530 that a process may have */
 #define QUOTA_SEALING         16u           /* requests that wait for a slab's seals */
-#define QUOTA_SETTLING        256u          /* ... for frames that came before them */
+#define QUOTA_SETTLING        256u          /* requests that wait for earlier frames */
 #define QUOTA_ASKING          16u           /* requests that wait for engines in programs */
 #define QUOTA_DEFERRED        256u          /* requests that wait for a neighbour */
 #define QUOTA_UNREAD          128u          /* descriptors sent to the client and not received */

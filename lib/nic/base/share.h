@@ -26,7 +26,7 @@ enum share_kind {
     SHARE_SRQ,
     SHARE_QP,
     SHARE_CM_ID,    /* ids of connections and listeners */
-    SHARE_LISTENER, /* ... the latter */
+    SHARE_LISTENER, /* listeners */
     SHARE_GROUP,    /* multicast groups */
     SHARE_CONN,     /* entries in the connection manager's table; they outlive a connection */
     SHARE_NEIGH,    /* neighbours that queue pairs send to, or that are being resolved */

@@ -107,7 +107,7 @@ void unread_service(struct unread_list *l)
     struct unread *u = l->closing, **last;
     if (!u || unread_visit(&l->closing) == &l->closing || !u->next)
         return;
-    l->closing = u->next; /* move it to the end: the next one has its turn */
+    l->closing = u->next; /* move it to the end: the next call looks at the next one */
     for (last = &l->closing; *last; last = &(*last)->next)
         ;
     u->next = NULL;

@@ -26,7 +26,7 @@ struct watch {
     /* By descriptor: the number of its watch, 0 = none. It detects a stale event, one fetched
      * before its descriptor was removed, closed, and opened again. */
     uint32_t *number;
-    struct watch_mark *mark; /* likewise */
+    struct watch_mark *mark; /* by descriptor */
     struct watch_mark own;   /* of epfd */
     uint32_t room, last;
     /* The ports that woke the worker last, and the number of times that each did so in vain. */

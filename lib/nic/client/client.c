@@ -264,7 +264,7 @@ int client_channel_destroy(struct channel *ch)
 struct client_death {
     struct client *c;
     struct memory *unmap[CLIENT_TEARDOWN]; /* for the control thread */
-    uint64_t *octets[CLIENT_TEARDOWN];     /* ... the client's count that each is part of */
+    uint64_t *octets[CLIENT_TEARDOWN]; /* the count of the client that each `unmap` is part of */
     unsigned nunmap;
     uint32_t at[HANDLE_KINDS]; /* the last handle freed */
     bool more;

@@ -30,11 +30,11 @@ struct client {
     char comm[16];
     bool own;       /* this process itself: no socket, and its memory is ours */
     bool greeted;   /* hello exchanged */
-    uint16_t minor; /* ... with this minor version of the protocol */
+    uint16_t minor; /* the client's minor version of the protocol */
     bool gone;      /* to be torn down by the control loop */
-    bool ends;      /* ... after its frames have left (settle.h) */
+    bool ends;      /* torn down after its frames have left (settle.h) */
     bool open;      /* a context is open */
-    bool attached;  /* ... and its worker serves it */
+    bool attached;  /* its worker serves the context */
     /* shares of its user; for the control thread or its jobs */
     struct share *share;     /* of the daemon's */
     struct share *of_device; /* of the open device's */
@@ -43,19 +43,19 @@ struct client {
     struct context ctx;
     struct handle_table handles;
     struct qslab_list qslabs;
-    uint64_t slab_octets;           /* of application slabs */
-    uint64_t foreign_octets;        /* of objects of its own that regions are in */
-    uint32_t mappings;              /* of both */
-    uint32_t ndeferred;             /* requests that wait for something */
-    uint32_t nsettling;             /* ... for frames before them; the control thread's */
-    uint32_t nsealing;              /* ... for a slab's seals; the control thread's */
-    uint32_t nasking;               /* ... for engines in programs; likewise */
-    struct unread unread;           /* descriptors under way to it; the control thread's */
+    uint64_t slab_octets;    /* of application slabs */
+    uint64_t foreign_octets; /* of objects of its own that regions are in */
+    uint32_t mappings;       /* of both */
+    uint32_t ndeferred;      /* requests that wait for something */
+    uint32_t nsettling;      /* requests that wait for frames before them; the control thread's */
+    uint32_t nsealing;       /* requests that wait for a slab's seals; the control thread's */
+    uint32_t nasking;        /* requests that wait for engines in programs; the control thread's */
+    struct unread unread;    /* descriptors under way to it; the control thread's */
     struct client_capture *capture; /* the control thread's; at most one runs */
-    struct engine_channel *engine;  /* it runs one itself (engine_channel.h); NULL = none */
-    struct engine_group *groups;    /* ... and is in these (engine_group.h); the worker's */
-    struct engine_peer *peers;      /* ... and sends to these (engine_peer.h); likewise */
-    struct deferred *deferred;      /* requests that wait for something; the worker's */
+    struct engine_channel *engine;  /* of its own engine (engine_channel.h); NULL = none */
+    struct engine_group *groups; /* that engine's multicast groups (engine_group.h); the worker's */
+    struct engine_peer *peers;   /* its queue pairs' peers (engine_peer.h); the worker's */
+    struct deferred *deferred;   /* requests that wait for something; the worker's */
 };
 
 /* The first member of an object of a client's that another room makes (HANDLE_CM_CHANNEL,
@@ -94,7 +94,7 @@ struct device *client_place(const struct client *c, const struct device *dev);
 int client_open(struct client *c, struct device *dev);
 /* Undo client_open, of a context without objects. */
 void client_unopen(struct client *c);
-/* ... and have the worker serve it, when the client has been answered. */
+/* Have the worker serve the context, when the client has been answered. */
 void client_start(struct client *c);
 /* Flush its queue pairs, disconnect from peers, free everything (SHM-07), close its socket. From
  * the control thread. */

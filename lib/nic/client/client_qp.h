@@ -20,7 +20,7 @@ struct device;
 /* The engine's form of a client's address vector. -EINVAL: no such local address, or one of another
  * family than the destination. */
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out);
-/* ... and back. */
+/* A client's form of the engine's address vector. */
 /* The same for a destination that a client wants. -EINVAL, too: no host can have the address. */
 int av_wanted(const struct device *d, const struct ipc_av *in, struct engine_av *out);
 void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out);

@@ -38,7 +38,7 @@ struct queue {
     bool starved;     /* entries wait for room in the engine */
     bool dead;        /* the client lied about an index (SHM-02) */
     bool waits;       /* for a datagram's neighbour */
-    bool unreachable; /* ... which didn't answer: the datagram is dropped */
+    bool unreachable; /* that neighbour didn't answer: drop the datagram */
     uint32_t number;
     TAILQ_ENTRY(queue) next; /* in the list of active queues */
     struct context *ctx;

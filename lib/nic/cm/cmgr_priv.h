@@ -31,7 +31,7 @@ struct cmgr {
     struct device *device;
     struct cm *cm;
     struct services *services; /* of all workers of the device; NULL = it has one */
-    struct peers *peers;       /* likewise */
+    struct peers *peers;       /* of all workers of the device; NULL = it has one */
     struct cm_channel *channels;
     unsigned nfull; /* channels with events that their sockets have refused */
     uint64_t now;   /* of the round: callbacks of the engine have no clock */

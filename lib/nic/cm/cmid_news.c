@@ -112,8 +112,8 @@ static void cmid_datagram_service(struct cm_id *id, const struct cm_event *ev)
     cmid_event(id, &out);
 }
 
-/* The peer accepts: the queue pair that the daemon moves is connected before the client gets the
- * event. */
+/* The peer accepts. The daemon changes the state of this queue pair, so it connects it before the
+ * client gets the event. */
 static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_event *out,
                           uint64_t now)
 {

@@ -16,8 +16,8 @@ struct services;
 struct service {
     uint64_t id; /* cm_service_id */
     struct wire_addr addr;
-    bool any;        /* at any address ... */
-    unsigned family; /* ... of this family: 4, 6 or 0 (both) */
+    bool any;        /* at any address of the family */
+    unsigned family; /* of `any`: 4, 6 or 0 (both) */
     unsigned member; /* the worker */
 };
 

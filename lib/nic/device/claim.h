@@ -48,7 +48,7 @@ struct claim {
     bool has_news;   /* in its worker's list of news */
     LIST_ENTRY(claim) next_news;
     struct client_qp *qp;
-    /* The claim is lost: a connection of another user has got the peer. It may be freed here. */
+    /* Another user's connection now owns the peer: the claim is lost, and may be freed here. */
     void (*displaced)(struct claim *c, uint64_t now);
     /* Another user names this connection's peer: check whether the connection still exists (CM-21).
      */
@@ -56,15 +56,15 @@ struct claim {
 };
 
 struct claim_counters {
-    uint64_t refused;   /* refused: another user's connection has the peer */
-    uint64_t displaced; /* queue pairs that ended as another user's connection got their peer */
+    uint64_t refused;   /* refused: another user's connection owns the peer */
+    uint64_t displaced; /* queue pairs that ended: another user's connection owns their peer */
     uint64_t shared;    /* claims shared with another user, without the connection manager */
 };
 
 enum claim_result {
     CLAIM_SET,
     CLAIM_SHARED, /* set by a queue pair; another user has claimed the same */
-    CLAIM_OWNED,  /* not set: another user's connection has it */
+    CLAIM_OWNED,  /* not set: another user's connection owns the peer */
 };
 
 struct claims {

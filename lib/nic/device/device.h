@@ -34,7 +34,7 @@ struct device_stats {
     uint64_t own_echo;   /* our own frames that the port gave back */
     uint64_t copy_fault; /* copies that failed: a client took its memory away (MR-12) */
     uint64_t port_full;  /* rounds in which frames had to wait for room */
-    uint64_t no_link;    /* frames of queue pairs that were lost: the link was down (EVT-05) */
+    uint64_t no_link;    /* frames of queue pairs, lost because the link was down (EVT-05) */
     uint64_t link_changes;
     /* faults and excesses of clients (SHM-02, SHM-08, CQ-06) */
     uint64_t client_bad_index;    /* queues given up because of a wrong index or length */
@@ -44,7 +44,7 @@ struct device_stats {
                                      (SEC-22) */
     uint64_t client_event_owed;   /* events that waited because their channel was full */
     uint64_t async_lost;          /* asynchronous events that no program read in time (EVT-04) */
-    uint64_t cm_lost; /* likewise events of connections; a connection request is refused */
+    uint64_t cm_lost;             /* the same for events of connections; a request is refused */
     /* team members: frames received by the right one, passed to another, and lost because the ring
      * to that one was full */
     uint64_t steer_right, steer_moved, steer_lost;
@@ -78,7 +78,7 @@ struct device {
     unsigned member;   /* index in the team */
     bool shared;       /* the team has others */
     unsigned steered;  /* members that were given frames and not woken yet, a bit each */
-    unsigned lent;     /* members whose frames are lent, likewise */
+    unsigned lent;     /* members whose frames are lent, a bit each */
     unsigned turn;     /* member whose frames come first */
     struct io_port *io;
     struct uplink *uplink; /* the daemon's description; NULL = by settings */

@@ -17,7 +17,7 @@
 #define ROUND_SERVICE_NS (5 * CLOCK_MS)   /* period of slow upkeep, awake */
 #define ROUND_GUARD_NS   (100 * CLOCK_MS) /* period of putting the fault handler in front */
 #define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* period of slow upkeep, asleep, if no event is owed */
-#define ROUND_NAP_FAR_NS (1 * CLOCK_SEC)  /* ... of a program on a channel: the daemon has most */
+#define ROUND_NAP_FAR_NS (1 * CLOCK_SEC)  /* the same for a program on a channel */
 #define ROUND_FEW        4u               /* frames: more are a stream, which needs throughput */
 #define ROUND_FULL_NS    (1 * CLOCK_MS)   /* longest wait of completions for their ACKs to leave */
 #define ROUND_LET_IN     3u /* turns given to applications: several may share our core */

@@ -24,7 +24,7 @@ struct uplink {
     struct io_port *io;                /* the same, or a port around it (drivers/direct) */
     const struct ipc_facts_page *page; /* outlives the device */
     unsigned block;                    /* of queue pair numbers */
-    uint64_t key[2];                   /* ... their secret */
+    uint64_t key[2];                   /* secret of these numbers */
     uint32_t frame_max;                /* of the channel */
     /* the facts read last */
     uint32_t seen;

@@ -34,8 +34,8 @@
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
 #define WORKER_NAP_NS   (50 * CLOCK_US)
 #define WORKER_REST_NS  (10 * CLOCK_MS)
-#define WORKER_SPIN_NS  (1 * CLOCK_MS) /* on a channel: after this time without work ... */
-#define WORKER_SPINS    32u            /* ... a nap follows this many polls */
+#define WORKER_SPIN_NS  (1 * CLOCK_MS) /* on a channel: time without work before a nap */
+#define WORKER_SPINS    32u            /* polls without work before a nap */
 
 static int worker_page(struct worker *w)
 {
@@ -407,8 +407,9 @@ static void worker_look(struct worker *w)
              !atomic_load_explicit(&w->stop, memory_order_relaxed));
 }
 
-/* The thread takes over. If work had come that no poll has done, it stays for a while, and longer
- * each time. If the program waits now, it stays, too: the program may poll once more before. */
+/* The worker's thread takes over from the program's polls. If it finds work that no poll has done,
+ * it keeps the worker for a while, twice as long each time; if not, the next time is half as long.
+ * It also stays if the program waits now: the program may poll once more before. */
 static void worker_take_over(struct worker *w)
 {
     worker_take(w);

@@ -32,7 +32,7 @@ struct context;
 struct context_ops;
 
 #define WORKER_DEVICES   CONFIG_DEVICES
-#define WORKER_PAGE_SIZE 4096u /* octets of `shared`, as clients map them */
+#define WORKER_PAGE_SIZE 4096u /* octets of the page `shared`, which clients map */
 
 #define WORKER_ASKED 16u /* threads of the program whose blocked signals are remembered */
 
@@ -59,16 +59,16 @@ struct worker {
      * threads poll: those then do rounds, or their job, themselves instead of waking the thread. */
     struct token token;
     uint64_t sleep_until; /* under the token: when the blocked thread wakes by itself */
-    bool armed;           /* likewise: the ports wake it */
-    uint64_t full_since;  /* likewise: since when a port is full; for worker_is_settled (round.c) */
-    bool settled;         /* likewise: the frames that the round owes peers are in the ports */
+    bool armed;           /* under the token: the ports wake the blocked thread */
+    uint64_t full_since;  /* under the token: time since which a port is full (worker_is_settled) */
+    bool settled;         /* under the token: the frames owed to peers are in the ports */
     _Atomic uint64_t round_at; /* when the last round began */
     _Atomic uint32_t inlined;  /* rounds of worker_poll; under the token, read by the thread */
     /* Until then the thread does all rounds. It is set when the program waits for an event, and
      * when it polls only now and then, and work between its polls had to wait for the thread. */
     _Atomic uint64_t stays_until;
     uint64_t worked_at;      /* the last round of a polling thread with work; under the token */
-    uint32_t spins;          /* ... and rounds without since then, or since its last nap */
+    uint32_t spins;          /* rounds without work since then, or since the last nap */
     uint64_t stay_ns;        /* the thread's: time to stay when it next takes over */
     _Atomic uint32_t knocks; /* polls that found the token taken */
     /* Polls while the thread stays, since it has taken over or the program armed a completion queue
@@ -78,19 +78,19 @@ struct worker {
     _Atomic bool waits;       /* worker_waits was called, and the thread hasn't taken over since */
 
     bool borrowed; /* under the token: this round runs on a thread of the program */
-    bool opened;   /* likewise: the signals that a copy may cause are unblocked */
-    unsigned were; /* ... and which of them were blocked */
+    bool opened;   /* under the token: the signals that a copy may cause are unblocked */
+    unsigned were; /* which of these signals were blocked */
     struct worker_asked {
         pthread_t thread;
         uint64_t until; /* no need to ask this thread again before this time */
     } asked[WORKER_ASKED];
-    uint64_t guard_at; /* likewise: next time to put the handler in front */
+    uint64_t guard_at; /* under the token: next time to put the handler in front */
 
     struct jobs jobs; /* jobs of other threads */
     struct pace pace; /* its idle policy */
 
     struct watch watch; /* descriptors that wake it */
-    int eventfd;        /* ... and its own among them */
+    int eventfd;        /* the worker's own among these descriptors */
     struct watch_mark event_mark;
     int page_fd;               /* of the page; sealed: only the worker can write it */
     struct ipc_worker *shared; /* the page: this and an ipc_life after it */

@@ -37,7 +37,7 @@
 #include "spec.h"
 
 #define PROGRAM_DRAIN_NS (200 * CLOCK_MS) /* time for the last messages to the peers */
-#define PROGRAM_LOOK_NS  (1 * CLOCK_MS)   /* ... and the interval between checks */
+#define PROGRAM_LOOK_NS  (1 * CLOCK_MS)   /* interval between checks in that time */
 
 /* A request that is answered later; on the caller's stack. */
 struct program_wait {

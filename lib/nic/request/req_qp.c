@@ -31,7 +31,8 @@ static int qp_objects(struct request *r, const struct ipc_qp_create *in, struct 
     qp->send_cq = handle_get(t, HANDLE_CQ, in->send_cq);
     qp->recv_cq = handle_get(t, HANDLE_CQ, in->recv_cq);
     qp->srq = handle_get(t, HANDLE_SRQ, in->srq);
-    /* The engine checks which of them a queue pair of its type needs. */
+    /* A handle of 0 names no object. The engine checks which objects a queue pair of this type
+     * needs. */
     if (!qp->pd || (in->send_cq != 0 && !qp->send_cq) || (in->recv_cq != 0 && !qp->recv_cq) ||
         (in->srq != 0 && !qp->srq))
         return -EINVAL;

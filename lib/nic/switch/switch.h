@@ -32,8 +32,8 @@
 #define SWITCH_COUNTERS(X)                                                                         \
     X(channel_rx_frames)    /* given to channels */                                                \
     X(channel_tx_frames)    /* taken from channels and passed on */                                \
-    X(channel_tx_bytes)     /* ... their octets */                                                 \
-    X(channel_inside)       /* ... of these, to another channel */                                 \
+    X(channel_tx_bytes)     /* octets of channel_tx_frames */                                      \
+    X(channel_inside)       /* frames from one channel to another */                               \
     X(channel_strays)       /* received by a program's own socket, for another owner */            \
     X(channel_group_copies) /* of datagrams to groups, for channels */                             \
     X(channel_news)         /* reports of programs about their queue pairs */                      \

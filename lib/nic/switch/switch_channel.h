@@ -22,15 +22,15 @@ struct switch_channel {
     void *owner;         /* the caller's */
     struct share *share; /* of its user; NULL = of none */
     struct switch_channel *all_next;
-    struct switch_channel *next, *prev; /* in the ring of active channels; NULL = asleep, or over */
+    struct switch_channel *next, *prev; /* in the ring of active channels; NULL: not in it */
     bool asleep;
     bool direct; /* its program has sockets of its own, so strays may come from it */
     bool over;   /* an index was wrong: the channel isn't read any more */
     bool ending; /* its program is gone: it gets no frames */
     bool held;   /* `frame` is borrowed and not processed yet */
     struct io_frame frame;
-    struct wire_addr hop_of; /* last address asked of nic_switch.next_hop ... */
-    uint8_t hop[6];          /* ... and the answer */
+    struct wire_addr hop_of; /* last address asked of nic_switch.next_hop */
+    uint8_t hop[6];          /* the answer for hop_of */
     bool hop_known;
     uint64_t hop_round;
     struct switch_pairs *pairs; /* its queue pairs' peers (pair.h); NULL = it has had none */

@@ -10,10 +10,10 @@
 #define NEWS_LEN  64u
 #define NEWS_TYPE 0x88B5u /* for local experiments */
 /* The news about the queue pair whose number follows. */
-#define NEWS_OVER  1u
-#define NEWS_BEGUN 2u
-#define NEWS_FACTS 3u  /* about no queue pair */
-#define NEWS_SAID  22u /* octets with news; the rest is 0 */
+#define NEWS_OVER    1u
+#define NEWS_STARTED 2u
+#define NEWS_FACTS   3u  /* about no queue pair */
+#define NEWS_SAID    22u /* octets with news; the rest is 0 */
 
 static void news_write(uint8_t *frame, uint32_t what, uint32_t qpn)
 {
@@ -66,7 +66,7 @@ uint32_t switch_news_comm_est(uint8_t *frame, uint32_t cap, uint32_t qpn)
 {
     if (cap < NEWS_LEN)
         return 0;
-    news_write(frame, NEWS_BEGUN, qpn); /* without a MAC, so that it can't loop */
+    news_write(frame, NEWS_STARTED, qpn); /* without a MAC, so that it can't loop */
     return NEWS_LEN;
 }
 
@@ -77,7 +77,7 @@ bool switch_news_hear(struct nic_switch *s, struct switch_channel *from,
     if (frame->len != NEWS_LEN)
         return false;
     memcpy(copy, frame->data, sizeof(copy));
-    uint32_t qpn = news_read(copy, NEWS_BEGUN);
+    uint32_t qpn = news_read(copy, NEWS_STARTED);
     if (qpn == 0 || switch_owner(s, qpn) != from)
         return false;
     s->counters[SWITCH_C_channel_news]++;

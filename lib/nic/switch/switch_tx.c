@@ -42,8 +42,8 @@ static bool put_seen(struct nic_switch *s, const struct switch_frame *h, const s
     return switch_put(s, h->to, NULL, 0, &copy);
 }
 
-/* Judge the i-th frame that the channel lends. Returns whether it is to go on: it is none for the
- * daemon, and not refused. */
+/* Judge the i-th frame that the channel lends. Returns whether to pass it on: it is neither for the
+ * daemon nor refused. */
 static bool judge(struct nic_switch *s, struct switch_channel *c, const struct io_frame *f,
                   unsigned i, struct switch_frame *h)
 {

@@ -258,7 +258,7 @@ static size_t component(const char *path)
     return path[0] == '/' ? 1 + strcspn(path + 1, "/") : 0;
 }
 
-/* A row's wildcard replaced by the device's name, or the component as it is. */
+/* Write a component of a row's path to `to`, with the device's value in place of a wildcard. */
 static void spell(char *to, size_t size, const char *pattern, size_t n,
                   const struct sysfs_device *d, unsigned gid)
 {

@@ -131,8 +131,8 @@ struct uv_srq {
 
 struct uv_batch;
 
-/* struct ibv_qp_ex of releases from 45 on, with one more function at its end. Programs of older
- * releases never read it: they make no queue pair with that operation. */
+/* struct ibv_qp_ex of rdma-core 45 and later, which has wr_flush at its end. Programs built for
+ * older releases never read wr_flush: they can't ask for a queue pair with FLUSH. */
 struct uv_qp_ex_later {
     char older[offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void (*)(void))];
     void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,

@@ -680,7 +680,8 @@ static int run(struct cmd *c, uint32_t number)
     return commands[number] == NULL ? -ENOSYS : commands[number](c);
 }
 
-/* The names of librdmacm's calls, or of the ABI's where there is none. */
+/* The name of a command for messages: librdmacm's call, or, if no call sends it, the command
+ * itself. */
 static const char *name_of(uint32_t number)
 {
     static const char *const names[] = {
