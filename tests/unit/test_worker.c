@@ -104,6 +104,37 @@ START_TEST(a_poll_before_a_wait_takes_nothing_back)
 }
 END_TEST
 
+static void nothing(void *arg, uint64_t now)
+{
+    (void)arg;
+    (void)now;
+}
+
+/* A program that spins on its completion queue and on its memory in turn, as ib_write_lat does: the
+ * thread has to take over again and again. More polls are then needed to end its stay. */
+START_TEST(turns_of_spinning_end_no_stay)
+{
+    const uint64_t end = clock_now() + LONG;
+    ck_assert_int_eq(worker_start(&w), 0);
+    while (atomic_load(&w.patience) <= SPINS) {
+        struct job job = {.fn = nothing};
+        ck_assert_uint_lt(clock_now(), end);
+        poll_until_it_looks();
+        jobs_add(&w.jobs, &job);
+        job_wait(&job); /* the thread takes over, and finds it */
+        for (unsigned i = 0; i < SPINS && !worker_poll(&w); i++)
+            ;
+    }
+    worker_stop(&w);
+    const uint32_t patience = atomic_load(&w.patience);
+    atomic_store(&w.stays_until, clock_now() + LONG);
+    atomic_store(&w.stay_polls, 0);
+    for (uint32_t i = 0; i < patience - 1; i++)
+        ck_assert(!worker_poll(&w));
+    ck_assert(worker_poll(&w));
+}
+END_TEST
+
 static void let_pass(uint64_t ns)
 {
     uint64_t end = clock_now() + ns;
@@ -165,6 +196,7 @@ int main(void)
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, spinning_ends_a_stay);
+    tcase_add_test(t, turns_of_spinning_end_no_stay);
     tcase_add_test(t, the_thread_takes_over_before_a_wait);
     tcase_add_test(t, a_poll_before_a_wait_takes_nothing_back);
     tcase_add_test(t, a_post_does_not_wake_the_thread);

@@ -74,13 +74,18 @@ void pace_posted(struct pace *p, uint64_t now)
 
 /* A program that had a turn and posted nothing waits, like us, for an event from outside. We see
  * that event at once, unless we have just yielded again, which takes longer than all our work on a
- * small message. So we poll for a while before others get another turn. */
+ * small message. So we poll for a while before others get another turn.
+ *
+ * A yield that returns at once says nothing about the other programs: the kernel doesn't run one
+ * that spins as long as it is ahead of its share. */
 void pace_yielded(struct pace *p, uint64_t before, uint64_t after)
 {
+    const uint64_t took = after - before;
     p->awaits = false;
-    if (after - before >= p->turn_ns)
-        p->look_until = after + p->after_turn_ns;
-    if (after - before <= PACE_CROWDED) {
+    if (took < p->turn_ns)
+        return;
+    p->look_until = after + p->after_turn_ns;
+    if (took <= PACE_CROWDED) {
         p->crowd_ns = PACE_CROWD_MIN;
         return;
     }

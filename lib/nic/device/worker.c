@@ -36,6 +36,8 @@
 #define WORKER_REST_NS  (10 * CLOCK_MS)
 #define WORKER_SPIN_NS  (1 * CLOCK_MS) /* on a channel: time without work before a nap */
 #define WORKER_SPINS    32u            /* polls without work before a nap */
+#define WORKER_PATIENCE 16384u         /* most polls that don't end the thread's stay */
+#define WORKER_SOON_NS  (100 * CLOCK_MS)
 
 static int worker_page(struct worker *w)
 {
@@ -84,6 +86,7 @@ int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle
     w->page_fd = -1;
     pace_init(&w->pace, worker_call_ns(), PACE_LOOK_NS);
     w->pace.never = idle == IDLE_POLL;
+    atomic_init(&w->patience, WORKER_SPINS);
     int rc = watch_init(&w->watch);
     w->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (rc == 0)
@@ -322,7 +325,8 @@ static bool worker_stays(const struct worker *w)
  * the program spins: it was kept from polling, perhaps by others on its core. */
 static bool worker_ends_stay(struct worker *w)
 {
-    if (atomic_fetch_add_explicit(&w->stay_polls, 1, memory_order_relaxed) + 1 < WORKER_SPINS)
+    if (atomic_fetch_add_explicit(&w->stay_polls, 1, memory_order_relaxed) + 1 <
+        atomic_load_explicit(&w->patience, memory_order_relaxed))
         return false;
     atomic_store_explicit(&w->stays_until, 0, memory_order_relaxed);
     return true;
@@ -407,6 +411,27 @@ static void worker_look(struct worker *w)
              !atomic_load_explicit(&w->stop, memory_order_relaxed));
 }
 
+/* So many polls have come while the thread stayed. If they have ended its stay, the program spins.
+ * But a program that soon leaves work to the thread again spins on its completion queue and on its
+ * memory in turn, as ib_write_lat does. The thread then stays for longer, against more polls: for
+ * each turn that it misses it may wait for the end of the program's time slice. */
+static void worker_judge_polls(struct worker *w, uint32_t polls, uint64_t now)
+{
+    const bool soon = now - w->took_over_at < WORKER_SOON_NS;
+    uint32_t patience = atomic_load_explicit(&w->patience, memory_order_relaxed);
+    const bool ended = polls >= patience;
+    w->took_over_at = now;
+    if (!soon)
+        patience = WORKER_SPINS;
+    if (ended && soon && worker_anything(w, now)) {
+        patience = patience < WORKER_PATIENCE ? 8 * patience : patience;
+        w->stay_ns *= 4;
+    } else if (ended) {
+        w->stay_ns = 0;
+    }
+    atomic_store_explicit(&w->patience, patience, memory_order_relaxed);
+}
+
 /* The worker's thread takes over from the program's polls. If it finds work that no poll has done,
  * it keeps the worker for a while, twice as long each time; if not, the next time is half as long.
  * It also stays if the program waits now: the program may poll once more before. */
@@ -415,8 +440,7 @@ static void worker_take_over(struct worker *w)
     worker_take(w);
     uint64_t now = clock_now(), until = 0;
     bool waits = atomic_exchange_explicit(&w->waits, false, memory_order_relaxed);
-    if (atomic_exchange_explicit(&w->stay_polls, 0, memory_order_relaxed) >= WORKER_SPINS)
-        w->stay_ns = 0; /* the program spins now */
+    worker_judge_polls(w, atomic_exchange_explicit(&w->stay_polls, 0, memory_order_relaxed), now);
     if (worker_anything(w, now)) {
         w->stay_ns = w->stay_ns == 0 ? WORKER_STAY_MIN : 2 * w->stay_ns;
         if (w->stay_ns > WORKER_STAY_MAX)

@@ -74,8 +74,10 @@ struct worker {
     /* Polls while the thread stays, since it has taken over or the program armed a completion queue
      * (worker_waits). */
     _Atomic uint32_t stay_polls;
-    _Atomic uint32_t looking; /* a futex. 1: the thread waits for other threads' polls to end */
-    _Atomic bool waits;       /* worker_waits was called, and the thread hasn't taken over since */
+    _Atomic uint32_t patience; /* so many of them end the stay */
+    uint64_t took_over_at;     /* the thread's: when it last took over */
+    _Atomic uint32_t looking;  /* a futex. 1: the thread waits for other threads' polls to end */
+    _Atomic bool waits;        /* worker_waits was called, and the thread hasn't taken over since */
 
     bool borrowed; /* under the token: this round runs on a thread of the program */
     bool opened;   /* under the token: the signals that a copy may cause are unblocked */
