@@ -229,7 +229,7 @@ static void unmaps(void)
         uint8_t *p = mmap(NULL, SIZE, prot, flags, -1, 0);
         own_engine();
         ck_assert_int_eq(urnic_reg_mr_iova(y.pd, p, SIZE, 0x10000, END_ACCESS, &mr), 0);
-        for (unsigned i = 0; i < 20; i++) {
+        for (unsigned i = 0; i < 60; i++) {
             struct urnic_wc wc[8];
             uint8_t *at = p + rng() % (SIZE / 4096) * 4096;
             end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, 0x10000, mr->rkey, i);

@@ -434,7 +434,7 @@ START_TEST(other_users)
         fprintf(stderr, "not root: there is no other user to be\n");
         return;
     }
-    up();
+    up_with("daemon");
     ck_assert_int_eq(chmod(rig.dir, 0755), 0);
     ck_assert_int_eq(chmod(rig.socket, 0666), 0);
     pid_t pid = fork_apart();
