@@ -18,7 +18,9 @@ void channel_ring_at(struct channel_ring *r, const struct channel_memory *m, enu
     r->stride = channel_stride(m->frame_max);
     r->size = m->slots;
     r->slots = m->base + CHANNEL_PAGE + (size_t)to * m->slots * r->stride;
-    r->cur = r->done = 0;
+    r->base = r->cur = r->done = 0;
+    r->back = r->back_at = CHANNEL_BACK;
+    r->unread = false;
     r->limit = to == side ? 0 : r->size; /* no frame has come; all slots are free */
     atomic_store_explicit(&r->at, &head->to[to], memory_order_release);
 }
@@ -102,7 +104,10 @@ int channel_open(enum channel_side side, struct channel_memory *m, int event, ui
     /* All 0, unless this end takes the place of another one. */
     p->rx.cur = atomic_load_explicit(&channel_index(&p->rx)->cons, memory_order_acquire);
     p->rx.limit = p->rx.done = p->rx.cur;
+    p->rx.base = atomic_load_explicit(&channel_index(&p->rx)->cons_base, memory_order_relaxed);
     p->tx.cur = atomic_load_explicit(&channel_index(&p->tx)->prod, memory_order_acquire);
+    p->tx.base = atomic_load_explicit(&channel_index(&p->tx)->prod_base, memory_order_relaxed);
+    p->tx.back_at = p->tx.cur;
     p->tx.limit =
         atomic_load_explicit(&channel_index(&p->tx)->cons, memory_order_acquire) + p->tx.size;
     if (p->tx.limit - p->tx.cur > p->tx.size)

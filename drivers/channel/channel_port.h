@@ -16,6 +16,9 @@
 #define CHANNEL_GROWTHS 6u
 _Static_assert(CHANNEL_SLOTS_MIN << CHANNEL_GROWTHS == CHANNEL_SLOTS_MAX, "growths");
 
+/* From this place on it is worth a slot to go back to place 0. */
+#define CHANNEL_BACK 64u
+
 /* A lent frame: the index after its slot and after the slots skipped next to it. */
 struct channel_lent {
     uint32_t end, meta;
@@ -26,10 +29,18 @@ struct channel_ring {
     _Atomic(struct channel_index *) at; /* atomic for channel_nudge */
     uint8_t *slots;
     uint32_t size, stride;
+    uint32_t base;  /* the index at place 0 */
     uint32_t cur;   /* next slot to read */
     uint32_t limit; /* slots from cur up to here are ours, as of the last look */
     uint32_t done;  /* receiving: slots before this one are given back */
     uint64_t all;   /* slots given back since the port was opened */
+    /* sending: going back to place 0 (channel_tx.c) */
+    uint32_t back;    /* not before this place; `size`: never */
+    uint32_t back_at; /* the index at which to try */
+    uint32_t again;   /* index of the last CHANNEL_AGAIN */
+    uint32_t hold;    /* index at its place after it: free when it has been read */
+    bool unread;      /* it may not have been read */
+    bool held;        /* it has kept slots from a sender */
 };
 
 struct channel_port {
@@ -80,7 +91,8 @@ void channel_wake_all(struct channel_index *at);
 /* The slot with this index. */
 static inline struct channel_slot *channel_slot(const struct channel_ring *r, uint32_t index)
 {
-    return (struct channel_slot *)(void *)(r->slots + (size_t)(index & (r->size - 1)) * r->stride);
+    const uint32_t place = (index - r->base) & (r->size - 1);
+    return (struct channel_slot *)(void *)(r->slots + (size_t)place * r->stride);
 }
 
 static inline struct channel_index *channel_index(const struct channel_ring *r)

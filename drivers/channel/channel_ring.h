@@ -6,9 +6,15 @@
  *     then       the slots to the switch, then those to the program; a slot is a channel_slot and
  *                the octets of a frame
  *
- * Indices are free-running 32-bit counters; (index & (slots - 1)) is the place. Each has one writer
- * and a cache line of its own. The producer fills a slot, writes its descriptor, then releases
- * `prod`; the consumer empties the slot, then releases `cons`.
+ * Indices are free-running 32-bit counters. Each has one writer and a cache line of its own. The
+ * producer fills a slot, writes its descriptor, then releases `prod`; the consumer empties the
+ * slot, then releases `cons`. The place of a slot is (index - base) & (slots - 1), where `base` is
+ * 0 at first.
+ *
+ * A producer that finds all slots empty may go back to place 0, so that few slots are in use again
+ * and again: a descriptor with CHANNEL_AGAIN carries no frame, and the index after it is the base
+ * from then on. Until it has been read the producer fills only places before its own. Each end
+ * keeps its base, and publishes it for an end that takes its place.
  *
  * A consumer asks for a wake by `sleeping`: it stores 1, fences, looks at the ring once more, and
  * sleeps. The producer releases `prod`, fences, and if `sleeping` is 1 makes it 0 and wakes. A wake
@@ -28,10 +34,13 @@
 #define CHANNEL_LINE  64u
 #define CHANNEL_PAGE  4096u
 #define CHANNEL_MOVED 0x1u
+#define CHANNEL_AGAIN 0x2u
 
 struct channel_index {
     _Alignas(CHANNEL_LINE) _Atomic uint32_t prod;     /* producer: slots filled */
+    _Atomic uint32_t prod_base;                       /* producer: its base */
     _Alignas(CHANNEL_LINE) _Atomic uint32_t cons;     /* consumer: slots emptied */
+    _Atomic uint32_t cons_base;                       /* consumer: its base */
     _Alignas(CHANNEL_LINE) _Atomic uint32_t sleeping; /* consumer: 1 = wake me */
 };
 

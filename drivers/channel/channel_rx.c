@@ -88,6 +88,12 @@ unsigned channel_rx_peek(struct io_port *io, struct io_frame *frames, unsigned m
                 break;
             continue;
         }
+        if (CHANNEL_UNLIKELY(d.flags & CHANNEL_AGAIN)) {
+            rx_skip(p);
+            r->base = r->cur;
+            atomic_store_explicit(&channel_index(r)->cons_base, r->base, memory_order_relaxed);
+            continue;
+        }
         if (CHANNEL_UNLIKELY(d.len == 0 || d.len > io->caps.frame_max)) {
             if (d.len)
                 p->stats.rx_oversize++;

@@ -17,8 +17,40 @@ static bool tx_refresh(struct channel_port *p)
         p->fault = CHANNEL_INDEX;
         return false;
     }
-    r->limit = limit;
+    r->unread = r->unread && cons == r->again;
+    r->limit = r->unread ? r->hold : limit;
     return true;
+}
+
+/* If the other end has given back all slots, go on at place 0: the slots from there on have been
+ * used, so they have pages, and some are in the cache. */
+static void tx_go_back(struct channel_port *p)
+{
+    struct channel_ring *r = &p->tx;
+    const uint32_t place = (r->cur - r->base) & (r->size - 1);
+    if (place < r->back || !tx_refresh(p) || r->limit - r->cur != r->size) {
+        r->back_at = r->cur + (place < r->back ? r->back - place : CHANNEL_BACK / 4);
+        return;
+    }
+    channel_desc_store(channel_slot(r, r->cur), (struct channel_desc){.flags = CHANNEL_AGAIN});
+    r->again = r->cur++;
+    r->base = r->cur;
+    atomic_store_explicit(&channel_index(r)->prod_base, r->base, memory_order_relaxed);
+    r->limit = r->hold = r->cur + place;
+    r->unread = true;
+    r->held = false;
+    r->back_at = r->cur + r->back;
+}
+
+/* A sender needs more slots than are free before an unread CHANNEL_AGAIN: such bursts need more
+ * places, so go back later from now on. */
+static void tx_held(struct channel_ring *r)
+{
+    if (r->held)
+        return;
+    r->held = true;
+    r->back = 2 * r->back < r->size ? 2 * r->back : r->size;
+    r->back_at = r->cur + r->back;
 }
 
 static void tx_publish(struct channel_port *p)
@@ -50,6 +82,8 @@ unsigned channel_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned 
         return 0;
     if (CHANNEL_UNLIKELY(p->next.base && !p->tx_moved))
         channel_tx_move(p);
+    if (CHANNEL_UNLIKELY((int32_t)(r->cur - r->back_at) >= 0))
+        tx_go_back(p);
     if (r->limit - r->cur < max && !tx_refresh(p))
         return 0;
     uint32_t room = r->limit - r->cur;
@@ -63,6 +97,8 @@ unsigned channel_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned 
     }
     p->reserved = n;
     p->stats.tx_full += n < max;
+    if (CHANNEL_UNLIKELY(n < max && r->unread))
+        tx_held(r);
     return n;
 }
 

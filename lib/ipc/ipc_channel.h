@@ -32,8 +32,9 @@
 #include "ipc_verbs.h"
 
 /* The least minor version, of both ends: IPC_ENGINE_PEER. An older library never names a peer, so
- * all frames of its connections would be dropped; an older daemon does not know the request. */
-#define IPC_ENGINE_MINOR 18u
+ * all frames of its connections would be dropped; an older daemon does not know the request. 21:
+ * the ring's senders go back to its first slots (CHANNEL_AGAIN). */
+#define IPC_ENGINE_MINOR 21u
 
 #define IPC_ENGINE_QPS       1024u /* queue pairs of such a program */
 #define IPC_ENGINE_BLOCKS    4u    /* its blocks of numbers, at most */
