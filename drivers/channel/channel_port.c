@@ -144,7 +144,7 @@ bool channel_grown(struct io_port *io)
     struct channel_port *p = (struct channel_port *)io;
     if (!p->next.base)
         return true;
-    if (!p->rx_moved || !p->tx_moved)
+    if (!p->rx_moved || !p->tx_moved || p->reserved > 0)
         return false;
     if (p->side == CHANNEL_PROGRAM && p->nworn < CHANNEL_GROWTHS) {
         void *head = NULL;

@@ -126,12 +126,13 @@ void channel_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned
         octets += len;
         sent++;
     }
-    if (sent == 0)
-        return;
-    r->cur += sent;
-    p->stats.tx_frames += sent;
-    p->stats.tx_bytes += octets;
-    tx_publish(p);
+    if (sent > 0) {
+        r->cur += sent;
+        p->stats.tx_frames += sent;
+        p->stats.tx_bytes += octets;
+        tx_publish(p);
+    }
+    (void)channel_grown(&p->io); /* the slots may have been in the old memory */
 }
 
 bool channel_put(struct io_port *io, const uint8_t *frame, uint32_t len)
