@@ -106,7 +106,7 @@ def check_refusals(rig):
     rig.refuses("nothing is fetched or built here", tree="/nonexistent")
     rig.refuses("cc must be dcqcn-mlx", "--set", "cc=timely")
     rig.refuses("no multiple of 64 packets", "--set", "size=100K")
-    rig.refuses("has no variable 'nothing'", "--set", "nothing=1")
+    rig.refuses("has no variable 'nothing'; it has ", "--set", "nothing=1")
     with open(rig.stand_in, "a", encoding="ascii") as f:
         f.write('print("12 5 Drop: queue:1,3: Headroom full")\n')
     rig.refuses("dropped packets")

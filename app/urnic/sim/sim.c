@@ -109,6 +109,20 @@ static int complain(const struct job *j, const struct sim_error *e)
     return CLI_USAGE;
 }
 
+/* Say which variables the scenario has instead. */
+static int no_variable(const struct job *j, const struct sim_scenario *s, const char *name)
+{
+    char known[256] = "it has none";
+    size_t at = 0;
+    for (unsigned i = 0; i < s->nvars && at < sizeof(known); i++) {
+        if (s->var[i].known)
+            at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "it has ",
+                                   s->var[i].name);
+    }
+    cli_error("--set: %s has no variable '%s'; %s", j->file, name, known);
+    return CLI_USAGE;
+}
+
 /* The run of a certain number. */
 static int parse(const struct job *j, uint32_t point, struct sim_scenario *s)
 {
@@ -130,10 +144,8 @@ static int parse(const struct job *j, uint32_t point, struct sim_scenario *s)
         }
     }
     for (unsigned i = 0; i < s->nvars; i++) {
-        if (!s->var[i].known) {
-            cli_error("--set: %s has no variable '%s'", j->file, s->var[i].name);
-            return CLI_USAGE;
-        }
+        if (!s->var[i].known)
+            return no_variable(j, s, s->var[i].name);
     }
     return CLI_OK;
 }
