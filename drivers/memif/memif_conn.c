@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "memif_sock.h"
@@ -431,8 +432,13 @@ static void conn_more(struct memif_conn *c)
 void memif_conn_start(struct memif_conn *c, const struct memif_config *cfg, int sock, uint64_t now)
 {
     struct memif_msg msg = {0};
+    struct stat st;
     memif_conn_init(c);
     c->sock = sock;
+    if (fstat(sock, &st) == 0) {
+        c->sock_dev = st.st_dev;
+        c->sock_ino = st.st_ino;
+    }
     c->state = MEMIF_HELLO;
     c->deadline = now + HANDSHAKE_NS;
     if (cfg->workers > 1)
@@ -480,11 +486,26 @@ bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, ui
     return c->state != before;
 }
 
+/* Forget the descriptors if the program has closed them: their numbers may be other files' now. */
+static void conn_check(struct memif_conn *c)
+{
+    struct stat st;
+    if (c->sock < 0 ||
+        (fstat(c->sock, &st) == 0 && st.st_dev == c->sock_dev && st.st_ino == c->sock_ino))
+        return;
+    c->sock = -1;
+    for (unsigned i = 0; i < MEMIF_REGIONS_MAX; i++)
+        c->region[i].fd = -1;
+    for (unsigned i = 0; i < (c->more ? MEMIF_PAIRS : 1); i++)
+        conn_queue(c, i, true)->event = conn_queue(c, i, false)->event = -1;
+}
+
 void memif_conn_end(struct memif_conn *c, enum memif_reason reason)
 {
     struct memif_msg msg = {0};
     if (c->state == MEMIF_IDLE || c->state == MEMIF_DEAD)
         return;
+    conn_check(c);
     if (c->sock >= 0 && reason != MEMIF_HANGUP && reason != MEMIF_GOODBYE) {
         msg.disconnect.code = reason;
         snprintf(msg.disconnect.text, sizeof(msg.disconnect.text), "%s",

@@ -6,6 +6,8 @@
 #ifndef URNIC_MEMIF_CONN_H
 #define URNIC_MEMIF_CONN_H
 
+#include <sys/types.h>
+
 #include "memif_region.h"
 
 #define MEMIF_REGIONS_MAX 16u
@@ -60,6 +62,8 @@ struct memif_conn {
     enum memif_state state;
     enum memif_reason reason; /* reason for DEAD */
     int sock;
+    dev_t sock_dev;                    /* the file of `sock`: a program may close descriptors of */
+    ino_t sock_ino;                    /* which it does not know, and open others */
     unsigned step;                     /* client: number of acknowledged messages */
     uint64_t deadline;                 /* end of the time for the handshake */
     uint32_t buffer;                   /* client: octets per buffer */
@@ -84,7 +88,8 @@ void memif_conn_start(struct memif_conn *c, const struct memif_config *cfg, int 
 bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, uint64_t now);
 
 /* End the connection: tells the peer why unless it is gone, closes the socket. The state is DEAD;
- * the memory stays mapped. */
+ * the memory stays mapped. If the program has closed the socket, it has closed our other
+ * descriptors, too: then none of them is used or closed (SHM-16). */
 void memif_conn_end(struct memif_conn *c, enum memif_reason reason);
 
 /* Unmap and close everything. The state is IDLE. */

@@ -2,13 +2,16 @@
  *
  * The memif handshake against peers that get one thing wrong.
  */
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../lingering.h"
 #include "foreign.h"
+#include "memif_conn.h"
 #include "test_memif_peer.h"
 
 struct wrong {
@@ -606,6 +609,31 @@ START_TEST(server_can_not_skip_the_rings)
 }
 END_TEST
 
+/* SHM-16: the program has closed all descriptors and opened others. The end of the connection
+ * neither writes to nor closes the one that has the socket's number. */
+START_TEST(a_stranger_with_the_number_of_the_socket)
+{
+    const struct memif_config cfg = {.server = true, .log2_ring = 4, .workers = 1};
+    struct memif_conn c;
+    int pair[2], stranger[2];
+    char octet;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, stranger), 0);
+    memif_conn_start(&c, &cfg, pair[0], 0);
+    c.rx.event = stranger[0];
+    ck_assert_int_eq(dup2(stranger[0], pair[0]), pair[0]);
+    memif_conn_end(&c, MEMIF_OK);
+    memif_conn_free(&c);
+    ck_assert_int_ge(fcntl(pair[0], F_GETFD), 0);
+    ck_assert_int_ge(fcntl(stranger[0], F_GETFD), 0);
+    ck_assert_int_lt(recv(stranger[1], &octet, 1, MSG_DONTWAIT), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        close(pair[i]);
+        close(stranger[i]);
+    }
+}
+END_TEST
+
 START_TEST(reasons_have_names)
 {
     for (int i = 0; i < MEMIF_REASONS; i++) {
@@ -637,6 +665,7 @@ int main(void)
     tcase_add_loop_test(t, client_survives_wrong_server, 0, sizeof(servers) / sizeof(servers[0]));
     tcase_add_loop_test(t, rings_hold_a_frame_or_there_is_no_link, 0,
                         sizeof(small_rings) / sizeof(small_rings[0]));
+    tcase_add_test(t, a_stranger_with_the_number_of_the_socket);
     tcase_add_test(t, reasons_have_names);
     return peer_main("memif_conn", t);
 }
