@@ -38,9 +38,9 @@ struct channel_ring {
     uint32_t back;    /* not before this place; `size`: never */
     uint32_t back_at; /* the index at which to try */
     uint32_t again;   /* index of the last CHANNEL_AGAIN */
-    uint32_t hold;    /* index at its place after it: free when it has been read */
-    bool unread;      /* it may not have been read */
-    bool held;        /* it has kept slots from a sender */
+    uint32_t hold;    /* the later index that has the same place: free once that slot is read */
+    bool unread;      /* the consumer may not have read the last CHANNEL_AGAIN */
+    bool held;        /* a sender needed more slots than were free before `hold` */
 };
 
 struct channel_port {

@@ -106,8 +106,8 @@ struct ipc_ctx_opened {
 
 /* A slab of memory for application data. The daemon creates it and seals it (F_SEAL_SHRINK |
  * F_SEAL_GROW): its size can't change. The client maps the slab before it registers the first
- * region in it: the daemon then adds F_SEAL_FUTURE_WRITE and F_SEAL_SEAL. From then on nobody can
- * map it anew for writing, or punch a hole into it. */
+ * region in it. The daemon then adds F_SEAL_FUTURE_WRITE and F_SEAL_SEAL. After that no process can
+ * map the slab anew for writing, or punch a hole into it. */
 struct ipc_slab_alloc {
     struct ipc_hdr hdr;
     uint64_t size; /* rounded up to pages (2 MiB with HUGE) */

@@ -19,7 +19,7 @@ enum switch_way {
 struct switch_frame {
     uint8_t head[SWITCH_HEAD];
     uint32_t head_len;
-    enum switch_way way;       /* for the caller */
+    enum switch_way way;       /* the result of the check, kept by the caller */
     struct switch_channel *to; /* SWITCH_INSIDE */
     enum switch_counter why;   /* SWITCH_REFUSED */
 };
