@@ -82,7 +82,7 @@ static void list_all(void)
             preset_text(p, text);
             printf("  %s", p->text);
             if (p->line)
-                printf("; for lines of %.3g Gb/s, follows others", (double)p->line / 1e9);
+                printf("; for a line of %.3g Gb/s, scaled to others", (double)p->line / 1e9);
             putchar('\n');
             print_spec("    ", text);
         }

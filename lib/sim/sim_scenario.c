@@ -347,9 +347,10 @@ static int check_load(const struct sim_reader *r, const struct sim_load *l, uint
     const struct sim_scenario *s = r->s;
     if (l->from >= hosts)
         return sim_fail(r, l->line, l->kind == SIM_ALL_REDUCE ? "first" : "from",
-                        "there is no host %u: the topology has %u", l->from, hosts);
+                        "there is no host %u: the topology has hosts 0 to %u", l->from, hosts - 1);
     if (l->to >= hosts)
-        return sim_fail(r, l->line, "to", "there is no host %u: the topology has %u", l->to, hosts);
+        return sim_fail(r, l->line, "to", "there is no host %u: the topology has hosts 0 to %u",
+                        l->to, hosts - 1);
     if (l->kind == SIM_FLOW && l->size && l->stop != SIM_NEVER)
         return sim_fail(r, l->line, "stop", "only a flow with size=forever has one");
     if (l->jitter && l->start + l->jitter >= s->duration)

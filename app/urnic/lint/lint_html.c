@@ -93,7 +93,7 @@ static json_t *side(const struct lint_flow_info *i, const struct lint_flow_info 
         {"READ", i->reads},
         {"ATOMIC", i->atomics},
         {"datagram", i->datagrams},
-        {"again", i->retransmits},
+        {"retransmitted", i->retransmits},
         {"duplicate", i->duplicates},
         {"reordered", i->reordered},
         {"gap", i->gaps},
@@ -120,7 +120,7 @@ static json_t *side(const struct lint_flow_info *i, const struct lint_flow_info 
     } figures[] = {
         {"goodput, Mb/s", lint_goodput(i, i->goodput + i->read_octets) / 1e6},
         {"RTT, us", i->rtt_samples ? (double)i->rtt_sum / (double)i->rtt_samples / 1e3 : 0},
-        {"per ACK", i->acks_placed ? (double)i->acked_psns / (double)i->acks_placed : 0},
+        {"packets per ACK", i->acks_placed ? (double)i->acked_psns / (double)i->acks_placed : 0},
     };
     for (size_t k = 0; k < sizeof(figures) / sizeof(figures[0]); k++)
         json_object_set_new(list, figures[k].name, json_real(round(figures[k].value * 100) / 100));

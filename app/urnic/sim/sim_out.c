@@ -377,6 +377,11 @@ static void say_queues(FILE *f, const struct sim *sim)
     const struct sim_port *most = sim_longest_queue(sim);
     if (!most)
         return;
+    if (sim->s->sample && sim->nqueues == 1 && most == sim->watched[0]) {
+        fprintf(f, "  figures of queues are of %s > %s\n", most->node->name,
+                most->peer->node->name);
+        return;
+    }
     fprintf(f, "  queue_max is of %s > %s", most->node->name, most->peer->node->name);
     if (sim->s->sample && sim->nqueues == 1)
         fprintf(f, ", the other figures of queues of %s > %s", sim->watched[0]->node->name,
