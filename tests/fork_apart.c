@@ -9,7 +9,8 @@
 
 #define FDS 1024
 
-/* Check's file is a regular one, already unlinked; so are memfds, which the child may need. */
+/* Is it Check's file of results, which is unlinked? A memfd is unlinked, too, but the child needs
+ * it. */
 static int is_report(int fd)
 {
     char link[64], name[256];

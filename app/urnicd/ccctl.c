@@ -17,7 +17,7 @@
 #include "team.h"
 
 #define MEMBER  20u                 /* bits of `at` below the number of the device's worker */
-#define PAGE    64u                 /* queue pairs; with the longest values they fit */
+#define PAGE    64u                 /* queue pairs of an answer; their longest values fit */
 #define AT_ONCE (IPC_MSG_MAX / 64u) /* queue pairs: more than an answer holds */
 
 struct cc_job {

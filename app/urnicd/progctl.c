@@ -55,7 +55,7 @@ static uint32_t cursor_of(unsigned worker, unsigned block)
     return PROGCTL_FIRST | worker << WORKER | block << BLOCK;
 }
 
-/* The first program of the device's workers from this one on. */
+/* The first program of this worker or a later one; 0 = none. */
 static uint32_t first_from(const struct team *t, unsigned worker)
 {
     for (; worker < t->n; worker++) {

@@ -23,7 +23,7 @@
 struct udp_habit {
     uint16_t last; /* identification of the last good packet */
     bool last_df;
-    uint16_t small, counts; /* packets in a row that fitted: DF and the place in a train; a count */
+    uint16_t small, counts; /* packets in a row that fitted: DF and place in a train; counting up */
     uint8_t strange;        /* packets in a row that did not fit */
 };
 

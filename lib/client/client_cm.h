@@ -45,8 +45,8 @@ void client_id_known(struct urnic_cm_id *id);
 void client_cm_move(struct urnic_cm_id *id, struct urnic_cm_channel *channel);
 
 /* client_cm_event.c */
-/* Wait, with ctx->lock held, until no event moves the id's queue pair. Then the caller may take the
- * two apart. */
+/* Wait, with ctx->lock held, until no event changes the state of the id's queue pair. Then the
+ * caller may separate the queue pair from the id. */
 void client_cm_settle(struct urnic_cm_id *id);
 /* Drop waiting events of destroyed ids. */
 void client_cm_drop_stale(struct urnic_cm_channel *channel);

@@ -26,8 +26,8 @@ struct client_mark {
 struct client_conn {
     int sock;                        /* of a daemon; -1 = none: requests are calls */
     struct client_mark mark;         /* of sock */
-    const struct ipc_engine *engine; /* in this program; with a daemon it gets only its own requests
-                                        (client_engine.h); NULL = none */
+    const struct ipc_engine *engine; /* in this program; NULL = none. Beside a daemon it serves only
+                                        the requests of client_engine.h */
     struct program *program;         /* the engine's argument */
     pthread_t watch;                 /* waits for the daemon's end, if an engine runs here */
     int pid;                         /* of the process that opened it: children must not use it */

@@ -56,7 +56,7 @@ static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
     cm_count(cm, CM_C_cm_dup_req);
     switch (c->state) {
     case CMS_MRA_REQ_SENT:
-        cm_tx_queue(cm, c); /* the same answer, after which the peer waits as long again */
+        cm_tx_queue(cm, c); /* the same MRA again: the peer then waits once more */
         cm_timer_look(cm, c, now + c->answer_ns, now);
         break;
     case CMS_REP_SENT:

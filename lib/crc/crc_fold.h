@@ -57,7 +57,7 @@ CRC_INLINE(CRC_AVX) uint32_t crc_reduce(__m128i x)
 
 /* ---- less than 16 octets ---- */
 
-/* For shuffling octets up and down; those that come from nowhere are 0. */
+/* Masks that shift a vector by whole octets. 0x80 makes an octet 0. */
 static const uint8_t crc_slide[48] = {
     0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
     0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,   12,   13,   14,   15,

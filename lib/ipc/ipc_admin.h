@@ -34,7 +34,7 @@ struct ipc_qp_filter {
 
 /* Another user's: dest_qpn, epsn, msn, sq_psn, una_psn, av and error are 0 (SEC-33). */
 #define IPC_QP_F_HIDDEN 1u
-/* Queue pairs of several users name its peer, which the connection manager gave to none of them. */
+/* Queue pairs of several users name the same peer, and none got it by the connection manager. */
 #define IPC_QP_F_SHARED 2u
 /* Its engine is in its program. */
 #define IPC_QP_F_PROGRAM 4u

@@ -393,8 +393,8 @@ static void judge_ahead(struct lint_ctx *c, uint32_t base)
     q->ahead.on = false;
 }
 
-/* Does it count more messages than were captured? The capture has missed them, or the answer is
- * wrong. */
+/* Does the answer count more messages than were captured? Then the capture has missed some, or the
+ * answer is wrong. */
 static void watch_ahead(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;

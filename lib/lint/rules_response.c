@@ -334,8 +334,8 @@ bool lint_rnr_01(struct lint_ctx *c)
     return lint_seen(c, "RNR NAK");
 }
 
-/* This NAK's PSN was sent again after its refusal. Was that once, and too recent for a NAK of the
- * packet after it? */
+/* The PSN of this NAK was retransmitted after its refusal. Was it only once, and so recently that
+ * the NAK can't be for the packet after it? */
 static bool too_soon(const struct lint_ctx *c, const struct lint_mark *m)
 {
     if (c->rec->sends != m->sends + 1 ||

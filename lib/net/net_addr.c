@@ -53,7 +53,7 @@ const struct net_own *net_covering(const struct net_port *p, const struct wire_a
     return best && is_v4_edge(addr, best->prefix) ? NULL : best;
 }
 
-/* Is `addr` within an own prefix, its network and broadcast addresses included? */
+/* Is `addr` within one of our prefixes, including its network and broadcast addresses? */
 static bool is_in_prefix(const struct net_port *p, const struct wire_addr *addr)
 {
     for (size_t i = 0; i < p->own_count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The differences allowed between our engine and the captured one. doc/replay.md lists it, too.
+ * The differences allowed between our engine and the captured one. doc/replay.md lists them, too.
  */
 #include "replay.h"
 

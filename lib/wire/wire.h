@@ -261,9 +261,9 @@ const char *wire_verdict_name(enum wire_verdict v);
 #define WIRE_P_SELECTIVE  0x20u /* take packets of selective repeat (LR-02) */
 #define WIRE_P_V1         0x40u /* accept RoCE v1: EtherType 0x8915, a GRH instead of IP and UDP */
 
-/* Strict parse of one frame, in the order of VAL-01 steps 1..5 plus the address-free parts of 6
- * (QPN 0, multicast QPN), ACK-02 and UD-09. A datagram that is surely for another UDP port is
- * WIRE_NOT_ROCE, even if it has other faults. An IPv6 header with an IPv4-mapped address is
+/* Strict parse of one frame: steps 1..5 of VAL-01 in their order, the checks of step 6 that need no
+ * queue pair (QPN 0, multicast QPN), ACK-02 and UD-09. A datagram that is surely for another UDP
+ * port is WIRE_NOT_ROCE, even if it has other faults. An IPv6 header with an IPv4-mapped address is
  * WIRE_BAD_ADDR: it would pass for an IPv4 GID (GID-02). Reads only frame[0..len). `out` is filled
  * as far as the parse went, and the rest is 0; on WIRE_OK it is complete. Rules: WIRE, HDR, OPC,
  * ICRC sections, N01..N19. */
@@ -296,13 +296,13 @@ struct wire_flow {
 enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned flags,
                                   struct wire_flow *flow, struct wire_pkt *out);
 
-/* Build everything before the payload for `p` (Ethernet .. extension headers), with lengths and
- * IPv4 checksum final, for a payload of p->payload_len octets; p->pad is ignored and computed, so
- * are p->ethertype (it follows ip_version) and p->dport (4791). Everything else is sent as it is in
- * `p`. Fields that the opcode lacks are ignored. Fills p's offsets. Returns the octets written (the
- * payload's offset), or 0 if `cap` can't hold the whole frame, the opcode is reserved or the
- * lengths don't fit an IP packet. The caller copies the payload in, then calls wire_icrc_seal; or
- * wire_icrc_gather does both. */
+/* Build the headers of `p` (Ethernet .. extension headers) for a payload of p->payload_len octets,
+ * with lengths and IPv4 checksum final. Three fields of `p` are ignored and computed: pad,
+ * ethertype (by ip_version) and dport (4791). The other fields are sent as they are, except those
+ * that the opcode lacks. Fills p's offsets. Returns the octets written (the payload's offset), or 0
+ * if `cap` can't hold the whole frame, the opcode is reserved or the lengths don't fit an IP
+ * packet. The caller copies the payload in, then calls wire_icrc_seal; or wire_icrc_gather does
+ * both. */
 size_t wire_build(uint8_t *buf, size_t cap, struct wire_pkt *p);
 
 /* Octets of the whole frame that wire_build would make. */
@@ -368,7 +368,7 @@ struct wire_var {
     uint32_t xrc_srqn;
     uint32_t feth;
     uint32_t payload_len;
-    bool selective; /* sent in the group of selective repeat */
+    bool selective; /* with the private opcode of selective repeat (LR-06) */
     uint32_t sel_recv, sel_index, sel_psn;
 };
 

@@ -22,8 +22,8 @@
 #include "wire.h"
 
 enum step {
-    STEP_SEND,    /* an entry of a send queue, from fields; argument: queue pair */
-    STEP_RECV,    /* ... of a receive queue */
+    STEP_SEND,    /* a send work request with fields of the input; argument: queue pair */
+    STEP_RECV,    /* a receive work request, likewise */
     STEP_WRITE,   /* octets into shared memory; argument: which (enum place) */
     STEP_INDEX,   /* another producer index; argument: queue, 8 = any index, else a step forward */
     STEP_RING,    /* doorbells; argument: queue, 8 = a number of 16 bits */

@@ -41,7 +41,7 @@ MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000", "tu
 HOST_PROGRAMS = {"/bin/dash": "/bin/sh", "/usr/bin/rdma": "/usr/bin/rdma", "/usr/sbin/ip": "/usr/bin/ip",
                  "/usr/bin/setpriv": "/usr/bin/setpriv"}
 PORT = 2222
-# It takes ten seconds, more where the machine is busy. One has hung in the kernel without a word; the next one came up.
+# A guest boots in ten seconds, or more where the machine is busy. One hung in the kernel; the next one came up.
 BOOT_SECONDS = [60, 180]
 PLUGIN_DIR = "/usr/lib/urnic"
 VERBS = "/usr/lib/verbs/libibverbs.so.1"  # where `urnic run` finds it, from /usr/bin

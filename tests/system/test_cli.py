@@ -463,7 +463,7 @@ def manuals():
         for part in ("usage: " + named(command), "\nExit status:\n", "\nExamples:\n", "\nSee also: "):
             check(part in page.stdout, f"{command} --help: lacks «{part.strip()}»")
         check(max(len(line) for line in page.stdout.splitlines()) <= 100, f"{command} --help: a long line")
-        # Options of the page exist. The next argument is wrong, as an option or as an option's value.
+        # Options of the page exist: only the argument after each, which is wrong everywhere, is refused.
         for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)[ ,]", page.stdout, re.M):
             r = run(URNIC, [command, option, "--frobnicate"])
             check(f"unrecognized option '{option}" not in r.stderr, f"{command} --help: {option} does not exist")

@@ -249,7 +249,7 @@ START_TEST(cm_35_unread_events_go_with_their_id)
     ck_assert(!readable(ch));
     OK(urnic_destroy_id(id[0]));
 
-    /* and a request is rejected when its listener goes before it has taken the request */
+    /* and a request is rejected when its listener is destroyed before the program takes it */
     OK(urnic_create_id(ch, URNIC_PS_TCP, NULL, &listen));
     OK(urnic_bind_addr(listen, (struct sockaddr *)&sin));
     OK(urnic_listen(listen, 1));

@@ -316,8 +316,8 @@ END_TEST
 
 START_TEST(evt_03_unread_events_go_with_their_object)
 {
-    /* EVT-03 a readable descriptor has an event, not one of a destroyed object: the reader would
-     * wait for the next one */
+    /* EVT-03 destroying an object takes its events away, so its descriptor is not readable for
+     * them: else the reader would wait for the next event */
     struct setup s = setup_start(8);
     struct urnic_async_event ev;
     struct urnic_qp *first = setup_qp(&s, NULL, 8, 64);

@@ -129,8 +129,8 @@ static void silence_setup(void)
 
 START_TEST(sec_20_a_flood_of_made_up_hosts_is_over_in_seconds)
 {
-    /* SEC-20 CM-34: at most half of a backlog goes to sources that ask once, and for seconds only.
-     */
+    /* SEC-20 CM-34: sources that ask only once get at most half of a backlog, and lose it after
+     * seconds. */
     struct cm_event ev;
     silence_setup();
     listen_on_b();

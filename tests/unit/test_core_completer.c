@@ -269,7 +269,7 @@ START_TEST(req_30_both_forms)
         rig_post(r, WR_RDMA_READ, 1, 2500, WR_F_SIGNALED);
         rig_tx(r, 0);
         rig_read_resp(r, WIRE_READ_RESP_FIRST, P(0), 1024, 1);
-        /* Not restarted yet: FIRST in the middle is wrong. */
+        /* No re-READ has been sent yet, so a second FIRST is wrong. */
         rig_read_resp(r, WIRE_READ_RESP_FIRST, P(1), 1024, 9);
         ck_assert_uint_eq(r->last.drop, ENGINE_C_rx_resp_unexpected);
         rig_read_resp(r, WIRE_READ_RESP_LAST, P(2), 452, 3); /* gap: RD-14 */

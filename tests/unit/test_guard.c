@@ -139,7 +139,7 @@ START_TEST(mr_12_call)
 END_TEST
 
 #ifndef __SANITIZE_THREAD__ /* which runs handlers of such signals at times of its own */
-/* A call interrupted by a signal continues after one that has failed in the signal's handler. */
+/* A signal interrupts a guarded call, and another one fails in its handler: the first continues. */
 static struct guard_frame *nested_frame;
 static uint8_t *nested_page;
 static int64_t nested_result;

@@ -15,7 +15,7 @@ struct vector {
     const char *id; /* "V07", "N14" */
     const char *name;
     const char *kind;   /* "positive", "negative", "algorithm-only" */
-    const char *expect; /* negative: "drop, rx_bad_qkey"; else NULL or a remark */
+    const char *expect; /* of negative ones: "drop, rx_bad_qkey"; else NULL or a remark */
     uint8_t frame[VECTOR_FRAME_MAX];
     size_t len;
     uint32_t icrc;         /* 0 when the vector doesn't say */

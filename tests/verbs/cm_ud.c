@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cm_ud: RDMA_PS_UDP (SIDR): request with private data, ESTABLISHED at the client brings ah_attr,
- * qp_num, qkey; a datagram goes through and the answer comes back by the handle made from the
- * receive; the server gets no ESTABLISHED. */
+ * cm_ud: RDMA_PS_UDP (SIDR). The client's request has private data, and its ESTABLISHED has
+ * ah_attr, qp_num and qkey. The server gets no ESTABLISHED. It answers a datagram by the handle
+ * that it makes from the receive. */
 #include "vt_cm.h"
 int main(int argc, char **argv)
 {

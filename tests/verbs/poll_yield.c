@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * poll_yield: threads that spin on empty completion queues leave the cores to those that have work:
- * eight of them beside a ping-pong whose two ends spin as well. Without that each message waits for
- * time slices of them all, and 2,000 round trips take most of a minute on two cores. */
+ * poll_yield: threads that spin on empty completion queues leave the cores to threads with work.
+ * Eight of them run beside a ping-pong whose two ends spin as well. If they kept the cores, each
+ * message would wait for eight time slices: most of a minute for 2,000 round trips on two cores. */
 #include "vt.h"
 
 #define SPINNERS 8

@@ -61,7 +61,7 @@ int cli_options(int argc, char **argv, const struct cli_command *cmd, const char
 /* "64", "64K", "1M", "2G": powers of 1024. -1 with a message naming the option on bad text or a
  * value outside [min, max]. */
 int cli_size(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
-/* A plain number, decimal or 0x...; else as cli_size. */
+/* As cli_size, but the number is plain: decimal or 0x..., without K, M, G. */
 int cli_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
 /* A UDP or service port of `--port`, 1..65535. -1 with a message. */
 int cli_port(const char *text, uint16_t *port);
@@ -111,7 +111,7 @@ struct cli_progress {
     bool tty, quiet;
     const char *unit; /* unit of `total`, "packets"; NULL = octets */
 };
-/* Start a bar for `total` octets, or units of another name set afterwards; quiet: draw nothing. */
+/* Start a bar for `total` octets; for other units set p->unit afterwards. quiet: draw nothing. */
 void cli_progress_begin(struct cli_progress *p, const char *what, uint64_t total, bool quiet);
 /* `done` of them are complete; `note` (may be NULL) follows the bar. */
 void cli_progress(struct cli_progress *p, uint64_t done, const char *note);

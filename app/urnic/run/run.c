@@ -192,8 +192,8 @@ static pid_t run_command(char **argv, const char *path, const sigset_t *mask)
     if (pid != 0)
         return pid;
     sigprocmask(SIG_SETMASK, mask, NULL);
-    execvp(path, argv); /* a path with a slash is not searched for, and a script without a "#!" line
-                         * runs */
+    execvp(path, argv); /* not execv: it also runs a script without a "#!" line. `path` has a slash,
+                         * so nothing is searched for */
     cli_error("%s: %s", path, strerror(errno));
     _exit(RUN_NO_EXEC);
 }

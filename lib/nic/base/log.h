@@ -31,10 +31,10 @@ enum log_level log_get_level(void);
 int log_level_parse(const char *s, enum log_level *out);
 
 /* Append lines to the file from now on, and no longer write them to stderr. The path is kept, not
- * copied. 0, or -errno: it can't be opened for writing. Before there is a second thread. */
+ * copied. 0, or -errno: it can't be opened for writing. Call it before a second thread starts. */
 int log_to_file(const char *path);
 /* Send lines to syslog at this socket from now on, and no longer to stderr. The path is kept. 0, or
- * -errno: nothing listens there now; each line tries anew. Before there is a second thread. */
+ * -errno: nothing listens there now; each line tries anew. Call it before a second thread. */
 int log_to_syslog(const char *path);
 /* Write errors and warnings to stderr as well, or no longer: for a start from a terminal. */
 void log_echo(bool on);

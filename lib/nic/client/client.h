@@ -107,8 +107,8 @@ void client_forget(struct client *c);
 /* -EBUSY: a queue pair uses it. */
 int client_cq_destroy(struct client *c, struct client_cq *cq);
 int client_srq_destroy(struct client *c, struct client_srq *srq);
-/* Memory to unmap later, on the control thread, is given back in *unmap; NULL: none. Errors of
- * mem_mr_dereg. */
+/* Gives the memory that the control thread has to unmap afterwards in *unmap; NULL = none. Errors
+ * are those of mem_mr_dereg. */
 int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap);
 /* -EBUSY: a CQ uses it. */
 int client_channel_destroy(struct channel *ch);

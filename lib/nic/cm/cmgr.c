@@ -36,7 +36,7 @@ static const struct cmgr *cmgr_in(const struct gsi *g)
     return (const struct cmgr *)g;
 }
 
-/* The account is the share of a client of this device (cmid_charge). */
+/* A connection has ended. `account`: the share of the user that it counted for (cmid_charge). */
 static void cmgr_conn_left(void *account)
 {
     share_give(account, SHARE_CONN, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The functions that have a trace point. This header gives their definitions, and calls among them,
- * another name; the functions exported under the original names are in trace_calls.c, and call
- * them. There is no include guard: verbs_abi.h includes this before libibverbs' header, and again
+ * The functions that have a trace point. This header renames their definitions, and calls among
+ * them. trace_calls.c exports functions of the original names, which trace and call the renamed
+ * ones. There is no include guard: verbs_abi.h includes this before libibverbs' header, and again
  * for names that the header makes macros.
  */
 #define ibv_get_device_list      uv_real_ibv_get_device_list

@@ -149,10 +149,10 @@ URNIC_API int urnic_bind_addr(struct urnic_cm_id *id, const struct sockaddr *add
 URNIC_API int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t *local_port,
                             uint8_t remote[16], uint16_t *remote_port);
 /* Listen at the bound address; without one at any address and a port that the daemon chooses. Event
- * CONNECT_REQUEST. backlog: requests that may wait for an answer, 0 = 1024. A request is dropped,
- * and the peer repeats it, when the backlog is full, or when its host has more than half of the
- * room that the other hosts leave. -EADDRINUSE: a listener has this port, at the same address, or
- * one of the two listens at any. -EDQUOT: the user has too many listeners. */
+ * CONNECT_REQUEST. backlog: requests that may wait for an answer, 0 = 1024. When the backlog is
+ * full, requests are dropped; the peer repeats them. So are those of a host that has taken more
+ * than half of the room left by other hosts. -EADDRINUSE: a listener has this port, at the same
+ * address, or one of the two listens at any. -EDQUOT: the user has too many listeners. */
 URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
 /* The same, but "any address" means one family: AF_INET, AF_INET6, or AF_UNSPEC for both. Two ids,
  * one per family, may then listen at one port. -EAFNOSUPPORT: another family. -EOPNOTSUPP: an older
