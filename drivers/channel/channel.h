@@ -123,6 +123,10 @@ uint64_t channel_rx_mark(const struct io_port *io);
 /* Have all frames before that position been given back? Also true when the channel is over. */
 bool channel_rx_passed(const struct io_port *io, uint64_t mark);
 
+/* For the switch's end: while `on`, frames don't wake the program. Turning it off wakes the program
+ * if it sleeps and a frame has been sent meanwhile. */
+void channel_hold_wake(struct io_port *io, bool on);
+
 /* Send one frame of up to caps.frame_max octets to the other end itself, also without a link. No
  * slot is reserved. Returns whether there was room. */
 bool channel_put(struct io_port *io, const uint8_t *frame, uint32_t len);

@@ -40,8 +40,22 @@ static bool wake_event(const struct channel_port *p)
     return woken;
 }
 
+void channel_hold_wake(struct io_port *io, bool on)
+{
+    struct channel_port *p = (struct channel_port *)io;
+    const bool owes = p->owes;
+    p->holds = on;
+    p->owes = on && owes;
+    if (owes && !on)
+        channel_wake(p);
+}
+
 void channel_wake(struct channel_port *p)
 {
+    if (p->holds) {
+        p->owes = true;
+        return;
+    }
     struct channel_index *at = channel_index(&p->tx);
     channel_fence();
     if (!atomic_load_explicit(&at->sleeping, memory_order_relaxed))

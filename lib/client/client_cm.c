@@ -12,7 +12,7 @@
 #include "client_cm_move.h"
 #include "client_engine.h"
 
-#define RD_DEFAULT 16 /* READs and atomics at a time, each way */
+#define RD_DEFAULT 32 /* READs and atomics at a time, each way */
 #define RETRY_MAX  7  /* also the default; of RNR retries it means for ever */
 
 /* ---- addresses ---- */

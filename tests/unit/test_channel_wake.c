@@ -303,6 +303,38 @@ START_TEST(shm_06_an_armed_end_stays_armed_when_it_moves)
 }
 END_TEST
 
+/* The switch may hold a wake-up back. */
+START_TEST(shm_06_a_wake_up_that_was_held_comes_later)
+{
+    struct channel_counters c;
+    struct io_port *sw, *io;
+    rig_open(&rig, CHANNEL_SLOTS_MIN);
+    sw = rig.end[CHANNEL_SWITCH];
+    io = rig.end[CHANNEL_PROGRAM];
+    io->ops->rx_arm(io, true);
+    channel_hold_wake(sw, true);
+    channel_hold_wake(sw, false);
+    channel_counters(sw, &c);
+    ck_assert_uint_eq(c.wakes, 0); /* no frame */
+    channel_hold_wake(sw, true);
+    ck_assert(rig_send(sw, 1, 80));
+    ck_assert(rig_send(sw, 2, 80));
+    channel_hold_wake(sw, true);
+    channel_counters(sw, &c);
+    ck_assert_uint_eq(c.wakes, 0);
+    channel_hold_wake(sw, false);
+    channel_counters(sw, &c);
+    ck_assert_uint_eq(c.wakes, 1);
+    ck_assert_uint_eq(rig_take(io), 1);
+    ck_assert_uint_eq(rig_take(io), 2);
+    io->ops->rx_arm(io, true);
+    ck_assert(rig_send(sw, 3, 80)); /* no longer held */
+    channel_counters(sw, &c);
+    ck_assert_uint_eq(c.wakes, 2);
+    rig_close(&rig);
+}
+END_TEST
+
 static _Atomic bool nudged;
 
 static void *nudge(void *arg)
@@ -398,5 +430,6 @@ END_TEST
 UNIT_MAIN("channel wake-ups", shm_06_litmus_towards_the_switch, shm_06_litmus_towards_a_program,
           shm_06_no_wake_up_of_a_channel_is_lost, shm_06_growing_loses_no_wake_up,
           shm_06_an_armed_end_stays_armed_when_it_moves, shm_06_no_nudge_is_lost,
+          shm_06_a_wake_up_that_was_held_comes_later,
           an_eventfd_of_a_hostile_program_holds_up_nobody,
           a_stranger_in_the_place_of_the_eventfd_is_left_alone)

@@ -763,6 +763,45 @@ START_TEST(sec_22_room_is_shared_by_users)
 }
 END_TEST
 
+/* Wake-ups of a program so far. */
+static uint64_t wakes_of(const struct program *p)
+{
+    struct channel_counters c;
+    channel_counters(p->c->io, &c);
+    return c.wakes;
+}
+
+/* During a stream a program that sleeps again and again is woken every SWITCH_HELD bursts, and at
+ * the end of the stream. */
+START_TEST(shm_13_a_stream_wakes_a_program_now_and_then)
+{
+    uint8_t buf[256];
+    setup_of(2, 0);
+    struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_SEND_ONLY, 20);
+    memcpy(p.dmac, mac, 6);
+    p.dqpn = prog[1].qpn;
+    struct io_frame in = {.data = buf, .len = (uint32_t)frame_make(buf, sizeof(buf), &p)};
+    for (unsigned i = 1; i <= 2 * SWITCH_HELD + 1; i++) {
+        prog[1].io->ops->rx_arm(prog[1].io, true);
+        ck_assert_uint_eq(switch_rx(sw, &in, 1), 1);
+        switch_wake(sw, true);
+        ck_assert_uint_eq(wakes_of(&prog[1]), i / SWITCH_HELD);
+    }
+    switch_wake(sw, false);
+    ck_assert_uint_eq(wakes_of(&prog[1]), 3);
+    prog[1].io->ops->rx_arm(prog[1].io, true);
+    ck_assert_uint_eq(switch_rx(sw, &in, 1), 1);
+    switch_wake(sw, false); /* a frame alone */
+    ck_assert_uint_eq(wakes_of(&prog[1]), 4);
+    ck_assert_uint_eq(switch_rx(sw, &in, 1), 1);
+    switch_detach(sw, prog[1].c, S);
+    ck_assert_ptr_null(sw->unwoken);
+    switch_wake(sw, false);
+    prog[1].io->ops->close(prog[1].io);
+    teardown_of(1);
+}
+END_TEST
+
 /* A frame longer than a channel takes can't come to it: it is lost, not cut. */
 START_TEST(a_frame_that_is_too_long_is_lost)
 {
@@ -1185,9 +1224,10 @@ UNIT_MAIN("switch", shm_13_what_a_program_may_send, shm_13_the_vlan_of_the_devic
           shm_14_strays_go_to_their_owner, captures_see_whose_a_frame_is,
           the_owner_of_a_queue_pair_gets_the_frame, shm_13_frames_wait_for_a_full_ring,
           shm_13_no_more_wait_than_there_is_room, sec_22_room_is_shared_by_users,
-          a_frame_that_is_too_long_is_lost, frames_wait_for_a_full_port, shm_08_channels_take_turns,
-          shm_08_turns_are_fair_by_octets, shm_08_a_call_takes_a_bounded_number_of_frames,
-          shm_08_alone_a_program_gets_into_no_debt, shm_08_only_active_channels_are_looked_at,
-          ud_10_groups_are_copied, qp_11_a_request_takes_effect_behind_the_frames_before,
+          shm_13_a_stream_wakes_a_program_now_and_then, a_frame_that_is_too_long_is_lost,
+          frames_wait_for_a_full_port, shm_08_channels_take_turns, shm_08_turns_are_fair_by_octets,
+          shm_08_a_call_takes_a_bounded_number_of_frames, shm_08_alone_a_program_gets_into_no_debt,
+          shm_08_only_active_channels_are_looked_at, ud_10_groups_are_copied,
+          qp_11_a_request_takes_effect_behind_the_frames_before,
           qp_11_the_mark_goes_along_when_a_channel_grows, shm_07_the_end_of_a_program,
           shm_02_a_lying_program_is_given_up, shm_02_a_program_that_moves_nowhere_is_asleep)

@@ -19,7 +19,7 @@
 #define LIMIT_INLINE  256u
 #define LIMIT_CQE     1048576u
 #define LIMIT_SRQ_WR  32768u
-#define LIMIT_RD_ATOM 16u
+#define LIMIT_RD_ATOM 32u
 #define LIMIT_MR_SIZE (1ull << 40)
 #define LIMIT_MCAST   64u
 #define LIMIT_CM_ID   65536u

@@ -306,7 +306,8 @@ struct cmgr *cmgr_create(struct device *d)
         return NULL;
     m->gsi.ops = &cmgr_ops;
     m->device = d;
-    struct cm_params p = {.ca_guid = d->guid,
+    struct cm_params p = {.max_rd_atomic = LIMIT_RD_ATOM,
+                          .ca_guid = d->guid,
                           .max_mtu = (uint8_t)d->path_mtu,
                           .max_conns = LIMIT_CM_ID,
                           .left = cmgr_conn_left,

@@ -277,7 +277,10 @@ unsigned device_peek(struct device *d, uint64_t now)
         n += d->io->ops->carry(d->io, now);
     p->nown = d->loop ? loop_peek(d->loop, p->own, IO_BURST_MAX) : 0;
     p->nport = d->io->ops->rx_peek(d->io, p->port, DATAPATH_RX_BURST, now);
-    return n + p->nown + p->nport + p->nmate;
+    n += p->nown + p->nport + p->nmate;
+    if (d->sw && n == 0)
+        device_switch_wake(d, false);
+    return n;
 }
 
 /* Frames that are not RoCE go to all workers of the device, which learn neighbours from them. */
@@ -358,6 +361,8 @@ bool device_take(struct device *d, uint64_t now)
         news |= datapath_mates_rx(d, now);
     if (d->path->nport > 0)
         news |= datapath_port_rx(d, now);
+    if (d->sw)
+        device_switch_wake(d, d->path->nport > DATAPATH_FEW);
     return news;
 }
 

@@ -50,5 +50,7 @@ void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n
 /* Frames received in one round. They fit into L2 from the check to the copy. They are few enough
  * that a sender with a hundred in flight keeps sending while the first ones are acknowledged. */
 #define DATAPATH_RX_BURST 32u
+/* More frames in one round are a stream, which needs throughput. */
+#define DATAPATH_FEW 4u
 
 #endif

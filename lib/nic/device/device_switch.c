@@ -164,6 +164,11 @@ unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n,
     return m;
 }
 
+void device_switch_wake(struct device *d, bool stream)
+{
+    switch_wake(d->sw, stream);
+}
+
 void device_switch_capture(struct device *d, const struct io_frame *came, unsigned n,
                            const struct engine_frame *frames, unsigned seen, uint64_t now)
 {

@@ -18,7 +18,6 @@
 #define ROUND_GUARD_NS   (100 * CLOCK_MS) /* period of putting the fault handler in front */
 #define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* period of slow upkeep, asleep, if no event is owed */
 #define ROUND_NAP_FAR_NS (1 * CLOCK_SEC)  /* the same for a program on a channel */
-#define ROUND_FEW        4u               /* frames: more are a stream, which needs throughput */
 #define ROUND_FULL_NS    (1 * CLOCK_MS)   /* longest wait of completions for their ACKs to leave */
 #define ROUND_LET_IN     3u /* turns given to applications: several may share our core */
 #define ROUND_LET_IN_GAP (1 * CLOCK_MS) /* pause after turns in vain */
@@ -108,7 +107,7 @@ bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg)
  * the application was let in; *now is then updated. */
 static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
 {
-    if (frames == 0 || frames > ROUND_FEW || *now < w->pace.pause_over ||
+    if (frames == 0 || frames > DATAPATH_FEW || *now < w->pace.pause_over ||
         !pace_may_yield(&w->pace, *now))
         return false;
     for (unsigned i = 0; i < w->ndevice; i++) {

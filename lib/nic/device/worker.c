@@ -26,7 +26,9 @@
 
 #define WORKER_CALLS    32u /* calls timed, to know how long a system call takes */
 #define WORKER_STAND_IN 8u  /* most rounds of the control thread for a blocked worker */
-#define WORKER_LOOK_NS  (250 * CLOCK_US) /* period of the look at polling threads */
+#define WORKER_LOOK_NS                                                                             \
+    (250 * CLOCK_US) /* first period of the look at polling threads: it doubles */
+#define WORKER_LOOK_MAX (1 * CLOCK_MS)
 #define WORKER_LET_POLL 4u             /* yields to a polling thread that may wait for this core */
 #define WORKER_LONG_NS  (1 * CLOCK_MS) /* one holder for this long may need this core */
 #define WORKER_ASK_NS   (1 * CLOCK_MS)
@@ -392,12 +394,15 @@ static bool worker_unpolled(const struct worker *w, uint32_t seen)
            !atomic_load_explicit(&w->waits, memory_order_relaxed);
 }
 
-/* Other threads poll: look from time to time, until they stop or are about to wait. */
+/* Other threads poll: look from time to time, until they stop or are about to wait. A look costs
+ * two context switches and a timer, a twentieth of the core if each period were the first. */
 static void worker_look(struct worker *w)
 {
-    const struct timespec period = {.tv_nsec = (long)WORKER_LOOK_NS};
+    struct timespec period = {.tv_nsec = (long)WORKER_LOOK_NS / 2};
     uint32_t seen;
     do {
+        if (period.tv_nsec < (long)WORKER_LOOK_MAX)
+            period.tv_nsec *= 2;
         seen = atomic_load_explicit(&w->inlined, memory_order_relaxed);
         log_flush();
         atomic_store_explicit(&w->looking, 1, memory_order_seq_cst);

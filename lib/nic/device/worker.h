@@ -129,9 +129,9 @@ void worker_fini(struct worker *w);
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg);
 
 /* A thread polls: do one round on it, if no other thread is in the middle of one. While threads
- * poll, the worker's own thread only looks every 250 us whether they still do rounds, and takes
- * over if not. Never waits, but for another thread's turn on this core. Any thread; not from within
- * a round. Returns whether there was a round. */
+ * poll, the worker's own thread only looks, after 250 us and later every millisecond, whether they
+ * still do rounds, and takes over if not. Never waits, but for another thread's turn on this core.
+ * Any thread; not from within a round. Returns whether there was a round. */
 bool worker_poll(struct worker *w);
 /* After a post: do a round on this thread, or have the thread that is in a round do one more. */
 void worker_posted(struct worker *w);

@@ -101,6 +101,8 @@ struct nic_switch {
     uint64_t now;                    /* of switch_tx and switch_spill_run */
     struct switch_pool *pool;        /* waiting frames (switch_spill.h); NULL = none yet */
     struct switch_channel *spilling; /* channels with waiting frames */
+    struct switch_channel *unwoken;  /* channels with frames for which switch_wake wakes */
+    unsigned held_bursts;            /* since it last has */
     struct switch_group *groups;
     unsigned ngroups;
     unsigned copies; /* copies of group datagrams that this round may still make */

@@ -15,6 +15,7 @@
 #include "switch_ask.h"
 #include "switch_counters.h"
 #include "switch_group.h"
+#include "switch_rx.h"
 #include "switch_spill.h"
 
 #define EVENTS 64
@@ -115,6 +116,7 @@ void switch_detach(struct nic_switch *s, struct switch_channel *c, uint64_t now)
     s->nchannels--;
     switch_ask_forget(s, c);
     switch_counters_forget(s, c);
+    switch_wake_forget(s, c);
     deactivate(s, c);
     s->nasleep -= c->asleep;
     switch_group_leave_all(s, c);

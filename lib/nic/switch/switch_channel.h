@@ -39,6 +39,8 @@ struct switch_channel {
     unsigned nspilled;
     uint32_t spill_first, spill_last;
     struct switch_channel *spill_next;
+    struct switch_channel *unwoken_next;
+    bool unwoken;             /* has frames for which switch_wake wakes its program */
     uint64_t spill_at;        /* ns: time since which none of them has left */
     bool stuck;               /* the program takes no frames: none waits until it does */
     unsigned turn;            /* frames left in its turn; 0: a new turn comes next */

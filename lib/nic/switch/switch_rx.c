@@ -86,12 +86,45 @@ static unsigned reserve(struct switch_channel *c, struct io_slot *slots, unsigne
     return n;
 }
 
+/* From now until switch_wake, frames for this channel wake nobody. */
+static void hold(struct nic_switch *s, struct switch_channel *c)
+{
+    if (c->unwoken)
+        return;
+    channel_hold_wake(c->io, true);
+    c->unwoken = true;
+    c->unwoken_next = s->unwoken;
+    s->unwoken = c;
+}
+
+void switch_wake(struct nic_switch *s, bool stream)
+{
+    if (!s->unwoken || (stream && ++s->held_bursts < SWITCH_HELD))
+        return;
+    for (struct switch_channel *c = s->unwoken; c; c = c->unwoken_next) {
+        channel_hold_wake(c->io, false);
+        c->unwoken = false;
+    }
+    s->unwoken = NULL;
+    s->held_bursts = 0;
+}
+
+void switch_wake_forget(struct nic_switch *s, const struct switch_channel *c)
+{
+    struct switch_channel **at = &s->unwoken;
+    while (*at && *at != c)
+        at = &(*at)->unwoken_next;
+    if (*at)
+        *at = c->unwoken_next;
+}
+
 /* Give those of the frames that `which` names to a channel. */
 static void give(struct nic_switch *s, struct switch_channel *c, const struct io_frame *frames,
                  uint64_t which)
 {
     struct io_slot slots[IO_BURST_MAX];
     unsigned n = reserve(c, slots, (unsigned)__builtin_popcountll(which));
+    hold(s, c);
     for (unsigned k = 0; k < n; which &= which - 1, k++) {
         const struct io_frame *f = &frames[__builtin_ctzll(which)];
         if (f->len > slots[k].cap) { /* left unsent */
@@ -150,6 +183,7 @@ bool switch_put(struct nic_switch *s, struct switch_channel *c, const uint8_t *h
         lose(s, c);
         return false;
     }
+    hold(s, c);
     if (head_len > 0)
         memcpy(slot.data, head, head_len);
     memcpy(slot.data + head_len, frame->data + head_len, frame->len - head_len);

@@ -55,8 +55,8 @@ struct urnic_conn_param {
      * 180 and 136. */
     const void *private_data;
     uint8_t private_data_len;
-    uint8_t responder_resources; /* READs and atomics at a time from the peer; 0 or above 16 = 16 */
-    uint8_t initiator_depth;     /* the same to the peer; 0 or above 16 = 16 */
+    uint8_t responder_resources; /* READs and atomics at a time from the peer; 0 or above 32 = 32 */
+    uint8_t initiator_depth;     /* the same to the peer; 0 or above 32 = 32 */
     uint8_t retry_count;         /* urnic_connect: for both ends; 0..7, default 7 */
     uint8_t rnr_retry_count;     /* for the peer's queue pair, as in rdma_cm; 0..7, 7 = for ever,
                                   * the default. The peer's value is for our queue pair. */
