@@ -191,14 +191,14 @@ struct io_ops {
 
     /* A port of its own for member k (1 to n - 1) of the n workers that use this one from now on:
      * frames come to the member whose number stands in the first bits of a queue pair's number
-     * (lib/core/qpn.h), as far as the driver can tell, and to this port or any member otherwise. It
-     * is closed before this one. 0 and *out, NULL if there is none for this member; or -errno.
-     * NULL: the port has one queue. */
+     * (lib/core/base/qpn.h), as far as the driver can tell, and to this port or any member
+     * otherwise. It is closed before this one. 0 and *out, NULL if there is none for this member;
+     * or -errno. NULL: the port has one queue. */
     int (*queue)(struct io_port *io, unsigned k, unsigned n, struct io_port **out);
 
     /* On a kernel_ip port, on any of its queues: make a socket of its own for a program, at the
-     * i-th of the port's addresses. RoCEv2 to queue pairs of this block (lib/core/qpn.h) comes to
-     * it from now on, as far as the kernel can tell. 0 and *out; -ENOENT: there is no i-th;
+     * i-th of the port's addresses. RoCEv2 to queue pairs of this block (lib/core/base/qpn.h) comes
+     * to it from now on, as far as the kernel can tell. 0 and *out; -ENOENT: there is no i-th;
      * -ENOSPC: too many programs have one; or the kernel's error. `unlend`: the socket receives
      * nothing more, whether the program has closed it or not. Slow. NULL on other ports. */
     int (*lend)(struct io_port *io, unsigned block, unsigned i, struct io_lent *out);

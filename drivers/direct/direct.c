@@ -18,7 +18,7 @@
 #include "wire.h"
 
 #define TURNS    32u /* a power of two */
-#define OWNER_AT 13u /* bits of a queue pair's number below the block's (lib/core/qpn.h) */
+#define OWNER_AT 13u /* bits of a queue pair's number below the block's (lib/core/base/qpn.h) */
 #define OWNED    0x400u
 #define SOURCE_4 26u /* offset in a frame without a VLAN tag */
 #define SOURCE_6 22u

@@ -21,7 +21,7 @@
  * udp      from io_udp_open_lent; the port's from then on
  * bell     readable when the daemon has put something into the channel and the program is armed;
  *          the port's from then on
- * block    the block of the program's queue pair numbers (lib/core/qpn.h)
+ * block    the block of the program's queue pair numbers (lib/core/base/qpn.h)
  *
  * 0; -ENOMEM, or the system's error: then all of them stay the caller's. */
 int direct_open(struct io_port *channel, struct io_port *udp, int bell, unsigned block,

@@ -2,8 +2,8 @@
  *
  * Several queues of a udp port, one for each worker of a device: each address has a socket for
  * each, and the kernel picks the one by the first bits of the packet's queue pair number
- * (lib/core/qpn.h). Queue 0 is the port that was opened first. It alone follows the addresses of
- * the interface, joins groups, and gives the other queues their sockets.
+ * (lib/core/base/qpn.h). Queue 0 is the port that was opened first. It alone follows the addresses
+ * of the interface, joins groups, and gives the other queues their sockets.
  *
  * The kernel knows the sockets of an address by the order in which they were bound. So queue 0
  * binds them all, in the order of the queues, and they come and go together.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine's start and end, its addresses, time-outs. engine_rx.c receives, engine_tx.c sends.
+ * The engine's start and end, and time-outs. engine_rx.c receives, engine_tx.c sends.
  */
 #include "engine.h"
 
@@ -10,13 +10,16 @@
 #include <string.h>
 
 #include "cnp.h"
+#include "engine_ok.h"
 #include "engine_priv.h"
-#include "engine_tx.h"
 #include "guess.h"
 #include "limiter.h"
 #include "numbers.h"
-#include "recovery.h"
+#include "qp_life.h"
+#include "qp_ok.h"
+#include "resp_recovery.h"
 #include "retransmit.h"
+#include "schedule.h"
 
 #define MAX_QP_DEFAULT 1024u
 
@@ -41,6 +44,8 @@ void engine_set_window(struct engine *e, uint32_t window)
 }
 
 /* ---- life ---- */
+
+static const struct invariant_checks checks = {.qp = qp_ok, .engine = engine_ok};
 
 struct engine *engine_create(const struct engine_params *params, uint64_t now)
 {
@@ -87,6 +92,7 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
         return NULL;
     }
     e->guess->key = e->p.key[0] ^ (e->p.key[1] << 32 | e->p.key[1] >> 32);
+    invariant_init(e, &checks);
     return e;
 }
 
@@ -149,78 +155,7 @@ void engine_usage(const struct engine *e, struct engine_usage *out)
     };
 }
 
-/* ---- addresses, P_Keys ---- */
-
-static int addr_index(const struct engine *e, const struct wire_addr *a)
-{
-    for (unsigned i = 0; i < e->naddrs; i++)
-        if (!memcmp(&e->addr[i], a, sizeof(*a)))
-            return (int)i;
-    return -1;
-}
-
-int engine_addr_add(struct engine *e, const struct wire_addr *addr)
-{
-    if (addr_index(e, addr) >= 0)
-        return -EEXIST;
-    if (e->naddrs == ENGINE_ADDRS)
-        return -ENOSPC;
-    if (!e->naddrs)
-        e->recent = *addr;
-    e->addr[e->naddrs++] = *addr;
-    return 0;
-}
-
-int engine_addr_del(struct engine *e, const struct wire_addr *addr)
-{
-    int i = addr_index(e, addr);
-    if (i < 0)
-        return -ENOENT;
-    e->addr[i] = e->addr[--e->naddrs];
-    e->recent = e->addr[0];
-    return 0;
-}
-
-bool engine_addr_local(struct engine *e, const struct wire_addr *a)
-{
-    if (e->naddrs && !memcmp(&e->recent, a, sizeof(*a)))
-        return true;
-    int i = addr_index(e, a);
-    if (i < 0)
-        return false;
-    e->recent = e->addr[i];
-    return true;
-}
-
-bool engine_pkey_find(const struct engine *e, uint16_t pkey, unsigned *index)
-{
-    for (unsigned i = 0; i < ENGINE_PKEYS; i++) {
-        if (e->p.pkeys[i] && wire_pkey_match(pkey, e->p.pkeys[i])) {
-            *index = i;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- time ---- */
-
-void qp_rearm(struct engine *e, struct qp *qp)
-{
-    uint64_t due = qp->req.ack_at < qp->req.rnr_at ? qp->req.ack_at : qp->req.rnr_at;
-    if (qp->req.probe_at < due)
-        due = qp->req.probe_at;
-    if (qp->lim && qp->lim->waiting && qp->lim->next < due)
-        due = qp->lim->next;
-    if (recovery_hold_at(qp) < due)
-        due = recovery_hold_at(qp);
-    /* A timer that is armed for an earlier time stays: moving it with each acknowledgement would
-     * cost more than one look when it fires. */
-    if (due == TIMER_NEVER ||
-        (timer_armed(&qp->timer) && qp->timer.tick << TIMER_TICK_SHIFT <= due))
-        return;
-    timer_arm(&e->wheel, &qp->timer, due);
-}
 
 uint64_t engine_deadline(const struct engine *e)
 {

@@ -10,6 +10,7 @@
 #include "engine_priv.h"
 #include "qp_ok.h"
 #include "recovery.h"
+#include "srq.h"
 
 #define HOLDS(cond, name, ...)                                                                     \
     do {                                                                                           \

@@ -7,15 +7,21 @@
 
 #include <string.h>
 
+#include "address.h"
 #include "cnp.h"
+#include "comp_retire.h"
 #include "completer.h"
 #include "engine_priv.h"
 #include "guess.h"
 #include "limiter.h"
 #include "mcast.h"
 #include "numbers.h"
+#include "resp_commit.h"
 #include "responder.h"
+#include "rx.h"
+#include "schedule.h"
 #include "sr.h"
+#include "sr_sender.h"
 #include "ud.h"
 
 static const uint16_t verdict_counter[WIRE_VERDICTS] = {
@@ -172,6 +178,30 @@ static bool qp_takes(struct rx *rx, struct qp *qp)
     return !rx_late_drop(rx);
 }
 
+/* A packet of the private group for qp. True: process it like an RC packet. */
+static bool selective(struct rx *rx, struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    if (!s || s->mode != RECOVER_SR) {
+        rx_drop(rx, ENGINE_C_rx_bad_opcode);
+        return false;
+    }
+    if (!s->agreed) {
+        s->agreed = 1;
+        s->plain = qp->req.max;
+        recorder_note(rx->e, qp, NOTE_AGREED, psn(rx->pkt.psn), 0);
+    }
+    if (!(rx->op->flags & WIRE_F_ACK))
+        return true;
+    if (wire_aeth_kind(rx->pkt.syndrome) != WIRE_AETH_ACK) {
+        sr_sack(rx, qp);
+    } else if (!rx->pkt.sel_psn) {
+        s->hello_owed = 1;
+        qp_activate(rx->e, qp);
+    }
+    return false;
+}
+
 static void rx_to_qp(struct rx *rx, struct qp *qp)
 {
     struct engine *e = rx->e;
@@ -183,7 +213,7 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
         cnp_on_mark(rx, qp);
     if (rx->op->flags & WIRE_F_CNP)
         limiter_on_cnp(e, qp, rx->now);
-    else if (__builtin_expect(p->selective, 0) && !sr_rx(rx, qp))
+    else if (__builtin_expect(p->selective, 0) && !selective(rx, qp))
         return;
     else if (rx->op->service == WIRE_UD)
         ud_rx(rx, qp);
@@ -314,11 +344,20 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
     return i;
 }
 
+static void copied(struct engine *e, const struct engine_result *res, uint64_t now)
+{
+    struct record *r = record_result(e, res);
+    if (r && r->side == REC_RESP)
+        resp_run(e, r->qp, now);
+    else if (r)
+        comp_run(e, r->qp);
+}
+
 void engine_copied(struct engine *e, const struct engine_result *results, unsigned n, uint64_t now)
 {
     now = engine_clock(e, now);
     invariant_begin(e);
     for (unsigned i = 0; i < n; i++)
-        record_result(e, &results[i], now);
+        copied(e, &results[i], now);
     invariant_end(e, "copied");
 }

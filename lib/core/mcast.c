@@ -12,6 +12,8 @@
 #include "engine_priv.h"
 #include "engine_rx.h"
 #include "guess.h"
+#include "rx.h"
+#include "srq.h"
 #include "ud.h"
 
 struct ud_group {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "address.h"
 #include "engine_priv.h"
 
 #define PATH (QPA_ALT_PATH | QPA_PATH_MIG_STATE)

@@ -14,6 +14,7 @@
 #include "resp_tx.h"
 #include "send_queue.h"
 #include "sr_ok.h"
+#include "srq.h"
 
 #define LOOK 64u /* list entries that a partial check follows */
 

@@ -6,6 +6,7 @@
 
 #include "qp.h"
 #include "sr.h"
+#include "srq.h"
 
 #define HOLDS(cond, name, ...)                                                                     \
     do {                                                                                           \

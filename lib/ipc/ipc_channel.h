@@ -5,7 +5,7 @@
  *
  *     IPC_ENGINE_OPEN     the daemon makes the rings and passes them; the program maps them
  *     IPC_ENGINE_MAPPED   the daemon seals them, and the channel carries frames from now on; the
- *                         answer is the program's block of queue pair numbers (lib/core/qpn.h)
+ *                         answer is the program's block of queue pair numbers (lib/core/base/qpn.h)
  *
  *     IPC_ENGINE_GROW     the daemon makes larger rings; the program maps them
  *     IPC_ENGINE_MAPPED   again: both sides move to them, each after its last frame in the old ones

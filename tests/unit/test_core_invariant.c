@@ -13,11 +13,12 @@
 #include "core_rig.h"
 #include "cq.h"
 #include "engine_priv.h"
-#include "engine_tx.h"
 #include "rd_ring.h"
+#include "schedule.h"
 #include "send_queue.h"
 #include "sr.h"
 #include "sr_rig.h"
+#include "srq.h"
 
 /* The scene: packets in flight. */
 enum scene {

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests become packets. req.h describes the sending half.
+ */
+#ifndef URNIC_REQUESTER_H
+#define URNIC_REQUESTER_H
+
+#include "qp.h"
+
+/* Fill up to n slots. Fewer than n: there is nothing more to send now. */
+unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
+                uint64_t now);
+/* After the gather of one slot of this side. False: it failed, the rest of this side's slots of the
+ * queue pair are void too. */
+bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
+
+#endif
