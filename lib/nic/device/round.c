@@ -103,15 +103,16 @@ bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg)
 }
 
 /* A few frames have come after a pause. The application sees them before the worker spends time on
- * acknowledging them, and its own answer, if it is a WRITE, leaves before the ACK. Returns whether
- * the application was let in; *now is then updated. */
+ * acknowledging them, and its own answer, if it is a WRITE, leaves before the ACK. (Not in a
+ * program on a channel: there the yield would be the daemon's turn.) Returns whether the
+ * application was let in; *now is then updated. */
 static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
 {
     if (frames == 0 || frames > DATAPATH_FEW || *now < w->pace.pause_over ||
         !pace_may_yield(&w->pace, *now))
         return false;
     for (unsigned i = 0; i < w->ndevice; i++) {
-        if (!device_can_wait(w->device[i]))
+        if (w->device[i]->uplink || !device_can_wait(w->device[i]))
             return false;
     }
     w->context_ops->notify(w, *now);

@@ -471,6 +471,17 @@ static void worker_let_poll(struct worker *w, uint32_t *knocks)
     worker_take_over(w);
 }
 
+/* The thread has released the token at that count of polls, and takes it again. */
+static void worker_retake(struct worker *w, uint32_t inlined)
+{
+    if (atomic_load_explicit(&w->inlined, memory_order_relaxed) == inlined) {
+        worker_take(w);
+    } else {
+        worker_look(w);
+        worker_take_over(w);
+    }
+}
+
 static void worker_wait(struct worker *w, uint64_t ns)
 {
     struct epoll_event ev[WATCH_EVENTS];
@@ -483,12 +494,7 @@ static void worker_wait(struct worker *w, uint64_t ns)
         bed->ops->wait(bed, ns);
     else
         n = watch_sleep(&w->watch, ev, ns);
-    if (atomic_load_explicit(&w->inlined, memory_order_relaxed) == inlined) {
-        worker_take(w);
-    } else {
-        worker_look(w);
-        worker_take_over(w);
-    }
+    worker_retake(w, inlined);
     if (!worker_lost(w))
         worker_stat_add(&w->stats.kicks, watch_heard(&w->watch, ev, n));
 }
@@ -533,6 +539,25 @@ static void worker_block(struct worker *w, uint64_t until)
     worker_arm(w, false);
 }
 
+/* Yield. A program that gets the core may post then: it finds the token free, and its request
+ * leaves at once rather than in this thread's next turn. */
+static void worker_idle_yield(struct worker *w)
+{
+    if (!worker_bed(w)) {
+        worker_yield(w);
+        return;
+    }
+    uint32_t inlined = atomic_load_explicit(&w->inlined, memory_order_relaxed);
+    uint64_t before = clock_now();
+    if (!token_release(&w->token))
+        return;
+    sched_yield();
+    uint64_t after = clock_now();
+    worker_retake(w, inlined);
+    pace_yielded(&w->pace, before, after);
+    worker_stat_add(&w->stats.yields, 1);
+}
+
 /* Idle after a round without work that began at `now`. */
 static void worker_idle(struct worker *w, uint64_t now)
 {
@@ -544,7 +569,7 @@ static void worker_idle(struct worker *w, uint64_t now)
     }
     struct pace_step step = pace_next(&w->pace, &seen, now);
     if (step.how == PACE_YIELD)
-        worker_yield(w);
+        worker_idle_yield(w);
     else if (step.how == PACE_BLOCK && seen.deaf)
         worker_nap(step.until - now);
     else if (step.how == PACE_BLOCK)
