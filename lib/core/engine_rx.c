@@ -320,7 +320,7 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
 {
     struct wire_flow flow;
     struct rx rx = {.e = e, .now = engine_clock(e, now), .copies = copies, .cap = cap};
-    if (rx.cap > UINT16_MAX) /* one record.pending may count all of them */
+    if (rx.cap > UINT16_MAX) /* record.pending, of 16 bits, may count all of them */
         rx.cap = UINT16_MAX;
     rx.flags = (e->p.loopback ? WIRE_P_LOOPBACK : 0) | (e->nsr ? WIRE_P_SELECTIVE : 0);
     unsigned i;

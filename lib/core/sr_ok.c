@@ -60,7 +60,7 @@ static bool early_ok(const struct qp *qp, bool whole, struct invariant_report *o
     return true;
 }
 
-/* Our packets that have come, and early answers. */
+/* The sender's side: which of our packets have arrived, and early answers. */
 static bool sender_ok(const struct qp *qp, struct invariant_report *out)
 {
     const struct sr *s = qp->sr;

@@ -32,7 +32,7 @@ static uint32_t place(const struct guess *g, const struct wire_addr *ip, uint32_
     return kind == GUESS_HOST_KEY ? GUESS_TABLE + h % GUESS_HOSTS : h % GUESS_TABLE;
 }
 
-/* How many times GUESS_BURST and GUESS_REFILL. */
+/* The factor of GUESS_BURST and of the rate of refills: a host may have many senders. */
 static uint32_t times(enum guess_kind kind)
 {
     return kind == GUESS_HOST_KEY ? GUESS_HOST : 1;

@@ -45,7 +45,7 @@ struct invariant_checks {
 void invariant_init(struct engine *e, const struct invariant_checks *checks);
 /* A phase begins. One may begin within another one: a hook of the engine posts, for instance. */
 void invariant_begin(struct engine *e);
-/* This phase does something to qp, or to queue pair 1 or to none if that is NULL. */
+/* This phase changes qp. NULL: queue pair 1, or no queue pair. */
 void invariant_touch(struct engine *e, struct qp *qp);
 /* The queue pair is freed: it is not checked any more. */
 void invariant_forget(struct engine *e, const struct qp *qp);

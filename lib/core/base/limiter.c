@@ -20,7 +20,7 @@
 
 #define NS_BITS      8000000000ull /* ns in a second, times bits in an octet */
 #define CONF_LISTS   4096u
-#define CNP_LEFT_MAX 4096u /* packets that may be on their way, marked: many windows */
+#define CNP_LEFT_MAX 4096u /* marked packets that may be in flight: those of many windows */
 
 /* ---- parameters ---- */
 

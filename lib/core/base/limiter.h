@@ -33,7 +33,7 @@ LIST_HEAD(limiter_confs, limiter_conf);
 struct limiter {
     /* read for every packet: one cache line, with the first part of cc */
     uint64_t next;     /* earliest time for the next packet, ns */
-    uint64_t rest;     /* fraction of `next` that is left over, of 1 / rate */
+    uint64_t rest;     /* remainder of the division that gave `next`, in ns / rate */
     bool waiting;      /* the timer brings the queue pair back at `next` */
     uint16_t cnp_left; /* CNPs that packets sent so far may cause (SEC-17) */
     uint32_t cnp_sent; /* packets sent before the last CNP; low bits */

@@ -47,7 +47,7 @@ struct qp {
     uint8_t ect;           /* ECN field of data, 0 = as tclass says */
     uint8_t cc_own;        /* cc_conf isn't the device's */
     uint8_t mute;          /* GID-04: sends nothing, timers stopped */
-    uint8_t id_step;       /* of ip_id, from packet to packet: 0 or 1 */
+    uint8_t id_step;       /* added to ip_id for each packet: 0 or 1 */
     struct qp **active_at; /* pointer to it in the list of active or lingering ones */
 
     struct cq *send_cq, *recv_cq;
@@ -69,7 +69,7 @@ struct qp {
     struct engine_qp_attr attr;
     char *error;      /* set by recorder_error */
     struct srq *xsrq; /* XRC: the shared queue that the packet at hand names, or NULL */
-    uint32_t xsrqn;   /* that queue's number in the packets of the current message */
+    uint32_t xsrqn;   /* XRC: number of the shared queue of the current message */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct qp, req) <= 128, "what every packet reads stays within two lines");
 _Static_assert(offsetof(struct qp, stats) / 64 == offsetof(struct qp, rec.n) / 64,

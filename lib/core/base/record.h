@@ -39,8 +39,8 @@ struct record {
     bool stale;     /* made before a RESET or an error: commits nothing */
     bool held;
     bool se;
-    psn_t psn; /* PSN of the packet, or of the last of several; requester: answered up to here on
-                  commit */
+    psn_t psn; /* PSN of the packet, or of the last of several; requester: its commit answers the
+                  requests up to here */
     psn_t at;  /* PSN of the packet, of the first of several, or of the failed one */
     uint32_t imm;
     uint32_t msn;

@@ -44,7 +44,7 @@ struct timer *timer_pop(struct timer_wheel *w, uint64_t now);
 
 /* Invariants. Does the timer, which is armed, lie where the wheel looks for it? */
 bool timer_ok(const struct timer_wheel *w, const struct timer *t);
-/* Does every timer, and does the wheel know all slots in use? *n = number of armed timers. */
+/* Is timer_ok true of every timer, and are all used slots marked? *n = number of armed timers. */
 bool timer_wheel_ok(const struct timer_wheel *w, uint32_t *n);
 
 #endif

@@ -27,7 +27,7 @@ struct place_span {
 int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
                const struct place_span *spans, unsigned n, struct record **last);
 
-/* The packet's payload to octet `off` of the checked range. As above. */
+/* Place the packet's payload at octet `off` of the checked range. *last, errors: as place_recv. */
 int place_write(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint64_t off,
                 struct record **last);
 

@@ -287,9 +287,9 @@ static unsigned middles(const struct qp *qp, const struct swqe *w)
     return left < room ? left : room;
 }
 
-/* Up to n packets that differ from the one just emitted in place, PSN and acknowledge request, into
- * as many slots. Call within a message, while more() says that another may be sent, as it does
- * afterwards. Returns how many. */
+/* Fill up to n slots with packets of the middle of a message. They differ from the packet just
+ * emitted only in place, PSN and acknowledge request. Call it while more() is true; it is still
+ * true afterwards. Returns the number of slots filled. */
 static unsigned emit_middles(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n)
 {
     struct req *r = &qp->req;

@@ -13,7 +13,7 @@ void sr_sack(struct rx *rx, struct qp *qp);
 void sr_sent(struct qp *qp, psn_t p, bool again, uint64_t now);
 /* Add the fields that RC packets otherwise lack. */
 void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_t index);
-/* A selective NAK for p; not before una, and after it only while answers to a READ are due. */
+/* A NAK names p as expected. p is una, or later while answers to a READ at una are due. */
 void sr_lost(struct engine *e, struct qp *qp, psn_t p);
 /* Mark all packets since una that have not arrived for retransmission. */
 void sr_round(struct qp *qp);

@@ -12,7 +12,7 @@ struct qp;
 
 /* record.action */
 enum resp_action {
-    ACT_NONE,   /* a memory range of a packet that has more */
+    ACT_NONE,   /* not the last of a packet's memory ranges */
     ACT_PACKET, /* SEND or WRITE packet in the middle of its message */
     ACT_END,    /* SEND or WRITE packet that ends its message */
     ACT_READ,

@@ -106,7 +106,7 @@ struct client_qp {
 
 /* ---- the context ---- */
 
-/* A number of no queue any more. The doorbell ring may still have it before this place. */
+/* The number of a freed queue. The doorbell ring may still contain it, before this place. */
 struct freed_number {
     uint32_t number, place;
 };

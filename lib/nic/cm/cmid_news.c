@@ -89,7 +89,7 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
     /* Ask for the neighbour now: by the time the client accepts, its MAC is known. */
     neigh_lookup(m->device->neigh, NULL, &ev->remote, id->dmac, now);
     if (cmid_event(id, &out)) {
-        id->events--; /* the id that its ref names counts it */
+        id->events--; /* the event's ref names the listener, which counts it */
         listener->events++;
     }
 }

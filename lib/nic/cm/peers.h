@@ -14,9 +14,9 @@
 
 struct peers;
 
-/* For a device of several workers, whose connections' ids begin with `bits` bits that name the
- * worker. `wake`: tells a worker that it has doubts; NULL = no worker sleeps. NULL = out of memory
- * or of random numbers. free takes NULL. */
+/* For a device of several workers. The ids of its connections begin with `bits` bits that name the
+ * worker. `wake` wakes a worker that has connections to doubt; NULL = no worker sleeps. Returns
+ * NULL if memory or random numbers lack. free takes NULL. */
 struct peers *peers_new(unsigned bits, void (*wake)(void *arg, unsigned member), void *arg);
 void peers_free(struct peers *t);
 

@@ -132,7 +132,7 @@ int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now)
     device_claim(d);
     if (d->ngone < GID_PAIRS)
         d->gone[d->ngone++] = (struct device_gone){*ip, now + d->conf->addr_hold};
-    /* else the list of removed addresses is full: their queue pairs fail */
+    /* else the list of removed addresses is full: this one's queue pairs fail at once */
     addr_part(d, 0, now);
     d->worker->context_ops->event(d, EVT_GID_CHANGE);
     return 0;

@@ -3,8 +3,8 @@
  * A running NIC as a whole: its devices, the workers that serve them, its clients. The daemon has
  * one (app/urnicd), and so has each program that opened a port of its own.
  *
- * Threads: the control thread's, which is the one that serves requests; a worker is reached by
- * worker_call.
+ * Thread: these functions are called on the control thread, which serves requests. It reaches a
+ * worker by worker_call.
  */
 #ifndef NIC_NIC_H
 #define NIC_NIC_H
