@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * AVX-512 with VPCLMULQDQ: four vectors of 64 octets are under way, because one multiplication
- * takes longer than the next one waits. Masks read and write exactly what there is.
+ * AVX-512 with VPCLMULQDQ: four vectors of 64 octets are under way, because a multiplication takes
+ * longer than the time until the next can start. Masks limit reads and writes to the data.
  */
 #include "crc_fold.h"
 #include "crc_impl.h"

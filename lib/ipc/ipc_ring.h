@@ -112,8 +112,8 @@ struct ipc_sge {
 /* In place of an opcode, from ipc_sq_fetch only: completes with LOC_QP_OP_ERR (REQ-08). */
 #define IPC_WR_MALFORMED 255u
 
-/* An entry of a send queue: this, then by opcode and queue pair type one of the extensions below,
- * of XRC then an ipc_sqe_xrc, then nsge ipc_sge or inline_len octets. */
+/* An entry of a send queue: this struct; one of the extensions below, by opcode and queue pair
+ * type; for XRC an ipc_sqe_xrc; nsge ipc_sge or inline_len octets. */
 struct ipc_sqe {
     uint8_t opcode; /* enum wr_opcode */
     uint8_t flags;  /* WR_F_* */
@@ -370,8 +370,8 @@ static inline bool ipc_doorbell_ready(const struct ipc_doorbell *db, uint32_t sl
     return atomic_load_explicit(&db->slot[head & (slots - 1)], memory_order_acquire) != 0;
 }
 
-/* After popping a queue's number, before looking at its entries. From here on the client rings
- * again for new entries. The worker must remember the present ones. */
+/* Call it after popping a queue's number, before looking at its entries. From here on the client
+ * rings again for new entries. The worker must remember the present ones. */
 static inline void ipc_ring_attend(struct ipc_ring *r)
 {
     atomic_store_explicit(&r->q->pending, 0, memory_order_release);

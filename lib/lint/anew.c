@@ -8,7 +8,7 @@
 
 #define EARLY_MAX 4096 /* PSNs before the first captured one */
 
-/* A READ within an earlier one: is it more than the rest of that? */
+/* A READ has a PSN of an earlier READ. Is it a new one, not a request for the rest of that? */
 static bool another_read(const struct lint_ctx *c, const struct lint_read *r)
 {
     return c->headers && !r->blind && r->rkey != c->p.rkey && c->p.va - r->va > (uint64_t)r->len;

@@ -337,7 +337,7 @@ python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' <"$tmp/l
 cmp "$tmp/list.json" "$tmp/list.out" || fail "--list -o"
 [ ! -e "$tmp/list.svg" ] || fail "--list draws a chart of nothing"
 
-# What a capture shows is well formed, also where others look: payload skipped and carried.
+# The packets of a capture are well formed, also for tshark, with payload skipped and carried.
 head -c 200000 "$scenarios/loss.sim" >"$tmp/carry.sim"
 echo "payload carry" >>"$tmp/carry.sim"
 for s in "$scenarios/loss.sim" "$tmp/carry.sim"; do
@@ -381,7 +381,7 @@ check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nswitch buffer=2K pfc=on\n' \
     'bad.sim:4: buffer: the head-room of all ports'
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nfault drop nth=1\n' 'bad.sim:4: fault:'
-# What is wrong with a later run of a sweep, or doesn't fit its network, is said before the first run, and by --check.
+# An error in a later run of a sweep, or a value that doesn't fit its network, is reported before the first run, and by --check.
 early() { # text, what stderr must say
     printf '%b' "$1" >"$tmp/bad.sim"
     for option in --check "--output=$tmp/early.jsonl"; do

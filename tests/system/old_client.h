@@ -84,7 +84,7 @@ void old_call(struct old_end *e, enum old_type type, struct old_msg *m, size_t l
 /* A request of one handle. */
 void old_handle(struct old_end *e, enum old_type type, uint32_t handle);
 
-/* Hello, a context on the device, memory, queues; all of it, and back. */
+/* Open: hello, a context on the device, memory, queues. Close: all of it in reverse. */
 void old_open(struct old_end *e, const char *socket, const char *device);
 void old_close(struct old_end *e);
 /* Write `len` <= 32 octets inline into the peer's memory and wait for the completion. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of a client's that is cut off under the daemon, would be, or was never good: as in
- * test_hostile_client.c a well-behaved pair must not notice.
+ * Clients take memory away while the daemon uses it, try to, or pass bad memory. As in
+ * test_hostile_client.c, a well-behaved pair must not notice.
  */
 #include <errno.h>
 #include <fcntl.h>

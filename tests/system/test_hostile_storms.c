@@ -373,7 +373,7 @@ static void report(const char *what, const struct wait *w)
            w->p99, w->max, w->during);
 }
 
-/* One of several times must be good; one in which the storm was hardly served is no such time. */
+/* One of several rounds must be good. A round with hardly any storm doesn't count. */
 static void watch_often(const char *what, unsigned least, double most_ms)
 {
     double bound = 1e3 * most_ms * patience_factor();

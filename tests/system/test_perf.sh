@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Several clients of one `urnic perf --server` at once: the pings of one are not the other's. And one that is
+# Several clients of one `urnic perf --server` at once: the pings of one are not the other's. One client is
 # interrupted. Then copy, rping and ucmatose with a server on all devices. Lint judges the packets.
 # $URNIC_ENGINE says where the engines run.
 #

@@ -87,7 +87,7 @@ look() {
     "$urnic" stat --processes urn0 | grep -q "$qpn" || fail "$name: --processes doesn't name the queue pair"
     wait_for "${qpn#0x}" "$urnic" top --once --interval 0.2
 
-    # Settings of the device reach it, and those of one queue pair.
+    # The program follows changes to the device, and to its queue pair alone.
     "$urnic" cc urn0 timely >/dev/null
     wait_for "qp $qpn timely" "$urnic" cc urn0 --qps
     "$urnic" cc urn0 fixed,rate=100M --qp "$qpn" >/dev/null

@@ -119,8 +119,8 @@ END_TEST
 
 START_TEST(qp_16_lists_in_part)
 {
-    /* QP-16 of a list of receives, those before the first one without a place are accepted; bad_wr
-     * names that one, and the first one when the daemon is gone */
+    /* QP-16 a list of receives is accepted up to the first one without a place, which bad_wr names;
+     * when the daemon is gone, bad_wr names the first of the list */
     struct setup s = setup_start(2);
     struct urnic_recv_wr list[3] = {{.wr_id = 1, .next = &list[1]}, {.wr_id = 2, .next = &list[2]}};
     const struct urnic_recv_wr *bad = NULL;

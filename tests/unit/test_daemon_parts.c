@@ -911,7 +911,7 @@ static int wake(struct watch *w, unsigned *drained)
     return n;
 }
 
-/* A port whose other end is gone, and a client's socket at its end of file, wake it up once more,
+/* A port whose other end is gone, and a client's socket at its end of file, wake the worker once,
  * not for ever. */
 START_TEST(watch_of_what_ends)
 {

@@ -216,7 +216,7 @@ static void pad_2(struct packet *k)
 {
     k->f[k->p.bth_off + 1] |= 0x20;
 }
-/* How a device makes its iCRCs: other than it should where something here isn't 0. */
+/* How a device makes its iCRCs: all 0 is right, and each other value is a mistake. */
 struct icrc_way {
     uint32_t poly, begin, end; /* differences from CRC-32's values */
     unsigned ones;             /* this many octets in front are missing, */

@@ -260,8 +260,8 @@ START_TEST(buffers_that_can_not_hold_a_frame_take_the_link_down)
 }
 END_TEST
 
-/* No frame goes into slots that the peer has offered and taken back: it takes three of 600 octets.
- */
+/* The peer offers three slots of 600 octets, which a frame would need, and takes them back: no
+ * frame goes into them. */
 START_TEST(buffers_taken_back_take_the_link_down)
 {
     struct io_port *io = peer_port("role=server", 1514);

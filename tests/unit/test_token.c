@@ -87,8 +87,8 @@ static void *poll_it(void *arg)
     return NULL;
 }
 
-/* Four threads, of which none waits, and afterwards no work is left: the last thread to leave some
- * either had the token or was seen by its holder. */
+/* Four threads post, none of them waits, and no work is left at the end: the last thread that
+ * posted either had the token, or the token's holder saw its work. */
 START_TEST(nothing_lost)
 {
     pthread_t thread[THREADS], poller;
