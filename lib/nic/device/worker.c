@@ -29,6 +29,7 @@
 #define WORKER_LOOK_NS                                                                             \
     (250 * CLOCK_US) /* first period of the look at polling threads: it doubles */
 #define WORKER_LOOK_MAX (1 * CLOCK_MS)
+#define WORKER_YIELDS   16u            /* in a wait for the token, before naps */
 #define WORKER_LET_POLL 4u             /* yields to a polling thread that may wait for this core */
 #define WORKER_LONG_NS  (1 * CLOCK_MS) /* one holder for this long may need this core */
 #define WORKER_ASK_NS   (1 * CLOCK_MS)
@@ -185,14 +186,21 @@ static void worker_futex(_Atomic uint32_t *word, int op, uint32_t value, const s
 static void worker_nap(uint64_t ns)
 {
     const struct timespec nap = {.tv_nsec = (long)ns}; /* far less than a second */
+    int saved = errno;
     nanosleep(&nap, NULL);
+    errno = saved; /* a signal handler may poll */
 }
 
-/* Wait for the token. Its holder is in a round, or does a few. */
+/* Wait for the token. Its holder is in a round, or does a few. It may also have lost this core to
+ * us, and a yield may return at once. */
 static void worker_take(struct worker *w)
 {
-    while (!token_try(&w->token))
-        sched_yield();
+    for (unsigned i = 0; !token_try(&w->token); i++) {
+        if (i < WORKER_YIELDS)
+            sched_yield();
+        else
+            worker_nap(WORKER_NAP_NS);
+    }
 }
 
 /* ---- from other threads ---- */
@@ -354,15 +362,35 @@ bool worker_poll(struct worker *w)
     return true;
 }
 
+/* Packets are on their way, and the program polls between its posts: its next poll will send what
+ * it has posted until then, in one call of the kernel instead of one for each post. The worker's
+ * thread must be awake, since it sends what no poll does. */
+static bool worker_defers(struct worker *w)
+{
+    const uint32_t polls = atomic_load_explicit(&w->inlined, memory_order_relaxed);
+    const bool polled = polls != w->posted_at;
+    w->posted_at = polls;
+    if (!w->started || !polled ||
+        atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0)
+        return false;
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        if (engine_deadline(w->device[i]->engine) != UINT64_MAX)
+            return true;
+    }
+    return false;
+}
+
 void worker_posted(struct worker *w)
 {
     if (worker_lost(w))
         return;
     if (!token_try(&w->token) && !token_want(&w->token))
         return;
-    if (worker_stays(w))
+    if (worker_stays(w)) {
         worker_stand_in(w, NULL, NULL);
-    else
+        return;
+    }
+    if (!worker_defers(w) || !token_release(&w->token))
         (void)worker_inline(w);
 }
 
@@ -387,10 +415,11 @@ static void worker_log(struct worker *w)
     worker_take(w);
 }
 
-/* Has no thread polled since then, and is none about to wait? */
+/* Has no thread polled since then, is none in a round now, and is none about to wait? */
 static bool worker_unpolled(const struct worker *w, uint32_t seen)
 {
     return atomic_load_explicit(&w->inlined, memory_order_relaxed) == seen &&
+           atomic_load_explicit(&w->token.word, memory_order_relaxed) == TOKEN_FREE &&
            !atomic_load_explicit(&w->waits, memory_order_relaxed);
 }
 
@@ -411,8 +440,7 @@ static void worker_look(struct worker *w)
         atomic_store_explicit(&w->looking, 0, memory_order_relaxed);
         for (unsigned i = 0; i < WORKER_LET_POLL && worker_unpolled(w, seen); i++)
             sched_yield();
-    } while (atomic_load_explicit(&w->inlined, memory_order_relaxed) != seen &&
-             !atomic_load_explicit(&w->waits, memory_order_relaxed) &&
+    } while (!worker_unpolled(w, seen) && !atomic_load_explicit(&w->waits, memory_order_relaxed) &&
              !atomic_load_explicit(&w->stop, memory_order_relaxed));
 }
 
