@@ -571,7 +571,7 @@ static void worker_block(struct worker *w, uint64_t until)
  * leaves at once rather than in this thread's next turn. */
 static void worker_idle_yield(struct worker *w)
 {
-    if (!worker_bed(w)) {
+    if (!w->frame) {
         worker_yield(w);
         return;
     }
