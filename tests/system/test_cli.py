@@ -369,7 +369,7 @@ FAILS = [
     ("copy --device urn0 10.0.0.2:9:x never", "10.0.0.2 port 9: Connection refused"),
     ("rping --device urn0 10.0.0.2:9", "10.0.0.2 port 9: Connection refused"),
     ("ucmatose --device urn0 10.0.0.2:9", "10.0.0.2 port 9: Connection refused"),
-    ("rules --untested ACK-06", ""),
+    ("rules --untested ACK-06", "each of these rules has a test"),
     ("wire dpdk:0000:fe:1f.0 mem:b", "dpdk"),
     ("wire memif:nofolder/m,role=server mem:b", "nofolder/m"),
     ("drill --port memif:nofolder/m,role=server --addr 10.0.0.1/24 --peer 10.0.0.2 " + SCRIPT, "nofolder/m"),

@@ -239,7 +239,8 @@ static int summary(const struct session *s)
             printf(", %u could not be run", s->wrong);
         if (s->skip)
             printf(", %u skipped", s->skip);
-        printf(" (%" PRIu64 " packets, %" PRIu64 " checks)\n", s->packets, s->checks);
+        printf(" (%" PRIu64 " packet%s, %" PRIu64 " check%s)\n", s->packets,
+               s->packets == 1 ? "" : "s", s->checks, s->checks == 1 ? "" : "s");
     }
     return s->wrong || cli_stop ? CLI_USAGE : s->fail ? CLI_FAIL : CLI_OK;
 }

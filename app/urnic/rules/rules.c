@@ -115,6 +115,8 @@ static int run(int argc, char **argv)
         (json ? show_json : whole ? show_whole : show_line)(&rules[i]);
         shown++;
     }
+    if (!shown)
+        cli_error("--untested: each of these rules has a test");
     return shown ? CLI_OK : CLI_FAIL;
 }
 
