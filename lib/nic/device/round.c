@@ -15,6 +15,8 @@
 #include "worker.h"
 
 #define ROUND_SERVICE_NS (5 * CLOCK_MS)   /* period of slow upkeep, awake */
+#define ROUND_CHECKS     100u             /* parts of the time; one is for looks at descriptors */
+#define ROUND_CHECK_MAX  (50 * CLOCK_MS)  /* longest pause between them, awake */
 #define ROUND_GUARD_NS   (100 * CLOCK_MS) /* period of putting the fault handler in front */
 #define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* period of slow upkeep, asleep, if no event is owed */
 #define ROUND_NAP_FAR_NS (1 * CLOCK_SEC)  /* the same for a program on a channel */
@@ -22,9 +24,23 @@
 #define ROUND_LET_IN     3u /* turns given to applications: several may share our core */
 #define ROUND_LET_IN_GAP (1 * CLOCK_MS) /* pause after turns in vain */
 
+/* In a program: does the worker still have its descriptors? A look is a system call for each of
+ * them. Where these are slow, it looks less often, so that looks take at most a hundredth of the
+ * time. */
+static bool worker_is_whole(struct worker *w, uint64_t now)
+{
+    if (!w->frame || now < w->check_at)
+        return true;
+    const uint64_t began = clock_now();
+    const bool whole = worker_check_all(w);
+    const uint64_t pause = ROUND_CHECKS * (clock_now() - began);
+    w->check_at = now + (pause < ROUND_CHECK_MAX ? pause : ROUND_CHECK_MAX);
+    return whole;
+}
+
 static void worker_service(struct worker *w, uint64_t now)
 {
-    if (w->frame && !worker_check_all(w))
+    if (!worker_is_whole(w, now))
         return;
     for (unsigned i = 0; i < w->ndevice; i++)
         device_service(w->device[i], now);

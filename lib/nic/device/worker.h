@@ -88,6 +88,7 @@ struct worker {
         uint64_t until; /* no need to ask this thread again before this time */
     } asked[WORKER_ASKED];
     uint64_t guard_at; /* under the token: next time to put the handler in front */
+    uint64_t check_at; /* under the token: earliest next look at its descriptors */
 
     struct jobs jobs; /* jobs of other threads */
     struct pace pace; /* its idle policy */
@@ -147,8 +148,8 @@ void worker_waits(struct worker *w);
  * the round ends. A thread that had them unblocked a millisecond ago isn't asked again, because a
  * system call may take as long as the rest of a round. */
 void worker_open_signals(struct worker *w);
-/* Has it lost descriptors? Any thread. A worker in a program looks at them every 5 ms, and before
- * it sleeps. */
+/* Has it lost descriptors? Any thread. A worker in a program looks at them every 5 ms, and at
+ * least every 50 ms where system calls are slow. */
 static inline bool worker_lost(const struct worker *w)
 {
     return __builtin_expect(atomic_load_explicit(&w->lost, memory_order_relaxed), 0);
