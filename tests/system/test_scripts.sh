@@ -50,6 +50,8 @@ refuses "--loss: '2'" quickstart --loss 2
 refuses "--only: 'x'" test --only x
 refuses "--fuzz: 'x'" test --fuzz x
 refuses usage test-count --failed
+refuses usage test-targets --read-others build
+refuses "--for: tests and NAME" build --for unit
 refuses "no such experiment: 'nosuch'" experiments nosuch
 refuses "--jobs: 0" experiments --jobs 0
 refuses "nofile: No such file" live --scenario nofile
@@ -123,3 +125,30 @@ grep -q -- -Dinvariants asked && fail "scripts/build: what is installed checks i
 PATH=$dir/bin:$PATH CCACHE_DIR=$dir/cache tree/scripts/build some -Dlto=disabled >out 2>&1 || { cat out; fail "build some"; }
 grep -q -- '-Dinvariants=true .*-Dlto=disabled' asked || fail "scripts/build some: it doesn't check its invariants: meson $(cat asked)"
 grep -q -- -Dwerror=true asked || fail "scripts/build lets warnings pass: meson $(cat asked)"
+
+# What some of the tests need is built; the compiler reads all other sources, and its warnings are errors.
+mkdir made
+cat >bin/meson <<'EOF'
+#!/bin/sh
+case $2 in
+    --targets) echo "[{\"id\": \"1\", \"filename\": [\"$3/tests/one\"]}, {\"id\": \"2\", \"filename\": [\"$3/tests/two\"]}]" ;;
+    --tests) echo '[{"name": "one", "suite": ["urnic:unit"], "depends": ["1"]}, {"name": "two", "suite": ["urnic:net"], "depends": ["2"]}]' ;;
+esac
+EOF
+printf '#!/bin/sh\necho one.o\n' >bin/ninja
+for name in one two; do
+    printf '{"directory": "%s", "command": "cc -Wall -Werror -MD -MQ %s.o -MF %s.d -o %s.o -c %s.c", "file": "%s.c", "output": "%s.o"}\n' \
+        "$dir" "$name" "$name" "$name" "$name" "$name" "$name"
+done | jq -s . >made/compile_commands.json
+targets() { PATH=$dir/bin:$PATH timeout 100 "$scripts/test-targets" "$@" >out 2>&1; }
+targets made one && [ "$(cat out)" = tests/one ] || { cat out; fail "test-targets made one"; }
+targets made unit net && [ "$(cat out)" = $'tests/one\ntests/two' ] || { cat out; fail "test-targets made unit net"; }
+targets made unit three && fail "test-targets made three: succeeds"
+grep -q "'three' is neither a suite nor a test" out || { cat out; fail "test-targets made three"; }
+echo 'no C at all' >one.c
+echo 'int two(void); int two(void) { return 2; }' >two.c
+targets --read-others made one || { cat out; fail "test-targets --read-others: reads what a test needs, or refuses good sources"; }
+echo 'int two(void); int two(void) { int three; return 2; }' >two.c
+targets --read-others made one && fail "test-targets --read-others: a warning passes"
+grep -q "unused variable" out || { cat out; fail "test-targets --read-others: does not print the warning"; }
+[ ! -e two.o ] || fail "test-targets --read-others: makes code"
