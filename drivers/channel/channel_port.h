@@ -49,9 +49,9 @@ struct channel_port {
     enum channel_fault fault;
     uint32_t flags_mask; /* bits of the metadata that are a lent frame's flags */
     bool up;
-    bool armed; /* rx_arm */
-    bool holds; /* channel_hold_wake */
-    bool owes;  /* a frame has been sent meanwhile */
+    bool armed;     /* rx_arm */
+    bool holds;     /* channel_hold_wake */
+    bool wake_owed; /* a frame has been sent meanwhile */
 
     struct channel_ring rx, tx;
     struct channel_lent *lent; /* an entry for each slot of rx */

@@ -65,7 +65,10 @@ void channel_tx_move(struct channel_port *p)
     if (r->cur == r->limit && (!tx_refresh(p) || r->cur == r->limit))
         return;
     channel_desc_store(channel_slot(r, r->cur++), (struct channel_desc){.flags = CHANNEL_MOVED});
+    const bool holds = p->holds;
+    p->holds = false; /* a later wake-up would look at the new memory */
     tx_publish(p);
+    p->holds = holds;
     channel_ring_at(r, &p->next, p->side, !p->side);
     p->tx_moved = true;
     p->counters.moved_tx++;

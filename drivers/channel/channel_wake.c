@@ -43,17 +43,17 @@ static bool wake_event(const struct channel_port *p)
 void channel_hold_wake(struct io_port *io, bool on)
 {
     struct channel_port *p = (struct channel_port *)io;
-    const bool owes = p->owes;
+    const bool wake_owed = p->wake_owed;
     p->holds = on;
-    p->owes = on && owes;
-    if (owes && !on)
+    p->wake_owed = on && wake_owed;
+    if (wake_owed && !on)
         channel_wake(p);
 }
 
 void channel_wake(struct channel_port *p)
 {
     if (p->holds) {
-        p->owes = true;
+        p->wake_owed = true;
         return;
     }
     struct channel_index *at = channel_index(&p->tx);

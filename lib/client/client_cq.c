@@ -324,8 +324,11 @@ static int poll_port(struct urnic_cq *cq, int n, struct urnic_wc *wc)
         return -ENODEV;
     if (!client_port_enter())
         return 0;
-    if (is_empty(cq))
+    if (is_empty(cq)) {
+        int saved = errno; /* this may be a signal handler */
         cq->ctx->conn.engine->poll(cq->ctx->conn.program);
+        errno = saved;
+    }
     int got = poll_cq(cq, n, wc);
     client_port_leave();
     return got;

@@ -189,9 +189,14 @@ static volatile sig_atomic_t in_handler;
 static void on_signal(int sig)
 {
     struct urnic_wc wc;
+    int saved = errno;
     (void)sig;
     in_handler++;
+    errno = EDOM;
     int n = urnic_poll_cq(polled->cq, 1, &wc);
+    if (errno != EDOM)
+        atomic_fetch_add(&work.bad, 1);
+    errno = saved;
     if (n == 1 && wc.status == URNIC_WC_SUCCESS)
         atomic_fetch_add(&work.done, 1);
     else if (n != 0)

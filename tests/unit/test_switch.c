@@ -771,8 +771,8 @@ static uint64_t wakes_of(const struct program *p)
     return c.wakes;
 }
 
-/* During a stream a program that sleeps again and again is woken every SWITCH_HELD bursts, and at
- * the end of the stream. */
+/* During a stream a program that sleeps again and again is woken every SWITCH_HELD_BURSTS, and at
+ * the end of the stream. One that gets a few frames of a burst is woken at once. */
 START_TEST(shm_13_a_stream_wakes_a_program_now_and_then)
 {
     uint8_t buf[256];
@@ -780,20 +780,23 @@ START_TEST(shm_13_a_stream_wakes_a_program_now_and_then)
     struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_SEND_ONLY, 20);
     memcpy(p.dmac, mac, 6);
     p.dqpn = prog[1].qpn;
-    struct io_frame in = {.data = buf, .len = (uint32_t)frame_make(buf, sizeof(buf), &p)};
-    for (unsigned i = 1; i <= 2 * SWITCH_HELD + 1; i++) {
+    struct io_frame in[SWITCH_FEW + 1];
+    for (unsigned i = 0; i <= SWITCH_FEW; i++)
+        in[i] = (struct io_frame){.data = buf, .len = (uint32_t)frame_make(buf, sizeof(buf), &p)};
+    prog[1].io->ops->rx_arm(prog[1].io, true);
+    ck_assert_uint_eq(switch_rx(sw, in, SWITCH_FEW), 0xF);
+    ck_assert_uint_eq(wakes_of(&prog[1]), 1);
+    for (unsigned i = 1; i <= SWITCH_HELD_BURSTS + 1; i++) {
         prog[1].io->ops->rx_arm(prog[1].io, true);
-        ck_assert_uint_eq(switch_rx(sw, &in, 1), 1);
+        ck_assert_uint_eq(switch_rx(sw, in, SWITCH_FEW + 1), 0x1F);
         switch_wake(sw, true);
-        ck_assert_uint_eq(wakes_of(&prog[1]), i / SWITCH_HELD);
+        ck_assert_uint_eq(wakes_of(&prog[1]), 1 + i / SWITCH_HELD_BURSTS);
     }
     switch_wake(sw, false);
     ck_assert_uint_eq(wakes_of(&prog[1]), 3);
     prog[1].io->ops->rx_arm(prog[1].io, true);
-    ck_assert_uint_eq(switch_rx(sw, &in, 1), 1);
-    switch_wake(sw, false); /* a frame alone */
-    ck_assert_uint_eq(wakes_of(&prog[1]), 4);
-    ck_assert_uint_eq(switch_rx(sw, &in, 1), 1);
+    ck_assert_uint_eq(switch_rx(sw, in, SWITCH_FEW + 1), 0x1F);
+    ck_assert_uint_eq(wakes_of(&prog[1]), 3);
     switch_detach(sw, prog[1].c, S);
     ck_assert_ptr_null(sw->unwoken);
     switch_wake(sw, false);

@@ -36,7 +36,8 @@ unsigned device_switch_round(struct device *d, uint64_t now);
 /* Give received frames, from the port (`port`), or from the device itself or another member, to the
  * programs that they are for, and move the others up. Returns the number of frames left. */
 unsigned device_switch_rx(struct device *d, struct io_frame *frames, unsigned n, bool port);
-/* After each peek at the port: wake the sleeping programs that have got frames (switch_rx.h). */
+/* After device_take, after a peek without frames, and before a yield: wake the sleeping programs
+ * that have got frames, during a stream only now and then (switch_wake). */
 void device_switch_wake(struct device *d, bool stream);
 /* Give captures the frames that a port or other members have lent, in their order: `came` are all n
  * frames, `frames` the part of them that the daemon's engine has seen. */

@@ -105,6 +105,10 @@ bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg)
     uint64_t now = clock_now(), before;
     if (w->pace.never || w->pace.keeps || now < w->let_in_from)
         return false;
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        if (w->device[i]->sw)
+            device_switch_wake(w->device[i], false);
+    }
     for (unsigned i = 0; i < ROUND_LET_IN && pace_may_yield(&w->pace, now); i++) {
         before = now;
         w->context_ops->notify(w, now);
@@ -120,7 +124,7 @@ bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg)
 
 /* A few frames have come after a pause. The application sees them before the worker spends time on
  * acknowledging them, and its own answer, if it is a WRITE, leaves before the ACK. (Not in a
- * program on a channel: there the yield would be the daemon's turn.) Returns whether the
+ * program that shares its daemon's port: a yield there is the daemon's turn.) Returns whether the
  * application was let in; *now is then updated. */
 static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
 {

@@ -5,8 +5,9 @@
  *
  * A thread that has left something for the worker (a doorbell, a job) and finds the token taken
  * marks it wanted and continues. The holder sees this when it releases the token, and does another
- * round, which finds the doorbell or job. So no thread waits for the token, and no doorbell or job
- * is overlooked.
+ * round, which finds the doorbell or job. (The taker of a free token does the round itself, or
+ * leaves it to a poll that comes soon: worker_defers.) So no thread waits for the token, and no
+ * doorbell or job is overlooked.
  *
  * Threads: any; one at a time has it.
  */

@@ -33,6 +33,7 @@
 #define WORKER_LET_POLL 4u             /* yields to a polling thread that may wait for this core */
 #define WORKER_LONG_NS  (1 * CLOCK_MS) /* one holder for this long may need this core */
 #define WORKER_ASK_NS   (1 * CLOCK_MS)
+#define WORKER_OFTEN_NS (1 * CLOCK_MS) /* between posts of which one may wait for a poll */
 #define WORKER_STAY_MIN (1 * CLOCK_MS)
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
 #define WORKER_NAP_NS   (50 * CLOCK_US)
@@ -240,6 +241,9 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
     worker_borrow(w);
     w->pace.keeps = true; /* this thread never yields */
     w->now = now;
+    if (w->deferred && fn)
+        (void)worker_round(w, now); /* the job may end the queue pair of that post */
+    w->deferred = false;
     (void)worker_before_job(w, now);
     if (fn)
         fn(arg, now);
@@ -284,6 +288,7 @@ static bool worker_inline(struct worker *w)
         ipc_worker_sleeping(w->shared, false); /* it need not be woken up for this any more */
     worker_arm(w, false);
     w->pace.keeps = true;
+    w->deferred = false;
     bool naps;
     do {
         worker_borrow(w);
@@ -362,15 +367,17 @@ bool worker_poll(struct worker *w)
     return true;
 }
 
-/* Packets are on their way, and the program polls between its posts: its next poll will send what
- * it has posted until then, in one call of the kernel instead of one for each post. The worker's
- * thread must be awake, since it sends what no poll does. */
+/* The program posts often, polls between its posts, and may have packets on their way. Then this
+ * post can wait for the next poll: one round, and one call of the kernel, instead of two. The
+ * worker's thread must be awake, since it sends what neither a poll nor another post does. */
 static bool worker_defers(struct worker *w)
 {
     const uint32_t polls = atomic_load_explicit(&w->inlined, memory_order_relaxed);
-    const bool polled = polls != w->posted_at;
-    w->posted_at = polls;
-    if (!w->started || !polled ||
+    const uint64_t now = clock_now();
+    const bool polled = polls != w->polls_at_post, often = now - w->posted_at < WORKER_OFTEN_NS;
+    w->polls_at_post = polls;
+    w->posted_at = now;
+    if (!w->started || !polled || !often ||
         atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0)
         return false;
     for (unsigned i = 0; i < w->ndevice; i++) {
@@ -390,7 +397,8 @@ void worker_posted(struct worker *w)
         worker_stand_in(w, NULL, NULL);
         return;
     }
-    if (!worker_defers(w) || !token_release(&w->token))
+    w->deferred = worker_defers(w);
+    if (!w->deferred || !token_release(&w->token))
         (void)worker_inline(w);
 }
 
@@ -577,12 +585,16 @@ static void worker_idle_yield(struct worker *w)
     }
     uint32_t inlined = atomic_load_explicit(&w->inlined, memory_order_relaxed);
     uint64_t before = clock_now();
+    w->pace.awaits = false;
     if (!token_release(&w->token))
         return;
     sched_yield();
     uint64_t after = clock_now();
     worker_retake(w, inlined);
-    pace_yielded(&w->pace, before, after);
+    if (w->pace.awaits) /* a request has left meanwhile: poll for its answer */
+        (void)pace_next(&w->pace, &(struct pace_seen){.work = true}, after);
+    else
+        pace_yielded(&w->pace, before, after);
     worker_stat_add(&w->stats.yields, 1);
 }
 

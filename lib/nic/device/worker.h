@@ -55,8 +55,9 @@ struct worker {
      * any descriptor, which may be one of the program's now. */
     _Atomic bool lost;
 
-    /* The right to touch the worker's data. The thread gives it up while it blocks, and while other
-     * threads poll: those then do rounds, or their job, themselves instead of waking the thread. */
+    /* The right to touch the worker's data. The thread gives it up while it blocks, while other
+     * threads poll, and in a program while it yields: the other threads then do rounds, or their
+     * job, themselves instead of waking the thread. */
     struct token token;
     uint64_t sleep_until; /* under the token: when the blocked thread wakes by itself */
     bool armed;           /* under the token: the ports wake the blocked thread */
@@ -68,7 +69,9 @@ struct worker {
      * when it polls only now and then, and work between its polls had to wait for the thread. */
     _Atomic uint64_t stays_until;
     uint64_t worked_at;      /* the last round of a polling thread with work; under the token */
-    uint32_t posted_at;      /* `inlined` at the last post; under the token */
+    uint64_t posted_at;      /* the last post; under the token, as the next two */
+    uint32_t polls_at_post;  /* `inlined` then */
+    bool deferred;           /* it waits for the next poll */
     uint32_t spins;          /* rounds without work since then, or since the last nap */
     uint64_t stay_ns;        /* the thread's: time to stay when it next takes over */
     _Atomic uint32_t knocks; /* polls that found the token taken */
@@ -135,10 +138,9 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
  * still do rounds, and takes over if not. Never waits, but for another thread's turn on this core.
  * Any thread; not from within a round. Returns whether there was a round. */
 bool worker_poll(struct worker *w);
-/* After a post: do a round on this thread, or have the thread that is in a round do one more. While
- * threads poll and packets are unacknowledged, the post may be left to the next poll, which sends
- * all posts since the last one together. Without a poll the worker's thread does so at one of its
- * next two looks. */
+/* After a post: do a round on this thread, or have the thread that is in a round do one more. If
+ * the program polls and posts in turn, and often, the post may be left to the next poll or post.
+ * Without these the worker's thread sends it at one of its next two looks. */
 void worker_posted(struct worker *w);
 /* The program, whose threads have polled, is about to wait for an event: the worker's thread takes
  * over now rather than at its next look. Never waits. Any thread. */

@@ -102,7 +102,7 @@ struct nic_switch {
     struct switch_pool *pool;        /* waiting frames (switch_spill.h); NULL = none yet */
     struct switch_channel *spilling; /* channels with waiting frames */
     struct switch_channel *unwoken;  /* channels with frames for which switch_wake wakes */
-    unsigned held_bursts;            /* since it last has */
+    unsigned held_bursts;            /* bursts since switch_wake last woke */
     struct switch_group *groups;
     unsigned ngroups;
     unsigned copies; /* copies of group datagrams that this round may still make */

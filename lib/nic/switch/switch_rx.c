@@ -99,7 +99,7 @@ static void hold(struct nic_switch *s, struct switch_channel *c)
 
 void switch_wake(struct nic_switch *s, bool stream)
 {
-    if (!s->unwoken || (stream && ++s->held_bursts < SWITCH_HELD))
+    if (!s->unwoken || (stream && ++s->held_bursts < SWITCH_HELD_BURSTS))
         return;
     for (struct switch_channel *c = s->unwoken; c; c = c->unwoken_next) {
         channel_hold_wake(c->io, false);
@@ -123,8 +123,9 @@ static void give(struct nic_switch *s, struct switch_channel *c, const struct io
                  uint64_t which)
 {
     struct io_slot slots[IO_BURST_MAX];
-    unsigned n = reserve(c, slots, (unsigned)__builtin_popcountll(which));
-    hold(s, c);
+    unsigned all = (unsigned)__builtin_popcountll(which), n = reserve(c, slots, all);
+    if (all > SWITCH_FEW)
+        hold(s, c);
     for (unsigned k = 0; k < n; which &= which - 1, k++) {
         const struct io_frame *f = &frames[__builtin_ctzll(which)];
         if (f->len > slots[k].cap) { /* left unsent */
@@ -183,7 +184,6 @@ bool switch_put(struct nic_switch *s, struct switch_channel *c, const uint8_t *h
         lose(s, c);
         return false;
     }
-    hold(s, c);
     if (head_len > 0)
         memcpy(slot.data, head, head_len);
     memcpy(slot.data + head_len, frame->data + head_len, frame->len - head_len);

@@ -12,11 +12,13 @@
  * a bit i for each frames[i] that the daemon's engine must not see. */
 uint64_t switch_rx(struct nic_switch *s, const struct io_frame *frames, unsigned n);
 
-/* Wake the sleeping programs that have got frames since the last call. Each wake-up takes as long
- * as dozens of frames, and the program may take the core at once. So during a stream (`stream`:
- * more frames are likely in the next burst) programs are woken only every SWITCH_HELD bursts. The
- * caller calls it after each burst and, with false, when it has found no frame. */
-#define SWITCH_HELD 8u
+/* Wake the sleeping programs that have got more than SWITCH_FEW frames of one burst: switch_rx has
+ * woken only the others. Each wake-up takes as long as dozens of frames, and the program may take
+ * the core at once. So during a stream (`stream`: more frames are likely in the next burst) these
+ * programs are woken only every SWITCH_HELD_BURSTS. The caller calls it after each burst and, with
+ * false, when it has found no frame and before it yields. */
+#define SWITCH_FEW         4u
+#define SWITCH_HELD_BURSTS 8u
 void switch_wake(struct nic_switch *s, bool stream);
 /* The channel is being closed. */
 void switch_wake_forget(struct nic_switch *s, const struct switch_channel *c);
