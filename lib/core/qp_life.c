@@ -417,7 +417,7 @@ bool engine_qp_is_mute(const struct qp *qp)
 
 void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now)
 {
-    now = engine_clock(e, now);
+    engine_clock(e, now);
     invariant_begin(e);
     invariant_touch(e, qp);
     recorder_error(e, qp, "%s", why);
