@@ -381,13 +381,69 @@ def group_of(group, ours, theirs):
     os.remove(out)
 
 
-def test_with_another_port():
-    """WIRE-11, WIRE-20, WIRE-24: the other end is as a card: it counts identifications, has other source ports,
-    and sends no UDP checksum, over IPv6 too."""
+def card(name, iface, *addrs):
+    """A port like a card's on host b, with a server of perf. Returns whether there can be one."""
     plugin = os.path.join(os.path.dirname(URNICD), "../../drivers/dpdk/liburnic-dpdk.so")
     if not os.path.exists(plugin):
         print("skip a port like a card: built without DPDK")
+        return False
+    start("b", URNICD, "--foreground", "--socket", f"{DIR}/{name}.sock", "--port",
+          f"dpdk:net_af_packet0,iface={iface}", *(w for a in addrs for w in ("--addr", a)), log=f"{DIR}/{name}.log")
+    soon(lambda: "serving at" in log_of(name), 20)
+    start("b", "env", f"URNIC_SOCKET={DIR}/{name}.sock", URNIC, "perf", "--server", "-p", "7490")
+    return True
+
+
+# Between v6 and v7: IPv4 packets from v6 with an identification, as all of a train but its first one, get another.
+RENUMBERS = """
+import select, socket
+a, b = (socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) for _ in range(2))
+a.bind(("v6", 0)), b.bind(("v7", 0))
+while True:
+    for s in select.select([a, b], [], [])[0]:
+        f, (_, _, kind, *_) = s.recvfrom(65536)
+        if kind == 4:  # our own
+            continue
+        f = bytearray(f)
+        if s is a and f[12:14] == b"\\x08\\0" and f[18:20] != b"\\0\\0":
+            f[18] ^= 0x40
+            f[24:26] = bytes(2)
+            total = sum(int.from_bytes(f[i:i + 2], "big") for i in range(14, 34, 2))
+            total = (total & 0xFFFF) + (total >> 16)
+            f[24:26] = (0xFFFF - ((total & 0xFFFF) + (total >> 16))).to_bytes(2, "big")
+        (b if s is a else a).send(f)
+"""
+
+
+def test_trains_that_are_renumbered():
+    """A card that numbers the datagrams of a train otherwise: a peer that sees identifications drops all but the first
+    (rx_icrc_err), and gets single datagrams from then on. The log says so once."""
+    ip("a", "link", "add", "v6", "mtu", "9000", "type", "veth", "peer", "name", "v6", "mtu", "9000", "netns",
+       str(hosts["b"].pid))
+    ip("b", "link", "add", "v7", "mtu", "9000", "type", "veth", "peer", "name", "v8", "mtu", "9000")
+    for n, iface in (("a", "v6"), ("b", "v6"), ("b", "v7"), ("b", "v8")):
+        call(n, "sysctl", "-qw", f"net.ipv6.conf.{iface}.disable_ipv6=1")
+        call(n, "ethtool", "-K", iface, "tx", "off", "rx", "off", "gro", "off")
+        ip(n, "link", "set", iface, "up")
+    ip("a", "addr", "add", "10.36.0.1/24", "dev", "v6")
+    start("b", sys.executable, "-c", RENUMBERS, log=f"{DIR}/renumbers.log")
+    if not card("renumbered", "v8", "10.36.0.2/24"):
         return
+    there = daemon("a", "there", "--port", "udp:v6")
+    soon(lambda: perf("-n", "1", name="there", to="10.36.0.2:7490").returncode == 0)
+    r = perf("-o", "write", "-s", "256K", "-n", "30", name="there", to="10.36.0.2:7490", timeout=60)
+    check(r.returncode == 0, "perf by a card that numbers trains otherwise: " + r.stderr.strip() + log_of("renumbers")[-300:])
+    told = log_of("there").count("trains of datagrams to 10.36.0.2 do not get through")
+    check(told == 1, f"WIRE-11: ... the log tells of it once: {told}")
+    c = call("b", URNIC, "stat", "--json", URNIC_SOCKET=f"{DIR}/renumbered.sock")
+    wrong = json.loads(c.stdout.splitlines()[0])["counters"].get("rx_icrc_err", 0)
+    check(wrong > 0, f"ICRC-08: ... and the peer has dropped the trains' packets: {wrong}")
+    end(there)
+
+
+def test_with_another_port():
+    """WIRE-11, WIRE-20, WIRE-24: the other end is as a card: it counts identifications, has other source ports,
+    and sends no UDP checksum, over IPv6 too."""
     ip("a", "link", "add", "v5", "mtu", "9000", "type", "veth", "peer", "name", "v5", "mtu", "9000", "netns",
        str(hosts["b"].pid))
     for n in hosts:
@@ -397,10 +453,8 @@ def test_with_another_port():
     ip("a", "addr", "add", "10.35.0.1/24", "dev", "v5")
     ip("a", "addr", "add", "fd35::1/64", "dev", "v5", "nodad")
     here = daemon("a", "here", "--port", "udp:v5")
-    start("b", URNICD, "--foreground", "--socket", f"{DIR}/card.sock", "--port", "dpdk:net_af_packet0,iface=v5",
-          "--addr", "10.35.0.2/24", "--addr", "fd35::2/64", log=f"{DIR}/card.log")
-    soon(lambda: "serving at" in log_of("card"), 20)
-    start("b", "env", f"URNIC_SOCKET={DIR}/card.sock", URNIC, "perf", "--server", "-p", "7490")
+    if not card("card", "v5", "10.35.0.2/24", "fd35::2/64"):
+        return
     for to in ("10.35.0.2:7490", "[fd35::2]:7490"):
         soon(lambda to=to: perf("-n", "1", name="here", to=to).returncode == 0)
         for op in ("write", "read", "send", "atomic"):
@@ -434,6 +488,7 @@ def main():
     test_small_buffers()
     test_trains_that_vanish()
     test_groups()
+    test_trains_that_are_renumbered()
     test_with_another_port()
     test_programs()
     test_icmp()
