@@ -29,7 +29,7 @@
 #define WORKER_LOOK_NS                                                                             \
     (250 * CLOCK_US) /* first period of the look at polling threads: it doubles */
 #define WORKER_LOOK_MAX (1 * CLOCK_MS)
-#define WORKER_YIELDS   16u            /* in a wait for the token, before naps */
+#define WORKER_YIELDS   16u            /* in vain, in a wait for the token, before naps */
 #define WORKER_LET_POLL 4u             /* yields to a polling thread that may wait for this core */
 #define WORKER_LONG_NS  (1 * CLOCK_MS) /* one holder for this long may need this core */
 #define WORKER_ASK_NS   (1 * CLOCK_MS)
@@ -193,14 +193,17 @@ static void worker_nap(uint64_t ns)
 }
 
 /* Wait for the token. Its holder is in a round, or does a few. It may also have lost this core to
- * us, and a yield may return at once. */
+ * us. If yields return at once, the kernel keeps the core from it: then we nap. */
 static void worker_take(struct worker *w)
 {
-    for (unsigned i = 0; !token_try(&w->token); i++) {
-        if (i < WORKER_YIELDS)
-            sched_yield();
-        else
+    for (unsigned vain = 0; !token_try(&w->token);) {
+        if (vain >= WORKER_YIELDS) {
             worker_nap(WORKER_NAP_NS);
+            continue;
+        }
+        uint64_t before = clock_now();
+        sched_yield();
+        vain += clock_now() - before < w->pace.turn_ns;
     }
 }
 
