@@ -335,6 +335,28 @@ START_TEST(shm_06_a_wake_up_that_was_held_comes_later)
 }
 END_TEST
 
+/* A program that sleeps in the old memory is woken for the move, held or not. */
+START_TEST(shm_06_no_move_is_held)
+{
+    struct channel_memory m[2];
+    struct channel_counters c;
+    rig_open(&rig, CHANNEL_SLOTS_MIN);
+    struct io_port *sw = rig.end[CHANNEL_SWITCH], *io = rig.end[CHANNEL_PROGRAM];
+    close(rig_memory(&m[CHANNEL_SWITCH], &m[CHANNEL_PROGRAM], 128));
+    io->ops->rx_arm(io, true);
+    channel_hold_wake(sw, true);
+    for (unsigned side = 0; side < 2; side++)
+        ck_assert_int_eq(channel_grow(rig.end[side], &m[side]), 0);
+    ck_assert(rig_send(sw, 1, 80));
+    channel_counters(sw, &c);
+    ck_assert_uint_eq(c.moved_tx, 1);
+    ck_assert_uint_eq(c.wakes, 1);
+    ck_assert_uint_eq(rig_take(io), 1);
+    channel_hold_wake(sw, false);
+    rig_close(&rig);
+}
+END_TEST
+
 static _Atomic bool nudged;
 
 static void *nudge(void *arg)
@@ -430,6 +452,6 @@ END_TEST
 UNIT_MAIN("channel wake-ups", shm_06_litmus_towards_the_switch, shm_06_litmus_towards_a_program,
           shm_06_no_wake_up_of_a_channel_is_lost, shm_06_growing_loses_no_wake_up,
           shm_06_an_armed_end_stays_armed_when_it_moves, shm_06_no_nudge_is_lost,
-          shm_06_a_wake_up_that_was_held_comes_later,
+          shm_06_a_wake_up_that_was_held_comes_later, shm_06_no_move_is_held,
           an_eventfd_of_a_hostile_program_holds_up_nobody,
           a_stranger_in_the_place_of_the_eventfd_is_left_alone)

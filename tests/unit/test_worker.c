@@ -211,6 +211,18 @@ static bool a_post_runs_a_round(void)
     return atomic_load(&w.round_at) != before;
 }
 
+/* Poll and post until a post waits. This thread may lose the core between the two. */
+static bool a_post_waits(void)
+{
+    for (unsigned i = 0; i < TRIES; i++) {
+        ck_assert(worker_poll(&w));
+        w.posted_at = clock_now();
+        if (!a_post_runs_a_round())
+            return true;
+    }
+    return false;
+}
+
 /* A program that posts and polls in turn, and often: a post waits for the next poll if packets may
  * be on their way and the thread is awake, so that it sends what no poll does. */
 START_TEST(a_post_may_wait_for_the_next_poll)
@@ -224,13 +236,7 @@ START_TEST(a_post_may_wait_for_the_next_poll)
     ck_assert(worker_poll(&w));
     w.posted_at = 0; /* the first post after a pause */
     ck_assert(a_post_runs_a_round());
-    unsigned waited = 0;
-    for (unsigned i = 0; i < TRIES && waited == 0; i++) { /* this thread may lose the core */
-        ck_assert(worker_poll(&w));
-        w.posted_at = clock_now();
-        waited += !a_post_runs_a_round();
-    }
-    ck_assert_uint_eq(waited, 1);
+    ck_assert(a_post_waits());
     ck_assert(a_post_runs_a_round()); /* no poll has come since the last post */
     ck_assert(worker_poll(&w));
     ipc_worker_sleeping(w.shared, true);
@@ -238,6 +244,33 @@ START_TEST(a_post_may_wait_for_the_next_poll)
     ck_assert(worker_poll(&w));
     w.started = false; /* only polls and posts make progress */
     ck_assert(a_post_runs_a_round());
+    timer_cancel(&d->engine->wheel, &owed);
+    device_close(d);
+}
+END_TEST
+
+static void note_round(void *arg, uint64_t now)
+{
+    (void)now;
+    *(uint64_t *)arg = atomic_load(&w.round_at);
+}
+
+/* The request may end the queue pair of that post. */
+START_TEST(a_request_lets_a_waiting_post_out_first)
+{
+    struct device *d = open_device();
+    struct timer owed = {0};
+    uint64_t before, seen;
+    w.started = true;
+    timer_arm(&d->engine->wheel, &owed, clock_now() + LONG);
+    ck_assert(a_post_waits());
+    before = atomic_load(&w.round_at);
+    worker_call(&w, note_round, &seen);
+    ck_assert_uint_ne(seen, before);
+    before = atomic_load(&w.round_at);
+    worker_call(&w, note_round, &seen);
+    ck_assert_uint_eq(seen, before);
+    w.started = false;
     timer_cancel(&d->engine->wheel, &owed);
     device_close(d);
 }
@@ -255,6 +288,7 @@ int main(void)
     tcase_add_test(t, a_poll_before_a_wait_takes_nothing_back);
     tcase_add_test(t, a_post_does_not_wake_the_thread);
     tcase_add_test(t, a_post_may_wait_for_the_next_poll);
+    tcase_add_test(t, a_request_lets_a_waiting_post_out_first);
     tcase_add_test(t, the_thread_lets_a_late_program_poll);
     suite_add_tcase(s, t);
     return unit_run(s);
