@@ -249,7 +249,7 @@ START_TEST(queue_pairs_go_with_connections)
     depths(qb, 2, 3);
     ck_assert_ptr_eq(await_cm(ca, URNIC_CM_ESTABLISHED).id, active);
     ck_assert_int_eq(state_of(qa), URNIC_QPS_RTS);
-    depths(qa, 3, 16);
+    depths(qa, 3, 32); /* the default */
     ck_assert_ptr_eq(await_cm(cb, URNIC_CM_ESTABLISHED).id, passive);
 
     ck_assert_int_eq(urnic_disconnect(active), 0);
