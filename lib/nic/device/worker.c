@@ -26,8 +26,7 @@
 
 #define WORKER_CALLS    32u /* calls timed, to know how long a system call takes */
 #define WORKER_STAND_IN 8u  /* most rounds of the control thread for a blocked worker */
-#define WORKER_LOOK_NS                                                                             \
-    (250 * CLOCK_US) /* first period of the look at polling threads: it doubles */
+#define WORKER_LOOK_NS  (250 * CLOCK_US) /* first period of looks at polling threads; it doubles */
 #define WORKER_LOOK_MAX (1 * CLOCK_MS)
 #define WORKER_YIELDS   16u            /* in vain, in a wait for the token, before naps */
 #define WORKER_LET_POLL 4u             /* yields to a polling thread that may wait for this core */

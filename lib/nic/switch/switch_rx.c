@@ -86,7 +86,7 @@ static unsigned reserve(struct switch_channel *c, struct io_slot *slots, unsigne
     return n;
 }
 
-/* From now until switch_wake, frames for this channel wake nobody. */
+/* Until the next switch_wake, frames for this channel do not wake its program. */
 static void hold(struct nic_switch *s, struct switch_channel *c)
 {
     if (c->unwoken)

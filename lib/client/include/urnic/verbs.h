@@ -90,12 +90,11 @@ URNIC_API bool urnic_sigaction(int sig, const struct sigaction *act, struct siga
  * Progress: with progress=auto, threads that post and poll do the engine's work in these calls. The
  * library has one thread for each port. After 250 us, and later every millisecond, it looks whether
  * they go on, and takes over when they don't. So a program that computes or sleeps still serves its
- * peers. If a program posts and polls in turn within a millisecond, a post may wait for
- * the next poll or post, or up to 2 ms for that thread: poll before the program ends. With
- * progress=thread the library's thread does all the work. With progress=poll there is no such
- * thread. The engine, its timers and answers to peers included, then stands still while no thread
- * posts, polls or waits in another function. Sleeping in poll(2) on a channel's descriptor makes no
- * progress.
+ * peers. If a program posts and polls in turn within a millisecond, a post may wait for the next
+ * poll or post, or up to 2 ms for that thread: poll before the program ends. With progress=thread
+ * the library's thread does all the work. With progress=poll there is no such thread. The engine,
+ * its timers and answers to peers included, then stands still while no thread posts, polls or waits
+ * in another function. Sleeping in poll(2) on a channel's descriptor makes no progress.
  *
  * Threads: any number of threads may post and poll; none waits for another. A signal handler may
  * call urnic_poll_cq; if it interrupted a call for the same context, that returns 0. A thread may
