@@ -97,11 +97,13 @@ unsigned engine_tx_first(struct engine *e, struct engine_slot *slot, uint64_t no
     return k;
 }
 
+/* One packet of the queue pair could not be filled: those behind it are void, if they are requests
+ * like it, or answers like it. */
 static void void_slots(struct engine *e, struct engine_slot *slots, unsigned from, unsigned n,
-                       const struct qp *qp, bool requests_only)
+                       const struct qp *qp, bool requests)
 {
     for (unsigned i = from; i < n; i++) {
-        if (e->tx_qp[i] == qp && !(requests_only && slots[i].kind >= SLOT_RESP)) {
+        if (e->tx_qp[i] == qp && (slots[i].kind < SLOT_RESP) == requests) {
             slots[i].len = 0;
             e->tx_qp[i] = NULL;
         }

@@ -186,6 +186,27 @@ START_TEST(ack_04_what_can_wait)
 }
 END_TEST
 
+/* RSP-13, TMR-02: memory that a READ's response came from has gone. The request behind it, of the
+ * same burst and queue pair, is sent, and its ACK timer runs. */
+START_TEST(tmr_02_behind_a_failed_response)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.max_rd_atomic = 4});
+    struct wire_pkt p = rig_pkt(r, WIRE_READ_REQUEST, RIG_RQPSN);
+    p.va = RIG_VA;
+    p.rkey = r->rkey;
+    p.dma_len = 3000;
+    rig_rx(r, &p, NULL);
+    rig_post(r, WR_RDMA_WRITE, 1, 8, WR_F_SIGNALED);
+    r->fail_gather = 2;
+    ck_assert_uint_eq(rig_tx(r, 0), 3);
+    ck_assert_uint_eq(r->sent[0].opcode, WIRE_READ_RESP_FIRST);
+    ck_assert_uint_eq(r->sent[1].opcode, WIRE_WRITE_ONLY);
+    ck_assert_uint_eq(r->sent[2].opcode, WIRE_ACKNOWLEDGE);
+    ck_assert_uint_eq(r->sent[2].syndrome, WIRE_SYN_NAK_ACCESS);
+    rig_free(r);
+}
+END_TEST
+
 /* The packets that may precede an ACK: their number, 0 or 1, and the headers. */
 static unsigned first(struct rig *r, struct wire_pkt *sent)
 {
@@ -322,4 +343,5 @@ START_TEST(rd_06_interleaved)
 END_TEST
 
 UNIT_MAIN("engine tx", fair_turns, qp_14_destroy_before_sent, ack_10_fields, req_19_data_first,
-          ack_04_what_can_wait, ack_04_one_write_ahead, rnr_11_reads_wait, rd_06_interleaved)
+          ack_04_what_can_wait, tmr_02_behind_a_failed_response, ack_04_one_write_ahead,
+          rnr_11_reads_wait, rd_06_interleaved)
