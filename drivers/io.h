@@ -249,8 +249,8 @@ struct io_open_params {
  *     mem:LINK[,loss=0.01,...]        pcap:in.pcap,out.pcap           udp:eth0
  * Ports of frames (dpdk, memif, mem) also take kernel=INTERFACE (drivers/tap/tap.h).
  * `err` (may be NULL) receives a sentence that names the key, the wrong value and the remedy.
- * Returns 0 and *out, or -errno: -EINVAL bad specification, -ENODEV no such driver or device,
- * -ENOSYS the driver is not part of this build, or the system's error. */
+ * Returns 0 and *out, or -errno. -EINVAL: bad specification. -ENODEV: no such driver or device.
+ * -ENOSYS: the driver is not part of this build. Else the system's error. */
 int io_open(const char *spec, const struct io_open_params *params, struct io_port **out, char *err,
             size_t err_size);
 

@@ -16,9 +16,9 @@
  * from the F-th on, counted from 0, and "next" unless these were the last; without it all queue
  * pairs are given.
  *
- * As linkctl_admin. Further errors: -ENOENT no such queue pair, -EPERM, -EINVAL the text is wrong,
- * N no number of a queue pair or F none; -EMSGSIZE more queue pairs than an answer holds. On the
- * control thread. */
+ * As linkctl_admin. Further errors: -ENOENT: no such queue pair. -EPERM. -EINVAL: the text is
+ * wrong, or N is no queue pair's number, or F is no count. -EMSGSIZE: more queue pairs than an
+ * answer holds. On the control thread. */
 int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size);
 
 #endif

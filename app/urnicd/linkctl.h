@@ -11,9 +11,9 @@
  * share of more than a million parts per million. */
 int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now);
 
-/* One JSON object in, one out: {"cmd": "config"}, {"cmd": "log-level", "level": "debug"},
- * {"cmd": "cc"} (ccctl.h), {"cmd": "faults"} (faultctl.h). Returns the octets written to out, or
- * -errno: -EBADMSG not JSON, -ENOTSUP unknown cmd, -EMSGSIZE. On the control thread. */
+/* One JSON object in, one out: {"cmd": "config"}, {"cmd": "log-level", "level": "debug"}, {"cmd":
+ * "cc"} (ccctl.h), {"cmd": "faults"} (faultctl.h). Returns the octets written to out, or -errno.
+ * -EBADMSG: not JSON; -ENOTSUP: unknown cmd; -EMSGSIZE. On the control thread. */
 int linkctl_admin(struct request *r, const char *text, size_t len, char *out, size_t size);
 
 #endif

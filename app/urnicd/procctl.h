@@ -12,7 +12,7 @@
 
 /* {"cmd": "processes", "first": N} -> {"contexts": [{...}], "next": N}: one object for each open
  * context, from the Nth on, and "next" if more follow. Returns the length of the text or -errno:
- * -EINVAL a wrong "first", -EMSGSIZE. On the control thread. */
+ * -EINVAL: a wrong "first"; -EMSGSIZE. On the control thread. */
 int procctl_admin(struct request *r, const json_t *in, char *out, size_t size);
 
 #endif

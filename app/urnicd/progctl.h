@@ -11,8 +11,8 @@
 #include "ipc_ask.h"
 #include "request.h"
 
-/* The bit of a list's cursor for queue pairs of programs. The worker, the number of a block and a
- * place in the program's own list follow it. */
+/* A list's cursor has this bit set while the list is at queue pairs of programs. The worker, the
+ * number of a block and a place in the program's own list follow the bit. */
 #define PROGCTL_FIRST 0x80000000u
 
 /* Is this the number of a program's queue pair? */

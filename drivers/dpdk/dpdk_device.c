@@ -237,8 +237,8 @@ static int start_device(struct dpdk_port *port, const struct rte_eth_dev_info *i
 {
     const struct dpdk_spec *spec = &port->spec;
     struct rte_eth_conf conf = {.rxmode = {.mtu = mtu}};
-    /* af_xdp fills rings of its own besides; the tap driver fills every descriptor of a chain that
-     * one frame rarely needs. */
+    /* af_xdp also fills rings of its own. tap fills every descriptor of a chain, although a frame
+     * rarely needs more than one. */
     uint16_t rxd = spec->kind == DPDK_AF_XDP ? 2048
                    : spec->kind == DPDK_TAP  ? 16
                                              : 1024,
@@ -319,8 +319,9 @@ static void find_rx_fd(struct dpdk_queue *q, const struct netdev_fdset *before, 
         q->rx_fd = netdev_find_tap(before, port->spec.iface);
         if (q->rx_fd >= 0)
             port->rx_signal = fcntl(q->rx_fd, F_GETSIG);
-        /* The driver looks only after that signal. With several queues another worker may get it,
-         * and for as long as that one does not run, this one's descriptor is readable in vain. */
+        /* The driver reads the descriptor only after that signal. With several queues the signal
+         * may reach another worker. Until that worker runs, this worker's descriptor is readable,
+         * and reading finds nothing. */
         if (port->queues > 1)
             q->rx_fd = -1;
         break;

@@ -192,8 +192,8 @@ static int init_quietly(struct eal_args *args, const cpu_set_t *mine)
 }
 
 /* Show or hide the messages of DPDK's drivers and of libraries below them. tap logs an error at
- * every start because there is no flow offload, memif warns about a second DPDK process, af_xdp
- * about a queue that is still being released. We report the important ones. */
+ * every start because there is no flow offload. memif warns about a second DPDK process. af_xdp
+ * warns about a queue that is still being released. urnic reports the important faults itself. */
 static void tame_logs(bool debug)
 {
     bpf_debug = debug;

@@ -31,8 +31,8 @@ struct dpdk_machine {
 void dpdk_hint_machine(struct dpdk_machine *m);
 
 /* Find obstacles before DPDK is asked, for frames of `frame_max` octets. Returns 0, or -errno with
- * a sentence in `err` that ends with the remedy: -EPERM capabilities, -ENODEV no such device, or
- * the results of dpdk_pci_check. */
+ * a sentence in `err` that ends with the remedy. -EPERM: capabilities are missing. -ENODEV: no such
+ * device. Else the results of dpdk_pci_check. */
 int dpdk_hint_check(const struct dpdk_spec *spec, const struct dpdk_machine *m, uint32_t frame_max,
                     char *err, size_t err_size);
 

@@ -10,9 +10,9 @@
 #include "dpdk_hint.h"
 
 /* Can this process use the device, with buffers for frames of `frame_max` octets? Returns 0, or
- * -errno with a sentence in `err` that ends with the remedy: -ENODEV no such device, -EBUSY the
- * kernel or another process has it, -EPERM, -EACCES no rights, -ENOMEM hugepages or lockable memory
- * are too few, -EOPNOTSUPP the device goes past the IOMMU. */
+ * -errno with a sentence in `err` that ends with the remedy. -ENODEV: no such device; -EBUSY: the
+ * kernel or another process has it; -EPERM, -EACCES: no rights; -ENOMEM: hugepages or lockable
+ * memory are too few; -EOPNOTSUPP: the device goes past the IOMMU. */
 int dpdk_pci_check(const struct dpdk_spec *spec, const struct dpdk_machine *m, uint32_t frame_max,
                    char *err, size_t err_size);
 

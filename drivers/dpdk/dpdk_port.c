@@ -152,9 +152,9 @@ static int attach_sized(struct dpdk_port *port, uint32_t frame_max, char *err, s
     return rc ? rc : dpdk_port_attach(port, frame_max, err, size);
 }
 
-/* Attach the port to its interface: the one that was gone, or one of its name, or the same one,
- * whose frames have outgrown the buffers. Buffers never become smaller, because queue pairs may
- * fill them. */
+/* Attach the port to its interface again, in three cases: the interface was gone and is back;
+ * another interface has its name now; its frames have outgrown the buffers. Buffers never become
+ * smaller, because queue pairs may fill them. */
 static void attach_again(struct dpdk_port *port, uint64_t now)
 {
     char err[512] = "";

@@ -73,8 +73,8 @@ struct memif_conn {
     struct memif_queue rx, tx; /* the first pair */
     struct memif_pair *more;   /* the other MEMIF_PAIRS - 1 pairs; NULL = the port has one worker */
     unsigned pairs;            /* number of pairs in use */
-    unsigned peer_workers;     /* the peer's workers, from its name; 1 = another program, or an
-                                * urnic with one */
+    unsigned peer_workers;     /* number of the peer's workers, from its name; 1 = the peer has one,
+                                * or is another program */
     char text[96];             /* text of the peer's DISCONNECT */
 };
 

@@ -25,8 +25,8 @@ int memif_sock_accept(int listener);
 int memif_sock_send(int sock, const struct memif_msg *msg, int fd);
 
 /* Receive one message. *fd becomes the descriptor that came with it (the caller's to close), or -1.
- * Returns 0, -EAGAIN nothing there, -ECONNRESET the peer is gone, -EBADMSG not 128 octets, -EPERM
- * more than one came, and one of them holds others. */
+ * Returns 0; -EAGAIN: nothing there; -ECONNRESET: the peer is gone; -EBADMSG: not 128 octets;
+ * -EPERM: several descriptors came, and one of them holds others. */
 int memif_sock_recv(int sock, struct memif_msg *msg, int *fd);
 
 /* Can this descriptor hold others: is it a unix socket, an io_uring, or of another kind that no

@@ -402,7 +402,7 @@ static unsigned worker_tx_reserve(struct io_port *io, struct io_slot *slots, uns
     return n;
 }
 
-/* Copy frames that were written into the slots of one strand, but belong to another, to that one.
+/* Frames were written into the slots of one strand, but belong to the strand `to`: copy them there.
  * Their slots become empty. */
 static void worker_move(struct strand *to, struct io_slot *slots, const uint8_t *which, unsigned n,
                         unsigned index, uint64_t now)

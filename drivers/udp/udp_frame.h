@@ -44,7 +44,7 @@ struct udp_verdict udp_frame_check(uint8_t *frame, uint32_t len, uint16_t guess)
  * because its peer would not use the identification that was found. */
 void udp_frame_forget(uint8_t *frame);
 /* The IPv4 source address that would make the iCRC right with the frame's identification. There
- * always is one. Only if many packets agree on it, it is evidence of NAT. */
+ * always is such an address, so it is evidence of NAT only if many packets agree on it. */
 bool udp_frame_other_source(const uint8_t *frame, uint32_t len, struct io_addr *source);
 
 /* The parts of a frame to send. */

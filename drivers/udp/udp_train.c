@@ -74,8 +74,9 @@ static struct udp_reach *reach_of(struct udp_trains *t, const struct io_addr *to
     return r;
 }
 
-/* All packets before psn have arrived. Was one of them in a train, and not its first datagram,
- * which looks like a single one? Each train is counted once. */
+/* All packets before psn have arrived. Does that show that a train arrived? Only if its second
+ * datagram is among them, since a first datagram looks like a single one. Each train is counted
+ * once. */
 static bool arrived(struct udp_flow *f, uint32_t psn)
 {
     bool yes = false;

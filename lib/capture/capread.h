@@ -87,7 +87,7 @@ struct capread_source {
 };
 
 /* Begin to read a capture. Returns 0, or -errno with a sentence in `why` and the source closed:
- * -EINVAL not a capture. */
+ * -EINVAL: not a capture. */
 int capread_open(const struct capread_source *source, struct capread **out, char *why,
                  size_t why_size);
 

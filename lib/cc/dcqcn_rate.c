@@ -112,8 +112,9 @@ void dcqcn_increase(struct cc *cc, bool timer_only)
     d->rc = least((d->rt + d->rc + 1) / 2, top);
 }
 
-/* Once the rate follows its target at a constant distance, both rise by the step with each event,
- * until the target is at the top. Does up to `most` such events at once. Returns their number. */
+/* At some point the rate follows its target at a constant distance. From then on each increase
+ * raises both by the same step, until the target is at the top. Do up to `most` such increases at
+ * once. Returns their number. */
 static uint64_t glide(struct cc *cc, bool timer_only, uint64_t most)
 {
     struct cc_dcqcn *d = &cc->dcqcn;

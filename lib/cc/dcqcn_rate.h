@@ -22,9 +22,10 @@ void dcqcn_alpha_down(struct cc *cc);
 void dcqcn_cut(struct cc *cc, bool clamp);
 /* Do one increase event at the stages t and bc, or t alone (CC-12), without counting it. */
 void dcqcn_increase(struct cc *cc, bool timer_only);
-/* Make all increases by the timer that are due by now. None of them comes after an owed cut. The
- * stages are max(t, bc) and min(t, bc), or t alone if `timer_only`. The time this takes is bounded
- * by the events until the rate settles, so a queue pair that was idle for hours stalls no other. */
+/* Make all increases by the timer that are due by now, but none at or after the time of a cut that
+ * is still owed. The stages are max(t, bc) and min(t, bc), where t counts the timer's increases and
+ * bc the byte counter's; with `timer_only` t is the only stage. The time this takes is bounded by
+ * the increases until the rate settles, so a queue pair that was idle for hours delays no other. */
 void dcqcn_increase_due(struct cc *cc, bool timer_only, uint64_t now);
 /* cc_type.alpha and cc_type.target. */
 uint32_t dcqcn_alpha(const struct cc *cc);

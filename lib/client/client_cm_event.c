@@ -79,9 +79,9 @@ void client_cm_settle(struct urnic_cm_id *id)
         pthread_cond_wait(&id->ctx->acked, &id->ctx->lock);
 }
 
-/* Find the event's id and its state for the application; its queue pair follows. 0, 1 the queue
- * pair is still to follow, and until then no other thread frees it or the id, -ENOENT gone. Except
- * with 1 another thread may destroy the id once the lock is released. */
+/* Find the event's id and its state for the application; its queue pair follows. 0; 1: the queue
+ * pair is still to follow, and until then no other thread frees it or the id; -ENOENT: the id is
+ * gone. Except with 1 another thread may destroy the id once the lock is released. */
 static int translate_id(struct urnic_context *ctx, const struct ipc_cm_event *m,
                         struct urnic_cm_event *ev, uint32_t *ps, void **user)
 {
@@ -122,7 +122,7 @@ static int translate_request(struct urnic_cm_channel *ch, const struct ipc_cm_ev
     return 0;
 }
 
-/* Fill in the event; 0, -ENOENT its id is gone, -ENOMEM. */
+/* Fill in the event. 0; -ENOENT: its id is gone; -ENOMEM. */
 static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
                      struct urnic_cm_event *ev)
 {

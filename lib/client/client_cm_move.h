@@ -19,8 +19,9 @@ int client_cm_begin(struct urnic_qp *qp);
 /* Move the id's queue pair to RTR and RTS, with the connection's attributes; asked: the limits of
  * the program's accept, or NULL. 0 or -errno. */
 int client_cm_connected(struct urnic_cm_id *id, const struct ipc_cm_param *asked);
-/* The id's queue pair joins a group, or leaves it. -EINVAL: it has none, or is not in the group;
- * -EADDRINUSE: it is a member; -ENOSPC; -ENOMEM; of the daemon's. */
+/* The id's queue pair joins a multicast group, or leaves it. -EINVAL: the id has no queue pair, is
+ * not for datagrams, or is not in the group that it is to leave. -EADDRINUSE: it is already a
+ * member. -ENOSPC: it is in too many groups. -ENOMEM. Also errors that the daemon returns. */
 int client_cm_join(struct urnic_cm_id *id, const struct ipc_sockaddr *group);
 int client_cm_leave(struct urnic_cm_id *id, const struct ipc_sockaddr *group);
 /* Leave all groups, because the id or its queue pair is destroyed. NULL is fine. */

@@ -42,8 +42,9 @@ struct client_conn {
     _Alignas(8) uint8_t msg[IPC_MSG_MAX]; /* of the receiving thread: unlocked */
 };
 
-/* Connect and say hello. path NULL = by the rules of ipc_socket_path. -ENODEV no daemon listens
- * there, or answers within a minute, -EACCES, -EPROTO, -EPROTONOSUPPORT, -EDQUOT. */
+/* Connect and say hello. `path` NULL: the socket that ipc_socket_path chooses. -ENODEV: no daemon
+ * listens there, or it does not answer within a minute. -EACCES, -EPROTO, -EPROTONOSUPPORT,
+ * -EDQUOT. */
 int client_conn_open(struct client_conn *c, const char *path);
 /* The same for a port of this process, which `engine` has opened as `program`. It is the
  * connection's from now on, also if this fails. */
@@ -70,8 +71,8 @@ void client_conn_hang_up(struct client_conn *c);
 /* Send a request (its hdr.type is set, hdr.id will be) with nsend descriptors and wait for the
  * reply: raw, of up to cap octets, with up to *nfds descriptors (nfds may be NULL). Any thread; a
  * request whose reply takes long, because of a neighbour for example, delays no other thread's.
- * Returns its length; or -errno: the reply's status, or -ENODEV the daemon has gone or is silent
- * for a minute, -EPERM after a fork. -EMFILE: the reply's descriptors found no room here; reply
+ * Returns its length; or -errno: the reply's status, or -ENODEV: the daemon has gone or is silent
+ * for a minute; -EPERM after a fork. -EMFILE: the reply's descriptors found no room here; reply
  * begins with the ipc_handle of the new object then, 0 = none. */
 ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const int *send_fds,
                         unsigned nsend, void *reply, size_t cap, int *fds, unsigned *nfds);

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /* Are all of [addr, addr+len) there, readable, and writable if `write`? Missing pages are
- * allocated, as when a device pins them. 0; -EFAULT a hole, or pages without these rights; -EINVAL
- * the range wraps; -ENOMEM the pages can't be had. Any thread. */
+ * allocated, as when a device pins them. 0; -EFAULT: a hole, or pages without these rights;
+ * -EINVAL: the range wraps; -ENOMEM: the pages can't be had. Any thread. */
 int client_mapping_check(const void *addr, size_t len, bool write);
 
 /* The same for an engine in this process, which allocates pages on use: none is allocated now,

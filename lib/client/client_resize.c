@@ -67,7 +67,7 @@ static int srq_commit(struct urnic_srq *srq, const struct ipc_where *w, void *at
     return 0;
 }
 
-/* Is there room for max_wr already? 1; 0 no; -EINVAL more are posted. */
+/* Is there room for max_wr already? 1: yes; 0: no; -EINVAL: more are posted. */
 static int srq_fits(struct client_rq *rq, uint32_t max_wr)
 {
     client_lock(&rq->lock);

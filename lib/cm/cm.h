@@ -146,7 +146,7 @@ struct cm_connect_params {
  * versions that differ), -ENOMEM, -ENOSPC (max_conns). */
 int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint64_t now,
                struct cm_conn **out);
-/* Active side, after CM_EV_REP, with the queue pair in RTS (CM-17). -EINVAL wrong state. */
+/* Active side, after CM_EV_REP, with the queue pair in RTS (CM-17). -EINVAL: wrong state. */
 int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
 
 /* Passive side, before cm_accept: limit the READs and atomics granted, for cm_qp_attr. Without this
@@ -182,8 +182,8 @@ int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t l
 /* The consumer has learned that c's peer uses its queue pair for another connection. Ask the peer
  * whether it has lost c, as after a REQ that names the queue pair (CM-21). */
 void cm_doubt(struct cm *cm, struct cm_conn *c, uint64_t now);
-/* Another manager of the device got a request for a connection with this peer. Ask the peer whether
- * it has lost ours, if there is one (CM-21). */
+/* Another connection manager of the device got a request from `peer`. If this manager has a
+ * connection with that queue pair, ask the peer whether it has lost it (CM-21). */
 void cm_doubt_peer(struct cm *cm, const struct cm_peer *peer, uint64_t now);
 /* The first request packet arrived on the passive queue pair (CM-23). */
 void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);

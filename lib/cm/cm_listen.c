@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Listeners: found by their port, with the requests that wait for their answers. CM-34.
+ * Listeners. They are found by their port. Each counts the requests that the application has not
+ * answered yet. CM-34.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -117,9 +117,9 @@ size_t cm_private_len(unsigned attr);
  * Returns 0, or -EINVAL for an unknown attribute or private data that doesn't fit. */
 int cm_msg_pack(uint8_t mad[CM_MAD_LEN], const struct cm_msg *msg);
 
-/* Read a MAD. Returns 0; -EMSGSIZE wrong length (GSI-02); -EPROTONOSUPPORT other base version,
- * class or method; -EPROTO wrong class version (GSI-04; msg's ids are read all the same when it is
- * a REQ, so that it can be rejected); -ENOMSG unknown attribute. */
+/* Read a MAD. Returns 0; -EMSGSIZE: wrong length (GSI-02); -EPROTONOSUPPORT: other base version,
+ * class or method; -EPROTO: wrong class version (GSI-04; msg's ids are read all the same when it is
+ * a REQ, so that it can be rejected); -ENOMSG: unknown attribute. */
 int cm_msg_unpack(struct cm_msg *msg, const uint8_t *mad, size_t len);
 
 /* The addressee of a MAD that is not checked yet: a connection, by the receiver's id; the server of
@@ -148,7 +148,7 @@ bool cm_transport_is_known(unsigned transport);
 /* ServiceID of an IP port (CM-01). ps: CM_PS_*. */
 uint64_t cm_service_id(unsigned ps, uint16_t port);
 
-/* The IP header before the consumer's private data (CM-02). unpack: -EPROTO bad version. */
+/* The IP header before the consumer's private data (CM-02). unpack: -EPROTO: bad version. */
 struct cm_ip_hdr {
     uint8_t ip_version; /* 4 or 6 */
     uint16_t sport;

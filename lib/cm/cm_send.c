@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Outgoing messages: those of a connection, which its state repeats, and replies without a
- * connection, whose rate is limited (CM-24).
+ * Outgoing messages are of two kinds. A connection keeps its last message, and its state decides
+ * when to send it again. A reply without a connection is sent once, and the rate of such replies is
+ * limited (CM-24).
  */
 #include <string.h>
 

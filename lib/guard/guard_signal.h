@@ -9,9 +9,10 @@
  * shows that, and no function of ours.
  *
  * If the program installs a handler later, that one is in front of ours and gets guarded faults,
- * too. guard_signal_on_top puts ours in front again, and the program's handler follows. That one
- * still passes on to our old entry, which passes on as before. So the predecessor of an entry never
- * changes, and a chain of handlers is never a circle.
+ * too. guard_signal_on_top then puts ours in front again, as a new entry whose predecessor is the
+ * program's handler. The program's handler may pass signals on to our old entry. That entry still
+ * has its own predecessor, and passes them on to it. So the predecessor of an entry never changes,
+ * and a chain of handlers is never a circle.
  */
 #ifndef URNIC_GUARD_SIGNAL_H
 #define URNIC_GUARD_SIGNAL_H
@@ -36,9 +37,10 @@ void guard_signal_next(guard_sigaction_fn *fn);
  * gets in front. 0, or -1 and errno. Any thread; also in a signal handler. */
 int guard_signal_action(int sig, const struct sigaction *act, struct sigaction *old);
 
-/* A thread that blocks a signal which a fault of its own causes dies of it, handler or not. So it
- * must not block these two while it uses guard.h. Unblock them for this thread, by one system call.
- * Returns the argument for guard_signal_close, 0 if they were not blocked. */
+/* If a thread blocks a signal and then causes it by a fault, the kernel kills the thread's process,
+ * even if there is a handler. So no thread may block these two signals while it uses guard.h.
+ * Unblock them for this thread, by one system call. Returns the argument for guard_signal_close, 0
+ * if they were not blocked. */
 unsigned guard_signal_open(void);
 /* Block the signals again that were blocked. */
 void guard_signal_close(unsigned were);

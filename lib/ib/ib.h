@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Names of verbs, with the numbers that they have there, for the engine and for the protocol
- * between application and daemon: each room passes them on as they are. Names of ours alone say
- * so. The public headers of liburnic repeat the numbers; the library checks each of them against
- * these lists when it is compiled.
+ * Names and numbers of verbs, for the engine and for the protocol between application and daemon.
+ * Every part of urnic passes these numbers on as they are. Where a name is urnic's own, its comment
+ * says so. The public headers of liburnic repeat the numbers. When the library is compiled, it
+ * checks each of them against these lists.
  */
 #ifndef URNIC_IB_H
 #define URNIC_IB_H
@@ -178,8 +178,8 @@ enum qp_state { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR
 #define QPA_RATE_LIMIT          (1u << 25)
 
 /* Attributes that are plain numbers: the member of engine_qp_attr and ipc_qp_attr, the member of
- * verbs' and of urnic_qp_attr, the bit of the mask. States and address vectors are apart: each room
- * has types of its own for them. */
+ * verbs' and of urnic_qp_attr, the bit of the mask. States and address vectors are not in this
+ * list: the engine, the protocol and liburnic have types of their own for them. */
 #define QP_ATTRS(X)                                                                                \
     X(qkey, qkey, QKEY)                                                                            \
     X(rq_psn, rq_psn, RQ_PSN)                                                                      \

@@ -205,14 +205,14 @@ struct ipc_text {
 
 /* Copy a received message of `len` octets into a struct of `size` octets, of which the first `min`
  * must be present; missing octets become 0. strict (the daemon's side): octets past the struct must
- * be 0. Returns 0; -EBADMSG too short; -E2BIG strict, and they aren't 0. */
+ * be 0. Returns 0; -EBADMSG: too short; -E2BIG: strict, and they aren't 0. */
 int ipc_msg_unpack(void *dst, size_t size, size_t min, const void *src, size_t len, bool strict);
 
 /* Fill in a hello with this build's values. */
 void ipc_hello_fill(struct ipc_hello *hello, uint64_t features);
 
-/* Can we talk? `theirs` is a received hello. 0; -EPROTO not urnic or other struct sizes;
- * -EPROTONOSUPPORT another major version. */
+/* Can we talk? `theirs` is a received hello. 0; -EPROTO: not urnic or other struct sizes;
+ * -EPROTONOSUPPORT: another major version. */
 int ipc_hello_check(const struct ipc_hello *theirs);
 
 /* After a signal (EINTR): is time left of the socket's time-out, `option` SO_RCVTIMEO or
@@ -221,15 +221,15 @@ int ipc_hello_check(const struct ipc_hello *theirs);
  * signals it would never end. */
 bool ipc_time_left(int sock, int option, short events, const struct timespec *since);
 
-/* Send one message with nfds descriptors (<= IPC_FD_MAX), which stay the caller's. flags: MSG_*,
- * MSG_NOSIGNAL is added. Signals don't end it. 0 or -errno (-EAGAIN with MSG_DONTWAIT, or at the
- * end of the socket's time-out). */
+/* Send one message with nfds descriptors (<= IPC_FD_MAX), which stay the caller's. flags: MSG_*;
+ * MSG_NOSIGNAL is added. A signal doesn't end the call. 0 or -errno; -EAGAIN: with MSG_DONTWAIT, or
+ * the socket's time-out is over. */
 int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfds, int flags);
 
 /* Receive one message and its descriptors (CLOEXEC, the caller's from now on). *nfds in: room in
- * fds; out: the number received; surplus ones are closed. Returns the length; 0 end of file, or an
- * empty message (descriptors closed); -errno; -EMSGSIZE truncated (descriptors closed); -EMFILE the
- * whole message is in msg, but this process has no room for its descriptors, and got none. */
+ * fds; out: the number received; surplus ones are closed. Returns the length; 0: end of file, or an
+ * empty message (descriptors closed); -errno. -EMSGSIZE: truncated (descriptors closed). -EMFILE:
+ * the whole message is in msg, but this process has no room for its descriptors, and got none. */
 ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
 /* The same for untrusted senders: nothing is closed. All received descriptors are in fds, which has
@@ -244,7 +244,7 @@ int ipc_socket_path(const char *explicit_path, char *buf, size_t size);
 
 /* Can only the caller make, move and remove names in the folder of `path`? It must be a folder, no
  * link to one, be the caller's, and be writable for no other user (SEC-34). *owner: its owner. 0;
- * -EPERM no; -ENOTDIR; -ENOENT and other errors of lstat; -ENAMETOOLONG. Any thread. */
+ * -EPERM: no; -ENOTDIR; -ENOENT and other errors of lstat; -ENAMETOOLONG. Any thread. */
 int ipc_socket_folder(const char *path, uid_t *owner);
 
 /* Name of a request type for logs, "?" if unknown. */

@@ -112,8 +112,9 @@ struct ipc_sge {
 /* In place of an opcode, from ipc_sq_fetch only: completes with LOC_QP_OP_ERR (REQ-08). */
 #define IPC_WR_MALFORMED 255u
 
-/* An entry of a send queue: this struct; one of the extensions below, by opcode and queue pair
- * type; for XRC an ipc_sqe_xrc; nsge ipc_sge or inline_len octets. */
+/* An entry of a send queue has these parts, in this order: this struct; one of the extensions
+ * below, if the opcode or the queue pair's type has one; on a queue pair of XRC an ipc_sqe_xrc;
+ * then nsge ipc_sge, or inline_len octets. */
 struct ipc_sqe {
     uint8_t opcode; /* enum wr_opcode */
     uint8_t flags;  /* WR_F_* */
@@ -147,8 +148,8 @@ struct ipc_sqe_xrc { /* every entry of a queue pair of XRC */
     uint32_t zero;
 };
 
-/* REG_MR; its SGEs are the segments: va counts from the start of the region's memory
- * (IPC_MR_ALLOC), lkey is 0. */
+/* REG_MR. The entry's SGEs are the segments of the region. An SGE's va counts from the start of the
+ * region's memory (IPC_MR_ALLOC); its lkey is 0. */
 struct ipc_sqe_reg {
     uint32_t key; /* the region's key, with its new variant octet */
     uint32_t access;
@@ -420,11 +421,11 @@ struct ipc_recv_entry {
  * ipc_ring_release when done with a batch. Guarantees on 1: flags has no unknown bit, nsge <=
  * IPC_SGE_MAX, inline_len <= IPC_INLINE_MAX and both lie inside the copy; opcode is known or
  * IPC_WR_MALFORMED. The caller checks limits of the queue pair (max_sge, opcode by type). Returns
- * 1; 0 empty; -EPROTO the index or the unit count is wrong: queue pair to ERR with QP_FATAL
- * (SHM-01, SHM-02, SHM-03). */
+ * 1; 0: empty; -EPROTO: the index or the unit count is wrong, so the caller moves the queue pair to
+ * ERR with QP_FATAL (SHM-01, SHM-02, SHM-03). */
 int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out);
 
-/* The same for receive queues. Returns 1; 0 empty; -EPROTO the index is wrong. */
+/* The same for receive queues. Returns 1; 0: empty; -EPROTO: the index is wrong. */
 int ipc_rq_fetch(struct ipc_ring *r, struct ipc_recv_entry *out);
 
 /* ---- completion queues ---- */

@@ -129,9 +129,9 @@ enum ipc_mr_kind {
     /* [off, off+len) of fd 0, a MAP_SHARED object on tmpfs or hugetlbfs. -EPERM: the daemon is
      * another user's, and the object could make it wait (memory_foreign) */
     IPC_MR_FD = 2,
-    /* addresses [off, off+len) of the engine's own process, of an engine in a program. A daemon
-     * takes only len 0, and says -EOPNOTSUPP to others. (With minor 8 to 19 a daemon copied memory
-     * of programs of its own user.) */
+    /* addresses [off, off+len) of the process itself: for an engine in a program. A daemon takes
+     * only len 0, and answers -EOPNOTSUPP to other lengths. (With minor 8 to 19 a daemon copied
+     * memory of programs of its own user.) */
     IPC_MR_PROCESS = 3,
 };
 
@@ -181,9 +181,10 @@ struct ipc_mr_alloc {
 
 /* ---- queues ---- */
 
-/* A send queue has units for max_send_wr of the longest request that its limits allow, so that
- * posting never runs out of units before it runs out of requests: ipc_sqe_units_max() in
- * ipc_ring.h. A QP's queues come with 0, 1 or 2 descriptors, the send queue's first. */
+/* An entry of a send queue takes 1 to 8 units of 64 octets. The queue has room for max_send_wr
+ * entries of the greatest length that its limits allow, so posting never runs out of units before
+ * it runs out of entries: ipc_sqe_units_max() in ipc_ring.h. A QP's queues come with 0, 1 or 2
+ * descriptors, the send queue's first. */
 
 /* The place of a queue: ipc_queue (or ipc_cq_ring) at `off` of slab `slab`, entries right after it.
  * When the client has not seen this slab before, slab_size is not 0 and the next descriptor of the

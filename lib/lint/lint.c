@@ -259,8 +259,9 @@ static void corrupted(struct lint_ctx *c)
     lint_request_unread(c, broken ? LINT_R_BROKEN : LINT_R_CORRUPT);
 }
 
-/* One packet of another service is its sender's mistake if the old service continues after it;
- * otherwise it is from the number's next user. */
+/* A packet has another transport service (RC, UC, ...) than its queue pair so far. If packets of
+ * the old service follow it, the packet is its sender's mistake. Otherwise the queue pair's number
+ * now belongs to another queue pair. */
 static bool same_service(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;

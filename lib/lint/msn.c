@@ -145,9 +145,9 @@ static bool executes(const struct lint_ctx *c)
     return !nak && lint_ends_message(&wire_opcodes[c->rec->opcode]);
 }
 
-/* An answer to a request sent after an earlier answer counts no fewer messages than that one, and
- * more once the count has been seen to rise: until then requests may be repetitions from before the
- * capture. */
+/* A request was sent after an answer. The request's own answer then counts at least as many
+ * messages as that earlier answer, and more once the count has been seen to rise. (Until then
+ * requests may be repetitions from before the capture.) */
 static bool count_went_back(struct lint_ctx *c, const struct count *n)
 {
     struct lint_flow *q = c->req;
@@ -197,9 +197,10 @@ static bool begins_at_0(const struct lint_flow *q, uint32_t base)
     return base == 0 && q->first_epoch == q->epoch;
 }
 
-/* This response puts the start of the count later than exactly one response before it. Was that one
- * wrong? Not if it puts the start at 0, as in RTR. Yes, if this one does so, or others agree with
- * this one. Otherwise it is unknown which is wrong, and one finding is enough. */
+/* This response puts the start of the count later than exactly one earlier response. Was the
+ * earlier one wrong? Not if it puts the start at 0, as in RTR. Yes, if this response puts it at 0,
+ * or if others agree with this one. Otherwise it is unknown which of the two is wrong, and one
+ * finding is enough. */
 static void began_later(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;
@@ -220,9 +221,9 @@ static void began_later(struct lint_ctx *c, uint32_t base)
     c->msn_known = false;
 }
 
-/* This answer's request came after an answer with the same count. Did that one count the request,
- * too? The request may be a retransmission of an uncaptured packet: the requester has gone back
- * since, or had time for a time-out. */
+/* An earlier answer had the same count as this one, and this answer's request came after it. Did
+ * the earlier answer count that request, too? It may have: the request may be a retransmission of
+ * an uncaptured packet, if the requester has gone back since, or had time for a time-out. */
 static bool perhaps_repeated(const struct lint_ctx *c)
 {
     const struct lint_flow *q = c->req;
@@ -314,9 +315,9 @@ static void shift_to(struct lint_flow *q, uint32_t base, uint32_t psn, bool ack)
     q->base.shift_psn = psn;
 }
 
-/* Does a second answer agree with the wrong one, and is one of them an ACK? Then the count was
- * wrong once, and continues from there: one finding is enough. Not if it may count more than its
- * own request. */
+/* One answer had a wrong count. If a second answer agrees with it, and one of the two is an ACK,
+ * then the count was wrong once and continues from there: one finding is enough. This does not hold
+ * if the second answer may count more than its own request. */
 static void count_shifted(struct lint_ctx *c, const struct count *n, uint32_t base)
 {
     struct lint_flow *q = c->req;
@@ -333,9 +334,9 @@ static void count_shifted(struct lint_ctx *c, const struct count *n, uint32_t ba
 }
 
 /* An answer counted more messages than were captured. It may have counted an uncaptured READ or
- * ATOMIC after them; but now a SEND or WRITE has that PSN. If the answer is a READ's or ATOMIC's,
- * which may be sent later, this SEND or WRITE may be a retransmission. If only a single answer gave
- * the start of the count, that one may be wrong: the next answer decides. */
+ * ATOMIC after them, but now a SEND or WRITE has that PSN. An answer to a READ or ATOMIC may be
+ * sent later than its request's turn, so this SEND or WRITE may be a retransmission. If only a
+ * single answer gave the start of the count, that answer may be wrong: the next answer decides. */
 void lint_msn_sent(struct lint_ctx *c)
 {
     struct lint_flow *q = c->f;
@@ -369,8 +370,9 @@ void lint_msn_sent(struct lint_ctx *c)
     shift_to(q, q->ahead_base, q->ahead.psn, ack);
 }
 
-/* An answer counted more messages than were captured. This one is to a later request: does it count
- * fewer? Or does it agree with the answers before that one about the start of the count? */
+/* An earlier answer counted more messages than were captured. This answer is to a later request.
+ * Does it count fewer messages? Or does it agree with the answers before that earlier one about the
+ * start of the count? */
 static void judge_ahead(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;

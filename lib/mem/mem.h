@@ -72,9 +72,10 @@ void mem_destroy(struct mem *m);
 
 /* A new protection domain: *pd, never 0. -ENOSPC (max_pd), -ENOMEM. */
 int mem_pd_alloc(struct mem *m, uint32_t *pd);
-/* -EBUSY while regions, windows or users (mem_pd_hold) remain, -EINVAL unknown. */
+/* -EBUSY while regions, windows or users (mem_pd_hold) remain; -EINVAL: unknown domain. */
 int mem_pd_free(struct mem *m, uint32_t pd);
-/* Something else, a queue pair for example, uses the domain / no longer does. -EINVAL unknown. */
+/* Something else, a queue pair for example, uses the domain / no longer does. -EINVAL: unknown
+ * domain. */
 int mem_pd_hold(struct mem *m, uint32_t pd);
 void mem_pd_drop(struct mem *m, uint32_t pd);
 
@@ -89,12 +90,12 @@ int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned
 
 /* Deregister. From this call on no check succeeds. Returns 0 when nothing uses the region any more;
  * -EINPROGRESS while copies hold it (mem_hold): it is freed by the last mem_drop, which reports it;
- * -EBUSY windows are bound (MR-06); -EINVAL unknown key. */
+ * -EBUSY: windows are bound (MR-06); -EINVAL: unknown key. */
 int mem_mr_dereg(struct mem *m, uint32_t lkey);
 
 /* Register it again in place, with another domain or other rights. Its addresses and keys stay;
  * *rkey is as of mem_mr_reg. Accesses checked before are checked anew. -EINVAL: unknown key or
- * domain, rights, or MEM_ZERO_BASED changes; -EBUSY windows are bound; -EOPNOTSUPP as there
+ * domain, rights, or MEM_ZERO_BASED changes; -EBUSY: windows are bound; -EOPNOTSUPP as there
  * (MR-07). */
 int mem_mr_rereg(struct mem *m, uint32_t lkey, uint32_t pd, unsigned access, uint32_t *rkey);
 
@@ -121,7 +122,7 @@ int mem_mw_alloc(struct mem *m, uint32_t pd, unsigned type, uint32_t *rkey);
  * and only queue pair `qpn` may use the window. -EINVAL: MW_BIND_ERR material (MW-03, MW-04). */
 int mem_mw_bind(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t mw_rkey, uint32_t new_rkey,
                 uint32_t mr_lkey, uint64_t va, uint64_t len, unsigned access, uint32_t *rkey);
-/* Free the window, bound or not; named as for mem_mw_bind. -EINVAL unknown. */
+/* Free the window, bound or not; named as for mem_mw_bind. -EINVAL: unknown window. */
 int mem_mw_dealloc(struct mem *m, uint32_t rkey);
 
 /* Invalidate by key: a type 2 window (2B: of this qpn) or a fast-register region of this PD.

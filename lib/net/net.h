@@ -163,10 +163,10 @@ bool net_next_change(struct net_port *port, struct net_change *change);
 
 /* ---- multicast groups ---- */
 
-/* Be a member from now on, and say so to switches and routers (UD-11). 0, -EINVAL no group,
- * -EEXIST is one, -ENOSPC. */
+/* Be a member from now on, and say so to switches and routers (UD-11). 0; -EINVAL: no group
+ * address; -EEXIST: already a member; -ENOSPC. */
 int net_group_join(struct net_port *port, const struct wire_addr *group, uint64_t now);
-/* Leave the group, and announce it. 0, -ENOENT not a member. */
+/* Leave the group, and announce it. 0; -ENOENT: not a member. */
 int net_group_leave(struct net_port *port, const struct wire_addr *group, uint64_t now);
 /* Leave the group silently: another port with our addresses is still a member. Harmless without
  * membership. */

@@ -123,8 +123,8 @@ void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t
                  bool solicited, bool override, uint64_t now);
 /* Is this the MAC that we have of `addr`? */
 bool neigh_is_at(const struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6]);
-/* Did another answer lately place `addr` at another MAC than `mac`? Then this one doesn't count
- * (WIRE-07): the first of several answers does. */
+/* Did another answer lately place `addr` at another MAC than `mac`? Then the answer with `mac`
+ * doesn't count: of several answers the first one counts (WIRE-07). */
 bool neigh_locked(const struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
                   uint64_t now);
 /* Forget those that no prefix covers any more. */

@@ -160,8 +160,8 @@ static void mark_starved(struct direction *d, size_t at)
     }
 }
 
-/* A sequence NAK: no transmission of its PSN has arrived in its turn, of those sent before a later
- * packet. Only the last one may have crossed with the NAK. */
+/* A sequence NAK names a PSN. Transmissions of that PSN that were sent before a later packet have
+ * not arrived in their turn. Only the last of them may have crossed with the NAK. */
 static void mark_lost(struct direction *d, size_t at)
 {
     uint32_t psn = d->packet[at].psn;

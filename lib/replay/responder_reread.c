@@ -27,8 +27,8 @@ static bool started_before(const struct responder *r, const struct answer *found
     return a->used;
 }
 
-/* Does the capture have this answer of ours after `p`? Then the one here is another, late answer.
- */
+/* Our responder gives the answer `a`. Does the capture have the same answer after `p`? Then `p` is
+ * another, late answer. */
 static bool follows(const struct responder *r, const struct packet *p, const struct answer *a)
 {
     const struct packet *end = r->d->packet + r->d->packets;

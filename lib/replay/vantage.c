@@ -91,9 +91,10 @@ static void count(const struct sight *s, size_t n, struct places *at, uint64_t *
     }
 }
 
-/* Not at the end's own port: does one interface of several show all packets of the flow `own`, and
- * most of the other flow? Then the others add only the differences between their clocks. Of several
- * such interfaces, choose the one with the fewest packets of the other flow: the nearest. */
+/* The capture is not from the end's own port. Find one interface that shows all packets of the flow
+ * `own`, and most of the other flow. The other interfaces then add only the differences between
+ * their clocks. If there are several such interfaces, choose the nearest: the one with the fewest
+ * packets of the other flow. */
 static bool one_place(const struct direction *d, uint32_t own, uint32_t *interface)
 {
     struct places at = {.n = 0};

@@ -7,8 +7,8 @@ Topologies, by name:
   memif   two hosts (network namespaces), joined by memif
   veth    two hosts, joined by a veth pair (DPDK's af_packet)
 
-Programs find each other by TCP before they use RDMA: in the first two on 127.0.0.1, in the others by an interface
-of their own (10.78.9.0/24). Needs root for memif and veth.
+Programs find each other by TCP before they use RDMA. With `one` and `two` they do so on 127.0.0.1,
+with `memif` and `veth` by an interface for this alone (10.78.9.0/24). memif and veth need root.
 """
 import contextlib
 import json

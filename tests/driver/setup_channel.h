@@ -7,8 +7,8 @@
 
 #include "io.h"
 
-/* Open side A or B of the process's one channel: the switch's end is A, the program's B, or the
- * other way round. 0 or -errno. */
+/* Open side A (0) or B (1) of a channel; the process has one. With open_channel_down side A is the
+ * switch's end and side B the program's, with open_channel_up the other way round. 0 or -errno. */
 int open_channel_down(unsigned side, uint32_t frame_max, struct io_port **out);
 int open_channel_up(unsigned side, uint32_t frame_max, struct io_port **out);
 

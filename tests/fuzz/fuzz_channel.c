@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An end of a channel, and another end that writes anything anywhere in the memory: the first stays
- * within its memory, never lends or reserves more than it may, and counts right.
+ * One end of a channel, while the other end writes anything anywhere in the shared memory. The end
+ * under test must stay within its memory, must never lend or reserve more frames than it may, and
+ * must count its frames right.
  *
- * Input: one octet for which end it is, then a script of steps, each one octet that chooses the
- * step and the octets it takes.
+ * Input: one octet that chooses the end under test, then a script of steps. Each step is one octet
+ * that chooses what is done, and the octets that this takes.
  */
 #include <fcntl.h>
 #include <string.h>

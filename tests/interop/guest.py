@@ -102,8 +102,8 @@ def libraries(program):
 
 
 def put(root, source, target=None):
-    """Copy a file into the root folder. At its own path a link stays a link: a plugin that is there twice would
-    be loaded twice."""
+    """Copy a file into the root folder. A link that keeps its path stays a link: as a copy it would
+    be a second file, and a plugin would be loaded twice."""
     to, real = root / str(target or source).lstrip("/"), Path(source).resolve()
     if to.is_symlink() or to.exists():
         return

@@ -440,8 +440,8 @@ START_TEST(outlives_its_queue_pair)
 }
 END_TEST
 
-/* A queue pair that is given to another id goes with that one only: the first has none any more,
- * and may get one of its own. */
+/* A queue pair is given from one id to another. From then on it goes with the second id only. The
+ * first id has no queue pair any more, and may get another one. */
 START_TEST(goes_with_one_id)
 {
     struct urnic_cm_id *first, *second;

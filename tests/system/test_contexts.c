@@ -89,8 +89,8 @@ static unsigned descriptors(void)
     return n;
 }
 
-/* A context that is closed, or can't be opened, keeps neither descriptors nor memory, and one that
- * stays keeps no descriptor of memory that it has, or had. */
+/* A context that is closed, or that can't be opened, leaves neither descriptors nor memory behind.
+ * An open context maps memory, and closes the memory's descriptor at once. */
 START_TEST(leaves_nothing_open)
 {
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 16}};

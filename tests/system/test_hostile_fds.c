@@ -50,8 +50,8 @@ static void pass(int sock, const void *msg, size_t len, unsigned n)
     pass_fd(sock, msg, len, lingering_new(LONG).fd, n);
 }
 
-/* With a request of this type, which may be one that takes a descriptor; and it waits for the
- * answer, if one comes. */
+/* Pass the descriptor with a request of this type, which may be a type that takes a descriptor.
+ * Wait for the answer, if one comes. */
 static void with_request(unsigned type, size_t len, unsigned n)
 {
     struct ipc_hdr hdr = {.type = (uint16_t)type};

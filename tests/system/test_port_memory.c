@@ -351,8 +351,9 @@ static void ask(unsigned i, enum way way, const char *more)
         close(lost_fd);
 }
 
-/* With progress=poll this thread makes all copies of b. Each progress meets each request and each
- * way, the first one all pairs of them: a pair of ports takes half a second. */
+/* With progress=poll this thread makes all copies of b. A pair of ports takes half a second, so
+ * only the first kind of progress is tried with all pairs of request and way. With the others each
+ * request is tried with one way, and each way with some request. */
 START_TEST(mr_12_gone)
 {
     unsigned i = (unsigned)_i % ASKED, p = (unsigned)_i / ASKED;

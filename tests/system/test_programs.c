@@ -245,8 +245,8 @@ static bool limit_reached(void)
     return yes;
 }
 
-/* SRQ-03 SRQ-05 RNR-06: a shared queue that is refilled only at its limit event, and all senders
- * wait for that. */
+/* SRQ-03 SRQ-05 RNR-06: a program refills a shared receive queue only when the limit event comes.
+ * Until then all senders wait. */
 START_TEST(refills_when_told)
 {
     struct urnic_srq_attr size = {.max_wr = PLACES, .max_sge = 1, .srq_limit = FEW};

@@ -242,8 +242,8 @@ START_TEST(groups_are_no_peers)
 }
 END_TEST
 
-/* WIRE-28: a client that names no source address sends from the one that reaches the next hop;
- * without a way there the event tells. */
+/* WIRE-28: a client that names no source address sends from the address that reaches the next hop.
+ * If no address does, it gets the event ADDR_ERROR. */
 START_TEST(chooses_its_source)
 {
     const char *const args[] = {"--device",

@@ -59,8 +59,8 @@ static void close_all(void)
     rig_stop(&rig);
 }
 
-/* The right data over a link that loses, doubles, damages and mixes up frames, for queue pairs of
- * all workers; frames that came to the wrong one were given to the right one. */
+/* The link loses, doubles, damages and mixes up frames. The queue pairs of all workers still get
+ * the right data. Frames that came to the wrong worker were passed to the right one. */
 static void live_sample(unsigned workers)
 {
     up(workers, BAD_LINK);

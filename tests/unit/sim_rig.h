@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * For tests of whole simulations: one of a scenario's text, and its figures.
+ * For tests of whole simulations: make one from a scenario's text, and read its figures.
  */
 #ifndef URNIC_SIM_RIG_H
 #define URNIC_SIM_RIG_H
@@ -13,8 +13,8 @@
 
 static struct sim_scenario s;
 
-/* The simulation of a text, which is also in `s`; hooks may be NULL. The test fails when it is
- * wrong. */
+/* Make the simulation of a scenario's text, and keep the scenario in `s`. `hooks` may be NULL. If
+ * the text is wrong the test fails. */
 static inline struct sim *make(const char *text, const struct sim_hooks *hooks)
 {
     struct sim_error err;

@@ -65,8 +65,9 @@ END_TEST
 
 START_TEST(qp_16_send_queue_accounting)
 {
-    /* QP-16: exactly max_send_wr fit, for any number that the daemon has taken over; only a polled
-     * completion frees, and it frees the unsignalled ones before it */
+    /* QP-16: the send queue takes exactly max_send_wr requests, no matter how many of them the
+     * daemon has already read. Only a polled completion makes room: for its own request and for the
+     * unsignalled ones before it. */
     struct setup s = setup_start(16);
     struct urnic_sge sge;
     struct urnic_wc wc[4];

@@ -271,8 +271,8 @@ START_TEST(sec_20_half_open_limit)
 }
 END_TEST
 
-/* SEC-20: above half of the limit a source must ask again with the very same request: one that
- * differs in a single number is another one. */
+/* SEC-20: above half of the limit a source must repeat its very request. A request that differs in
+ * a single number is another request. */
 START_TEST(sec_20_again_is_the_same_request)
 {
     struct cm_connect_params p = params();

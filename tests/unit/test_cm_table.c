@@ -26,8 +26,8 @@ START_TEST(sec_19_the_hash)
 }
 END_TEST
 
-/* CM-15: an id that is taken, or 0, is passed over: the ids of a table that begins where another
- * one did are that one's, and the first of them are taken. */
+/* CM-15: when the table chooses the id of a connection, it passes over 0 and ids that are taken.
+ * Here the counter begins at the same place twice, so the first id is taken. */
 START_TEST(cm_15_an_id_that_is_taken)
 {
     struct cm_connect_params p = params();

@@ -279,8 +279,8 @@ START_TEST(val_01_burst_for_several)
 }
 END_TEST
 
-/* VAL-04: a packet that differs from the one before in its PSN alone is judged by the state that
- * that one left. */
+/* VAL-04: two packets of a burst differ only in their PSN. The second is still judged by the state
+ * in which the first has left the queue pair. */
 START_TEST(val_04_state_within_a_burst)
 {
     struct rig *r = rig_new(NULL);

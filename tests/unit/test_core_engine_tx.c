@@ -89,8 +89,8 @@ START_TEST(ack_10_fields)
 }
 END_TEST
 
-/* REQ-19: the completion of a SEND comes when its data, and that of the WRITE before it, is in
- * memory. REQ-20: data goes to memory in the order of addresses. */
+/* REQ-19: a WRITE comes before a SEND. The SEND completes only when the data of both are in memory.
+ * REQ-20: data goes to memory in the order of addresses. */
 START_TEST(req_19_data_first)
 {
     struct rig *r = rig_new(NULL);

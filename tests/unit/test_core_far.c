@@ -172,8 +172,8 @@ START_TEST(qp_10_a_copy_256_lives_ago)
 }
 END_TEST
 
-/* QP-10: while a copy of an earlier life of the queue pair is pending, answered requests of this
- * life complete, and a faulty work request completes in the end. */
+/* QP-10: a copy is pending from before the queue pair was reset. Meanwhile answered requests from
+ * after the reset complete, and so does a faulty work request in the end. */
 START_TEST(qp_10_life_goes_on)
 {
     for (unsigned good = 0; good <= 1; good++) {

@@ -136,8 +136,9 @@ START_TEST(sec_09_slow_is_fine)
 }
 END_TEST
 
-/* SEC-09, KEY-06: of an address that guesses Q_Keys not even the right one gets in, to itself or
- * by multicast, until the second is over; others' datagrams do. */
+/* SEC-09, KEY-06: an address has guessed Q_Keys. Until the second is over, its datagrams are
+ * dropped even if their Q_Key is right, to the queue pair or by multicast. Datagrams of other
+ * addresses get in. */
 START_TEST(sec_09_right_guess_too)
 {
     struct rig *r = rig_new(&(struct rig_opts){.type = QP_UD});

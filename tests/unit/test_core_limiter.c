@@ -141,8 +141,8 @@ START_TEST(cc_19_late)
 }
 END_TEST
 
-/* CC-19: it paces packets, not messages, and counts small ones as packets: after a pause 16 of
- * them go at once, then one by one. */
+/* CC-19: the limiter paces packets, not messages. A small packet counts as a packet like any other:
+ * after a pause 16 of them go at once, then one by one. */
 START_TEST(cc_19_burst_of_small_packets)
 {
     struct rig *r = rig_new(NULL);

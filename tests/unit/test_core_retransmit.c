@@ -541,8 +541,9 @@ START_TEST(tmr_07_late_old_stream)
 }
 END_TEST
 
-/* TMR-07: answers to READs between WRITEs have distant PSNs. The one next to the gap shows at once
- * that it is lost again. */
+/* TMR-07: between the READs are WRITEs, so the answers to the READs have distant PSNs. The first
+ * READ's answer is lost twice. The second READ's answer, when it comes again, shows at once that
+ * the first one is lost again. */
 START_TEST(tmr_07_short_reads)
 {
     struct rig *r = rig_new(&(struct rig_opts){.retry_cnt = 7, .max_rd_atomic = 8});

@@ -504,9 +504,10 @@ START_TEST(lr_03_given_up)
 }
 END_TEST
 
-/* LR-15: a packet that was missing while others arrived, and is acknowledged without
- * retransmission, was late. The number of packets that overtook it is then normal, and one more is
- * needed to call a packet lost. Packets in between count only when as many have overtaken them. */
+/* LR-15: a packet was missing while later ones arrived, and is then acknowledged without
+ * retransmission: it was only late. So it is normal that as many packets overtake one as overtook
+ * this one. From now on a packet counts as lost only when one more than that have overtaken it.
+ * This holds for packets in the middle of a gap, too. */
 START_TEST(lr_15_late)
 {
     struct rig *r = after_write("none,recovery=sr", 64);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Every implementation of lib/crc that this CPU runs, against a CRC of one bit at a time written
- * here from the rule, and its constants against the polynomial.
+ * Compares every implementation of lib/crc that this CPU can run with a CRC that this file computes
+ * bit by bit, as the rule says. Compares the constants of lib/crc with the polynomial.
  */
 #include <errno.h>
 #include <signal.h>

@@ -375,9 +375,9 @@ START_TEST(whose_answers)
 }
 END_TEST
 
-/* Connections between two hosts with a source port for each queue pair. PSNs that are far apart
- * assign answers to requests, and rules about both directions are judged. With PSNs near each other
- * they are not. */
+/* Connections between two hosts, with a source port for each queue pair. If their PSNs are far
+ * apart, lint can tell which answers belong to which requests, and judges rules about both
+ * directions. If their PSNs are near each other it can't, and does not. */
 static uint32_t nth, apart;
 
 static void nth_connection(struct wire_pkt *p)
@@ -978,8 +978,9 @@ START_TEST(icrc_08_before_the_nic)
 }
 END_TEST
 
-/* "ICRC-08: facts about a host from one flow count for its other flows": the CM's datagrams, and a
- * queue pair without answers; not with NAKs only */
+/* "ICRC-08: facts about a host from one flow count for its other flows". The facts come from the
+ * CM's datagrams, or from an answered queue pair for one without answers. NAKs alone are not
+ * enough. */
 START_TEST(icrc_08_before_the_nic_of_a_host)
 {
     static const struct step refused[] = {SEND(100, 64), NAK(100, 0x61, 0), END};

@@ -751,8 +751,9 @@ START_TEST(ack_10_stray)
 }
 END_TEST
 
-/* "ACK-10 an answer to a queue pair that doesn't exist": sure where the source port follows from
- * the number of the right one (WIRE-20), perhaps where no other one has that port, else unknown. */
+/* "ACK-10 an answer to a queue pair that doesn't exist". The finding is sure where the right queue
+ * pair's number gives the source port (WIRE-20). It is undecidable where no other queue pair has
+ * that port. Otherwise there is none. */
 START_TEST(ack_10_to_nobody)
 {
     static const struct step steps[] = {

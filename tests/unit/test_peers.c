@@ -142,8 +142,8 @@ END_TEST
 
 START_TEST(cm_21_a_reply_with_another_workers_peer)
 {
-    /* CM-21: the passive side names, in its REP, a queue pair that another worker of ours is
-     * connected to. */
+    /* CM-21: the passive side's REP names a queue pair, and another worker of ours already has a
+     * connection with that queue pair. */
     struct cm_peer held = {.guid = 0xA, .qpn = accept_params.qpn, .id = 0x80000007};
     static const struct wire_addr any;
     struct cm_listener *l;

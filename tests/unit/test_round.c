@@ -147,9 +147,9 @@ static void leaves_something(void *arg, uint64_t now)
     ck_assert(!token_want(&w.token));
 }
 
-/* A thread that has done a job in the place of a blocked worker returns the token. If another
- * thread has left work meanwhile, it does a round for that. Only the worker can handle the round's
- * remaining frames and timers in time, so it is woken. */
+/* A thread has done a job in the place of a blocked worker, and gives the worker's token back
+ * (token.h). If another thread has left work meanwhile, the first thread does a round for that. It
+ * then wakes the worker, which alone can handle the round's remaining frames and timers in time. */
 START_TEST(what_a_round_in_its_place_leaves)
 {
     bool done = false;

@@ -65,8 +65,9 @@ START_TEST(slices_change_nothing)
 }
 END_TEST
 
-/* Where windows are cut changes nothing, not even which of two events of one time comes first: the
- * same with one nanosecond each, with others, and with the longest. */
+/* The result does not depend on where windows are cut, not even which of two events of the same
+ * time comes first. Compare runs with windows of one nanosecond, of other lengths, and of the
+ * greatest length. */
 static const char *const cuts[] = {
     "duration 3ms\nsample 7us\nmeasure 33us\ntopology incast hosts=127 rate=40G delay=1us\n"
     "switch buffer=12M pfc=on xoff=16K kmin=5K kmax=50K pmax=10%\ncc dcqcn\n"

@@ -17,8 +17,9 @@ static bool first_of(const struct item *a, const struct item *b, bool keys)
     return keys ? a->ev.key < b->ev.key : a->order < b->order;
 }
 
-/* Every event comes out at its time, earliest first; equal times in the order of their keys out of
- * the heap, of scheduling out of the wheel. Against a plain list. */
+/* Compare both queues of events with a plain list. Every event comes out at its time, the earliest
+ * first. Events of the same time leave the heap in the order of their keys, and the wheel in the
+ * order in which they were scheduled. */
 START_TEST(sim_events_agree_with_a_list)
 {
     enum { N = 200 };

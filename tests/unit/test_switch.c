@@ -559,8 +559,8 @@ static void see(void *arg, const uint8_t *frame, uint32_t len, uint32_t qpn)
     seen->n++;
 }
 
-/* SHM-14: captures get frames between programs, with the queue pair that sent the frame: one of its
- * program's, or unknown. */
+/* SHM-14: a capture gets the frames that one program sends to another. It learns which queue pair
+ * sent a frame: one of the sending program's, or unknown. */
 START_TEST(captures_see_whose_a_frame_is)
 {
     struct seen seen = {.n = 0};

@@ -229,8 +229,8 @@ START_TEST(val_07_lengths)
 }
 END_TEST
 
-/* WIRE-06: one that goes elsewhere, or over another path, isn't the same; nor a tagged one, nor one
- * with a UDP checksum, nor one looked at with other flags. */
+/* WIRE-06: a frame is of another flow if its destination or its path differs, if it is tagged, if
+ * it has a UDP checksum, or if it is parsed with other flags. */
 START_TEST(wire_06_another_flow)
 {
     uint8_t f[256];

@@ -13,10 +13,10 @@ struct admin {
     uint32_t id;
 };
 
-/* Connect to the daemon of --socket or the default one, and say hello. 0 or -errno (-ENODEV no
- * daemon there, -ETIMEDOUT no answer, -EPROTO another program answers, -EPROTONOSUPPORT a daemon of
- * another version, -EDQUOT it is full, -EACCES, -ENAMETOOLONG); messages are the caller's. Close
- * it in either case. */
+/* Connect to the daemon of --socket or the default one, and say hello. 0 or -errno (-ENODEV: no
+ * daemon there; -ETIMEDOUT: no answer; -EPROTO: another program answers; -EPROTONOSUPPORT: a daemon
+ * of another version; -EDQUOT: it is full; -EACCES, -ENAMETOOLONG); messages are the caller's.
+ * Close it in either case. */
 int admin_open(struct admin *a);
 /* The same, with another time limit than 10 s for each step. */
 int admin_open_within(struct admin *a, unsigned seconds);

@@ -276,8 +276,8 @@ static int copy(const struct job *j, int fd, uint64_t size)
     return equal ? CLI_OK : CLI_FAIL;
 }
 
-/* Find the remote one of the two operands, and so the direction of the file. 0; -1 with a
- * message. */
+/* Which of the two operands is remote? That is also the direction of the copy. Returns 0, or -1
+ * after a message. */
 static int take_sides(char *const *operand, struct job *j)
 {
     int remote = split_remote(operand[1], j);

@@ -100,8 +100,8 @@ int copy_send(struct copy_end *e, const struct copy_msg *msg);
 int copy_write(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey);
 int copy_read(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey);
 
-/* Wait for the next arrival, at most timeout_ms (-1 = for ever). 0; -ETIMEDOUT; -EIO the connection
- * failed (e->failed says how); -ENODEV; -EINTR cli_stop. */
+/* Wait for the next arrival, at most timeout_ms (-1 = for ever). 0; -ETIMEDOUT; -EIO: the
+ * connection failed (e->failed says how); -ENODEV; -EINTR: cli_stop. */
 int copy_wait(struct copy_end *e, struct copy_arrival *out, int timeout_ms);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A device on the wire for `urnic drill`: the script's side of an RC connection, made with a
- * program at the device by CM messages, and its packets on a port of ours.
+ * A device on the wire for `urnic drill`. The script is one end of an RC connection, a program at
+ * the device is the other. CM messages make the connection, and the script's packets leave through
+ * a port of urnic.
  */
 #include "drill_wire.h"
 

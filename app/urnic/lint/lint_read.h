@@ -8,7 +8,7 @@
 #include "lint_frame.h"
 
 /* Open a file; "-" is standard input. Returns 0, or -errno with a sentence (without file name) in
- * `why`: -EINVAL not a capture. */
+ * `why`. -EINVAL: not a capture. */
 int lint_read_open(const char *path, struct capread **out, char *why, size_t why_size);
 
 /* Is it worth a progress bar: are there `least` octets or more, and a terminal to draw on? */

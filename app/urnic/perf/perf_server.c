@@ -46,8 +46,8 @@ static bool pinged(const struct server *s, uint64_t at, uint64_t span)
     return false;
 }
 
-/* Pings by WRITE get a part of the buffer of their own while one is free: a ping that another
- * client's ping overwrites is never answered. */
+/* Give pings by WRITE a part of the buffer that no other client uses, while there is one. If
+ * another client's ping overwrote a ping, that ping would never be answered. */
 static void own_part(const struct server *s, struct perf_ask *ask, struct perf_offer *offer)
 {
     uint64_t at = 0;

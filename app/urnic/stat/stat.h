@@ -37,7 +37,7 @@ int stat_qps(struct admin *a, const char *device, uint32_t qpn, struct stat_qps 
 void stat_free_qps(struct stat_qps *q);
 
 /* Print each program's objects on all devices, or on this one: as text, or a JSON object for each
- * device. 0 or -errno: -ENODEV no such device, -ENOTSUP an older daemon. */
+ * device. 0 or -errno. -ENODEV: no such device; -ENOTSUP: an older daemon. */
 int stat_processes(struct admin *a, const char *device, bool as_json);
 
 /* The meaning of a counter, in one line: a constant, or written into buf. A counter without a text

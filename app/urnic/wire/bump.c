@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The bump in the wire: bursts from port to port.
+ * The bump in the wire: passes bursts of frames from one port to the other.
  */
 #include "bump.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic wire`: a bump in the wire between two ports, with faults by rules.
+ * `urnic wire`: passes frames between two ports, and applies fault rules to them.
  */
 #include "wire_cmd.h"
 

@@ -248,7 +248,7 @@ struct engine_params {
                            * one READ alone; 0 = no limit (REQ-13) */
     uint64_t line_rate;   /* bit/s; 0 = unknown */
     uint16_t sport;       /* the port sends from this UDP source port, with IPv4 identification 0
-                           * (WIRE-11, WIRE-20); 0 = the rules' choice */
+                           * (WIRE-11, WIRE-20); 0 = the rules choose the source port */
     uint32_t records;     /* packets with copies pending, all QPs together; 0 = 4096, < 2^16 */
     uint32_t max_qp;      /* 0 = 1024 */
     uint32_t max_cq, max_srq; /* 0 = any number */
@@ -406,8 +406,9 @@ void engine_qp_mute(struct engine *e, struct qp *qp, bool mute);
 bool engine_qp_is_mute(const struct qp *qp);
 /* Move it to ERR with QP_FATAL (QP-10); `why` begins with the rule's id. */
 void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now);
-/* Choose the congestion control of a queue pair (CC-24); NULL = the device's. *conf is copied. At
- * any time: a live queue pair starts anew at line rate. 0, -ENOMEM (nothing changes). */
+/* Choose the congestion control of a queue pair (CC-24); NULL = the device's. *conf is copied. May
+ * be called at any time: a queue pair that is already sending starts anew at line rate. 0, -ENOMEM
+ * (nothing changes). */
 int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf, uint64_t now);
 /* Choose the device's congestion control. All queue pairs without their own follow (CC-25), by
  * engine_follow; a queue pair that gets no memory keeps its old one. 0, -ENOMEM (nothing changes).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Token buckets in a table that never grows: a guesser that isn't in it takes the place of another
- * with the same hash, unless that one is closed. Rule: SEC-09.
+ * Token buckets in a table that never grows. A new guesser takes the place of another one with the
+ * same hash, unless that one's bucket is closed. Rule: SEC-09.
  */
 #include "guess.h"
 

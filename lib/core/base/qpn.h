@@ -33,8 +33,8 @@ struct qpn_map {
     uint8_t slot_bits;
 };
 
-/* The worker that a number names, on a device of 1 << worker_bits of them; it is one of them, or
- * above if the number belongs to no engine of the daemon. With 0 bits 0. */
+/* The worker that a number names, on a device of 1 << worker_bits workers. If the number belongs to
+ * no engine of the daemon, the result may be above the last worker. 0 if worker_bits is 0. */
 static inline unsigned qpn_worker(uint32_t qpn, unsigned worker_bits)
 {
     return worker_bits ? (qpn & 0xFFFFFFu) >> (QPN_BITS - 1 - worker_bits) : 0;

@@ -58,7 +58,7 @@ void rq_destroy(struct rq *q)
     }
 }
 
-/* 0, -EAGAIN no room. */
+/* 0; -EAGAIN: no room. */
 static int rq_post(struct rq *q, const struct engine_recv_wr *wr)
 {
     struct rwqe *w = q->free;

@@ -63,8 +63,8 @@ struct srq *srq_named(struct engine *e, const struct qp *qp, uint32_t number);
 /* The oldest taken one is done: completes with *wc (wr_id is filled in). False: no room, see
  * cq_push. */
 bool resp_complete(struct engine *e, struct qp *qp, struct engine_wc *wc);
-/* Receives of its own queue for messages that the MSN doesn't count yet: posted ones, and those of
- * a message under way (ACK-12). */
+/* The receives in qp's own receive queue that the MSN doesn't count yet: those that are posted, and
+ * those that a message under way has taken (ACK-12). */
 uint32_t resp_receives(const struct qp *qp);
 /* The protection domain of receive buffers (SRQ-02). */
 uint32_t resp_recv_pd(const struct qp *qp);

@@ -146,9 +146,10 @@ static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struc
     return true;
 }
 
-/* Up to n packets in the middle of the part of a READ that is being sent, into as many slots: they
- * differ in place and PSN alone. Call just after emit_read has emitted one of that READ, because
- * emit_read checks whether an ACK is owed. Returns how many. */
+/* Emit up to n packets from the middle of the READ that is being answered, one into each slot. They
+ * differ only in place and PSN. Call this only right after emit_read has emitted a packet of the
+ * same READ: emit_read checks whether an ACK is owed, and this function does not. Returns the
+ * number of packets. */
 static unsigned emit_read_middles(struct engine *e, struct qp *qp, struct rd_res *res,
                                   struct engine_slot *slots, unsigned n, uint64_t now)
 {

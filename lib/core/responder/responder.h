@@ -28,8 +28,8 @@ enum refusal resp_check_length(const struct rx *rx, const struct qp *qp);
 /* Place a SEND packet in resp.wqe, a WRITE packet in its range; *last as place_recv. */
 enum refusal resp_send(struct rx *rx, struct qp *qp, struct record **last);
 enum refusal resp_write(struct rx *rx, struct qp *qp, struct record **last);
-/* The packet is accepted: write its effects into its record (NULL = a new one). The caller runs the
- * record. */
+/* A packet was accepted: write its effects into `rec`, its record; NULL = make a record. The caller
+ * runs the record afterwards. */
 void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec);
 /* RSP-26. */
 void resp_comm_est(struct rx *rx, struct qp *qp);

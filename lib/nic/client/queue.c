@@ -71,7 +71,7 @@ void queue_unwait(struct queue *q)
 /* ---- send ---- */
 
 /* A client's address vector. It names a local address by index, so only valid ones can be named
- * (SEC-26). -EINVAL no such address; -EAGAIN the neighbour is being resolved. A neighbour that
+ * (SEC-26). -EINVAL: no such address; -EAGAIN: the neighbour is being resolved. A neighbour that
  * doesn't answer, or can't be reached at all, has no MAC: the datagram is lost, as any other may
  * be. */
 static int queue_av(const struct context *c, const struct ipc_av *in, struct engine_av *out,
@@ -155,7 +155,7 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
 _Static_assert(sizeof(struct ipc_sge) == sizeof(struct engine_sge), "SGEs are passed on in place");
 _Static_assert(offsetof(struct ipc_sge, lkey) == offsetof(struct engine_sge, lkey), "same layout");
 
-/* 1 posted, 0 empty, -EAGAIN no room (entry put back), -EPROTO a wrong index or size. */
+/* 1: posted; 0: empty; -EAGAIN: no room (entry put back); -EPROTO: a wrong index or size. */
 static int queue_send_one(struct queue *q, uint64_t now)
 {
     struct ipc_send s;

@@ -57,10 +57,10 @@ struct cm_id {
 /* Prepare a new id that has no handle yet; its members are zero but those of its purpose. */
 void cmgr_id_init(struct cm_id *id);
 /* The active side. Event ESTABLISHED or CONNECT_RESPONSE; REJECTED, UNREACHABLE. Errors of
- * cm_connect; -EPROTOTYPE a datagram queue pair. */
+ * cm_connect; -EPROTOTYPE: a datagram queue pair. */
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 /* The passive side. If the daemon moves the id's queue pair, the peer's MAC is in the id. Errors of
- * cm_accept; -EPROTOTYPE a queue pair of another type than the peer requests. */
+ * cm_accept; -EPROTOTYPE: a queue pair of another type than the peer requests. */
 int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 /* Refuse a request, or as the active side the peer's answer. Errors of cm_reject; of cm_sidr_reply
  * for a datagram service. */

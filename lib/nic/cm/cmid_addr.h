@@ -13,7 +13,7 @@
 /* -EADDRNOTAVAIL: not an address of the device. */
 int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src);
 /* Resolve the destination: event ADDR_RESOLVED (with IPC_CM_F_ROUTE: ROUTE_RESOLVED) or ADDR_ERROR.
- * -ENETUNREACH no address to reach it from, -EADDRNOTAVAIL as above. */
+ * -ENETUNREACH: no address to reach it from; -EADDRNOTAVAIL as above. */
 int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now);
 /* Event ROUTE_RESOLVED, at once: the resolved address is the route. */
 int cmgr_route(struct cm_id *id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Channels: how clients get events of their ids. On the device's worker.
+ * Channels: how clients get the events of their connection ids. On the device's worker.
  */
 #ifndef NIC_CMID_CHANNEL_H
 #define NIC_CMID_CHANNEL_H

@@ -10,8 +10,8 @@
 #include "cmid.h"
 
 /* The id's queue pair joins a group; one of a program's own engine is in it already and is named by
- * its number, else `qpn` is 0. Event MULTICAST_JOIN tells how to send to it. -EADDRINUSE it
- * is a member already, -EADDRNOTAVAIL, -ENOSPC, -ENOMEM, -EDQUOT. */
+ * its number, else `qpn` is 0. Event MULTICAST_JOIN tells how to send to it. -EADDRINUSE: it is a
+ * member already; -EADDRNOTAVAIL, -ENOSPC, -ENOMEM, -EDQUOT. */
 int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint32_t qpn, uint64_t now);
 int cmgr_leave(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
 /* The number of its groups. */

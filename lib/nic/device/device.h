@@ -45,8 +45,8 @@ struct device_stats {
     uint64_t client_event_owed;   /* events that waited because their channel was full */
     uint64_t async_lost;          /* asynchronous events that no program read in time (EVT-04) */
     uint64_t cm_lost;             /* the same for events of connections; a request is refused */
-    /* team members: frames received by the right one, passed to another, and lost because the ring
-     * to that one was full */
+    /* team members: frames that the right member received, that were passed to the right member,
+     * and that were lost because its ring was full */
     uint64_t steer_right, steer_moved, steer_lost;
     struct budget_stats job[BUDGETS];
 };
@@ -133,8 +133,8 @@ void device_share_window(struct device *d, uint32_t slots);
 /* Every few ms: link state, the port's own upkeep, neighbours. */
 void device_service(struct device *d, uint64_t now);
 
-/* A part of a listing of its queue pairs: engine_qp_walk within the budget of that job. On the
- * worker. */
+/* List some of the device's queue pairs, with engine_qp_walk. The number of looks is limited by the
+ * budget of the job `list` (SHM-12). On the worker. */
 uint32_t device_list(struct device *d, uint32_t at, bool (*fn)(void *arg, struct qp *qp),
                      void *arg);
 

@@ -71,10 +71,10 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now);
 unsigned neigh_path_mtu(const struct neigh *n, const uint8_t dst[16]);
 /* The local address to send to `dst` from if the program chose none (WIRE-28). 0, -ENETUNREACH. */
 int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src);
-/* The MAC to send to for `dst` (the gateway's, if there is one on the way). 0 and mac; -EAGAIN
- * it is being resolved, try again; -ENETUNREACH, -EHOSTUNREACH; -EDQUOT: the user of this share
- * (NULL: no user) has too many neighbours to resolve another. Multicast and our own addresses
- * always work. */
+/* The MAC to send to for `dst` (the gateway's, if there is one on the way). 0 and mac; -EAGAIN: it
+ * is being resolved, try again; -ENETUNREACH, -EHOSTUNREACH; -EDQUOT: the user of this share (NULL:
+ * no user) has too many neighbours to resolve another. Multicast and our own addresses always work.
+ */
 int neigh_lookup(struct neigh *n, struct share *s, const struct wire_addr *dst, uint8_t mac[6],
                  uint64_t now);
 /* Call w->done when the MAC of w->dst is known or can't be resolved: perhaps before this returns.

@@ -181,7 +181,7 @@ static void worker_guard(struct worker *w, uint64_t now)
     w->guard_at = now + ROUND_GUARD_NS;
 }
 
-/* Has the daemon changed the device that carries one of ours? */
+/* Has the daemon changed its device, which carries a program's device of this worker? */
 static bool worker_is_told(const struct worker *w)
 {
     for (unsigned i = 0; i < w->ndevice; i++) {

@@ -266,9 +266,9 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
         worker_kick(w);
 }
 
-/* Under the token, after a round of a thread that polls. Should it nap? The daemon may wait for a
- * core that threads of programs spin on, in vain: a yield helps only threads of the same control
- * group or session. */
+/* A thread that polls has done a round, and holds the token. Should it nap? Programs' threads may
+ * spin on all cores, and the daemon waits for one of them. A yield would not help the daemon: it
+ * helps only threads of the same control group or session. */
 static bool worker_spins(struct worker *w, bool work)
 {
     if (work) {
@@ -577,8 +577,8 @@ static void worker_block(struct worker *w, uint64_t until)
     worker_arm(w, false);
 }
 
-/* Yield. A program that gets the core may post then: it finds the token free, and its request
- * leaves at once rather than in this thread's next turn. */
+/* Yield, and leave the token free meanwhile (token.h). A program that gets the core and posts then
+ * finds the token free: its request leaves at once rather than in this thread's next turn. */
 static void worker_idle_yield(struct worker *w)
 {
     if (!w->frame) {

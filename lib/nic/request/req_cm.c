@@ -164,8 +164,8 @@ static int req_cm_listen(struct request *r)
     return id ? cmgr_listen(id, in->backlog, in->family) : -EINVAL;
 }
 
-/* Seal the memory of the id's queue pair, which was made for the id: no request has named it yet.
- */
+/* Seal the memory of the queue pair that the daemon made for the id. No request has named that
+ * queue pair yet, so its memory is not sealed yet. */
 static int cm_mapped(struct request *r, const struct cm_id *id)
 {
     struct qp *qp = id->driven ? engine_qp_find(r->device->engine, id->qpn) : NULL;

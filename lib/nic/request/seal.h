@@ -27,8 +27,9 @@ int seal_mapped_place(struct request *r, const struct slab_place *p);
 /* The same for both queues of a queue pair. */
 int seal_mapped_qp(struct request *r, const struct client_qp *qp);
 
-/* The handler has returned -EINPROGRESS: let the request wait. `size` octets of r->in are the
- * message. On the control thread. 0; -EDQUOT too many of this client wait; -ENOMEM, -EMFILE. */
+/* The handler has returned -EINPROGRESS: let the request wait. The message is the first `size`
+ * octets of r->in. On the control thread. 0; -EDQUOT: too many requests of this client wait;
+ * -ENOMEM, -EMFILE. */
 int seal_wait(struct request *r, size_t size);
 /* Serve the requests whose slabs are sealed: n->seals_fd is readable. */
 void seal_service(struct nic *n);

@@ -27,8 +27,8 @@ struct switch_ask {
     uint8_t *data;
 };
 
-/* Ask. a->done, arg, room and data are set; q->id is not. If the ring is full the question ends
- * without an answer. */
+/* Ask the program behind `to`. The caller has set a->done, arg, room and data; this function sets
+ * q->id. If the ring is full the question ends without an answer. */
 void switch_ask(struct nic_switch *s, struct switch_ask *a, struct switch_channel *to,
                 struct ipc_question *q, uint64_t now);
 /* End a question without a call of a->done, before the caller frees the memory. */

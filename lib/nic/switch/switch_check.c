@@ -94,8 +94,9 @@ static bool for_peer(const struct switch_pair *pair, const struct wire_pkt *p)
            memcmp(pair->local.b, p->sip.b, sizeof(p->sip.b)) == 0;
 }
 
-/* Check the packet's sender. *pair: the sending queue pair and its peer; NULL = a datagram, or a
- * CNP to another queue pair. Returns the reason for a refusal; SWITCH_COUNTER_MAX = none. */
+/* Check the packet's sender. *pair: the sending queue pair and its peer. NULL = the packet is a
+ * datagram, or a CNP to a queue pair that is not the peer. Returns the reason for a refusal;
+ * SWITCH_COUNTER_MAX = none. */
 static enum switch_counter judge(const struct nic_switch *s, const struct switch_channel *from,
                                  uint32_t qpn, const struct wire_pkt *p,
                                  const struct switch_pair **pair)

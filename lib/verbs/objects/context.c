@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Opening and closing devices. Inline functions of the public header call through the tables here.
- * Each of the 32 slots of the first table must have a function. For empty slots of the second one
- * the header returns EOPNOTSUPP.
+ * Opening and closing devices. The inline functions of the public header call through two tables of
+ * this file. The first one, context_ops, has 32 slots, and each must have a function. If a slot of
+ * the second one, verbs_context, is empty, the header returns EOPNOTSUPP.
  */
 #include <errno.h>
 #include <stdio.h>

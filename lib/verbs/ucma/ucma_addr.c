@@ -12,8 +12,9 @@
 
 #include "ucma.h"
 
-/* The time-out for asking other devices for an address that one of the daemon's devices has itself.
- * A link between the two answers at once; without a link the device talks to itself. */
+/* A program asks for the address of one of the daemon's own devices. This is the time-out for
+ * asking the other devices for it. If a link joins two of the devices, the answer comes at once.
+ * Without a link the device talks to itself. */
 #define OTHERS_MS 300
 
 static bool of_all_devices(const union ucma_addr *a)

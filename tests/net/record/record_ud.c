@@ -64,8 +64,8 @@ static int receives(struct record *r, unsigned host, unsigned n)
     return 0;
 }
 
-/* Sizes, immediates, both ways and both IP versions; a wrong Q_Key; more than there are receives.
- */
+/* Datagrams of several sizes, with immediates, in both directions and over both IP versions. Then
+ * one that finds no receive, and one with a wrong Q_Key. */
 int record_ud(struct record *r)
 {
     static const uint32_t len[] = {0, 5, 1000, 1024, 4096};

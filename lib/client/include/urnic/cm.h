@@ -61,8 +61,9 @@ struct urnic_conn_param {
     uint8_t rnr_retry_count;     /* for the peer's queue pair, as in rdma_cm; 0..7, 7 = for ever,
                                   * the default. The peer's value is for our queue pair. */
     bool retry_counts_set;       /* use the two counts above, also when they are 0 */
-    /* urnic_connect: as in urnic_ah_attr, for the packets of both ends; the accepting side takes
-     * them from the request. Not 0: -EOPNOTSUPP from an older daemon. */
+    /* For urnic_connect. Traffic class and service level of the packets, as in urnic_ah_attr. Both
+     * ends use them: the accepting side takes them from the request. If they are not 0: -EOPNOTSUPP
+     * from an older daemon. */
     uint8_t tclass, sl;
     uint32_t qp_num; /* for ids without a queue pair: see urnic_init_qp_attr */
     uint32_t qkey;   /* datagram services: for the peer; 0 = the queue pair's */

@@ -21,8 +21,9 @@ extern "C" {
  * Without a daemon the list is empty; that is no error. -ENOMEM. -EPROTONOSUPPORT: a daemon of
  * another major version. -EPROTO: another program answers. -EACCES: this user may not open the
  * socket. -ENAMETOOLONG: the socket's path is too long. -EDQUOT: the daemon takes no more
- * connections of this user. It has 1,024, and 64 for root and its own user; a user gets half of the
- * connections that other users leave, then an eighth. */
+ * connections of this user. The daemon has 1,024 connections, and 64 more for root and its own
+ * user. A user gets half of the connections that other users leave. Once seven eighths are taken, a
+ * user gets an eighth. */
 URNIC_API int urnic_get_device_list(struct urnic_device **list, int *n);
 /* Free the array; NULL is fine. */
 URNIC_API void urnic_free_device_list(struct urnic_device *list);
@@ -52,8 +53,9 @@ URNIC_API int urnic_open_daemon(const char *device, struct urnic_context **ctx);
 /* As urnic_open with URNIC_ENGINE=application, even if the environment says daemon, or nothing.
  * Keys in that variable are used. For a program that registers memory of its own. */
 URNIC_API int urnic_open_application(const char *device, struct urnic_context **ctx);
-/* For a library that defines sigaction in front of libc's: set the next definition, which an engine
- * in this program then calls. Call this before the first device is opened. */
+/* For a library that defines its own sigaction, in front of libc's. `fn` is the next definition,
+ * usually libc's. An engine in this program calls it. Call this before the first device is opened.
+ */
 URNIC_API void urnic_sigaction_next(int (*fn)(int sig, const struct sigaction *act,
                                               struct sigaction *old));
 /* The first step of such a library's sigaction, for SIGSEGV and SIGBUS. With an engine in this
@@ -241,8 +243,8 @@ URNIC_API int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc);
 URNIC_API int urnic_modify_cq(struct urnic_cq *cq, uint16_t count, uint16_t period_us);
 /* Ask for one event: for the next completion, or (solicited_only) for the next solicited completion
  * or error. Completions that came before give no event, so poll once more after this call. -EINVAL:
- * the queue has no channel. -EOVERFLOW: it has ended because it was full; an armed queue gets an
- * event then. -ENODEV. */
+ * the queue has no channel. -EOVERFLOW: the queue has ended because it was full. (If an event was
+ * asked for before, it comes when the queue ends.) -ENODEV. */
 URNIC_API int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only);
 /* Wait for an event (don't wait when the descriptor is non-blocking, or poll() has called it
  * readable: -EAGAIN; urnic.h, event loops). Signals don't end the wait. cq_context may be NULL.
