@@ -58,6 +58,15 @@ static const struct {
     {"gw=10.0.0.1;10.0.0.2", NULL, NULL, 0, "one gateway"},
     {"gw=ff02::2", NULL, NULL, 0, "multicast"},
     {"neigh=other", NULL, NULL, 0, "neigh=other"},
+    {"weights=root", NULL, NULL, 0, "weights=root: want USER:WEIGHT"},
+    {"weights=root:0", NULL, NULL, 0, "weights=root:0: want USER:WEIGHT"},
+    {"weights=root:17", NULL, NULL, 0, "weights=root:17: want USER:WEIGHT"},
+    {"weights=no such user:2", NULL, NULL, 0, "weights: there is no user no such user"},
+    {"weights=4294967295:2", NULL, NULL, 0, "weights: there is no user 4294967295"},
+    {"weights=root:2;0:3", NULL, NULL, 0, "weights: the user 0 is there twice"},
+    {"weights=1:1;2:1;3:1;4:1;5:1;6:1;7:1;8:1;9:1;10:1;11:1;12:1;13:1;14:1;15:1;16:1;17:1", NULL,
+     NULL, 0, "at most 16 users"},
+    {"name=a,port=mem:x,weights=root:4,weights=1001:16", "mem:x", "a", 0, NULL},
 };
 
 /* A leading zero means nothing: 010 is ten, also here. */
@@ -106,9 +115,23 @@ START_TEST(unknown_keys)
                      "parent seed devices");
     config_device_init(&d);
     ck_assert_int_eq(config_device_set(&d, "colour", "red", err), -EINVAL);
-    ck_assert_str_eq(err,
-                     "device: unknown key colour; known: name port addr gw mtu vlan dscp mac "
-                     "cc worker workers neigh loopback hold strict_resp nak_confirm rnr_on_rd_res");
+    ck_assert_str_eq(err, "device: unknown key colour; known: name port addr gw mtu vlan dscp mac "
+                          "cc worker workers neigh loopback hold weights strict_resp nak_confirm "
+                          "rnr_on_rd_res");
+}
+END_TEST
+
+/* SHM-13: the weights of users, by name and by number; one that isn't there has 1. */
+START_TEST(weights_of_users)
+{
+    struct config_device d;
+    char err[CONFIG_ERR] = "";
+    config_device_init(&d);
+    ck_assert_uint_eq(settings_weight(&d, 0), 1);
+    ck_assert_int_eq(config_device_parse(&d, "port=mem:x,weights=root:4;1001:16", err), 0);
+    ck_assert_uint_eq(settings_weight(&d, 0), 4);
+    ck_assert_uint_eq(settings_weight(&d, 1001), 16);
+    ck_assert_uint_eq(settings_weight(&d, 1002), 1);
 }
 END_TEST
 
@@ -161,6 +184,7 @@ static const struct {
     {"{\"devices\": [{\"port\": \"mem:a,rate=1G,queue=1K\"}, {\"port\": \"mem:b\"}, {\"port\": "
      "\"mem:a,queue=1K\"}]}",
      NULL},
+    {"{\"devices\": [{\"port\": \"mem:a\", \"weights\": [\"root:2\", \"7:3\"]}]}", NULL},
 };
 
 static int check_file(const char *json, struct config *c, char *err, const char *flag,
@@ -293,6 +317,7 @@ int main(void)
     tcase_add_test(t, numbers_are_decimal);
     tcase_add_test(t, unknown_keys);
     tcase_add_test(t, device_switches);
+    tcase_add_test(t, weights_of_users);
     tcase_add_loop_test(t, config_files, 0, (int)(sizeof(files) / sizeof(files[0])));
     tcase_add_test(t, kernel_neighbours);
     tcase_add_test(t, the_users_socket);

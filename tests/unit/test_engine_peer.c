@@ -78,6 +78,19 @@ START_TEST(sec_35_wrong_peers)
 }
 END_TEST
 
+/* SHM-13: a program that comes has the weight of its user. */
+START_TEST(shm_13_weight_of_the_user)
+{
+    struct rig_program other;
+    ck_assert_uint_eq(engine_channel_at(&prog.c)->weight, 1);
+    rig_conf.weight[0] = (struct config_weight){.uid = prog.c.account, .weight = 7};
+    rig_conf.nweight = 1;
+    rig_come(&other);
+    ck_assert_uint_eq(engine_channel_at(&other.c)->weight, 7);
+    rig_go(&other);
+}
+END_TEST
+
 /* SHM-12: a program that ends with as many as it can have costs others little at a time. */
 START_TEST(shm_12_many_peers)
 {
@@ -113,6 +126,7 @@ int main(void)
     TCase *t = tcase_create("engine peer");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, sec_35_wrong_peers);
+    tcase_add_test(t, shm_13_weight_of_the_user);
     tcase_add_test(t, shm_12_many_peers);
     suite_add_tcase(s, t);
     return unit_run(s);

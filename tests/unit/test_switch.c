@@ -928,6 +928,43 @@ START_TEST(shm_08_turns_are_fair_by_octets)
 }
 END_TEST
 
+/* Three programs that always have frames. */
+static void share_by_weight(uint32_t payload)
+{
+    unsigned got[3] = {0}, all = 0;
+    setup_of(3, 0);
+    prog[1].c->weight = 3;
+    prog[2].c->weight = 4;
+    for (unsigned k = 0; k < 1000; k++) {
+        for (unsigned i = 0; i < 3; i++) {
+            struct wire_pkt p = packet(FRAME_V4, WIRE_SEND_ONLY, payload);
+            p.psn = i;
+            while (send_pkt(prog[i].io, &p))
+                ;
+        }
+        unsigned n = run_tx(24, S);
+        ck_assert_uint_eq(n, 24);
+        for (unsigned i = 0; i < n; i++)
+            got[psn_of(&slots[i])]++;
+        all += n;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        const unsigned fair = all * prog[i].c->weight / 8;
+        ck_assert_uint_gt(got[i], fair * 95 / 100);
+        ck_assert_uint_lt(got[i], fair * 105 / 100);
+    }
+    teardown_of(3);
+}
+
+/* SHM-13: a program of a user with a weight gets that many times as much of a port, whether turns
+ * end by octets or by frames. */
+START_TEST(shm_13_turns_follow_weights)
+{
+    share_by_weight(1000);
+    share_by_weight(20);
+}
+END_TEST
+
 /* Look at channels without frames until they may sleep. */
 static void look_in_vain(uint64_t now)
 {
@@ -1229,8 +1266,8 @@ UNIT_MAIN("switch", shm_13_what_a_program_may_send, shm_13_the_vlan_of_the_devic
           shm_13_no_more_wait_than_there_is_room, sec_22_room_is_shared_by_users,
           shm_13_a_stream_wakes_a_program_now_and_then, a_frame_that_is_too_long_is_lost,
           frames_wait_for_a_full_port, shm_08_channels_take_turns, shm_08_turns_are_fair_by_octets,
-          shm_08_a_call_takes_a_bounded_number_of_frames, shm_08_alone_a_program_gets_into_no_debt,
-          shm_08_only_active_channels_are_looked_at, ud_10_groups_are_copied,
-          qp_11_a_request_takes_effect_behind_the_frames_before,
+          shm_13_turns_follow_weights, shm_08_a_call_takes_a_bounded_number_of_frames,
+          shm_08_alone_a_program_gets_into_no_debt, shm_08_only_active_channels_are_looked_at,
+          ud_10_groups_are_copied, qp_11_a_request_takes_effect_behind_the_frames_before,
           qp_11_the_mark_goes_along_when_a_channel_grows, shm_07_the_end_of_a_program,
           shm_02_a_lying_program_is_given_up, shm_02_a_program_that_moves_nowhere_is_asleep)

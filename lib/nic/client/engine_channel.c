@@ -136,6 +136,7 @@ static void engine_attach(void *arg, uint64_t now)
         return;
     }
     e->channel->share = c->of_device;
+    e->channel->weight = settings_weight(c->ctx.device->conf, c->account);
     job->status = switch_draw(s, e->channel, now, job->key);
     if (job->status < 0) { /* a channel without a block is none */
         switch_detach(s, e->channel, now);

@@ -3,6 +3,7 @@
  * The keys of a device, each with the function that reads its value.
  */
 #include <errno.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -268,6 +269,44 @@ static int set_hold(struct config_device *d, const char *key, const char *v, cha
     return 0;
 }
 
+/* A user's name, or number. */
+static bool parse_user(const char *s, uid_t *out)
+{
+    const struct passwd *pw = getpwnam(s);
+    uint64_t n;
+    if (!pw && !config_number(s, UINT32_MAX - 1, &n))
+        return false;
+    *out = pw ? pw->pw_uid : (uid_t)n;
+    return true;
+}
+
+static int set_weights(struct config_device *d, const char *key, const char *v, char *err)
+{
+    char list[1024], *save = NULL;
+    if (!config_text(list, sizeof(list), v))
+        return config_fail(err, "%s=%s: want USER:WEIGHT[;USER:WEIGHT...]", key, v);
+    for (char *one = strtok_r(list, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
+        struct config_weight *w = &d->weight[d->nweight];
+        char *colon = strrchr(one, ':');
+        uint64_t n = 0;
+        if (d->nweight == CONFIG_WEIGHTS)
+            return config_fail(err, "%s=%s: at most %u users", key, v, CONFIG_WEIGHTS);
+        if (!colon || !config_number(colon + 1, CONFIG_WEIGHT_MAX, &n) || n == 0)
+            return config_fail(err, "%s=%s: want USER:WEIGHT, for example alice:4, weight 1 to %u",
+                               key, one, CONFIG_WEIGHT_MAX);
+        *colon = '\0';
+        if (!parse_user(one, &w->uid))
+            return config_fail(err, "%s: there is no user %s", key, one);
+        for (unsigned i = 0; i < d->nweight; i++) {
+            if (d->weight[i].uid == w->uid)
+                return config_fail(err, "%s: the user %s is there twice", key, one);
+        }
+        w->weight = (unsigned)n;
+        d->nweight++;
+    }
+    return 0;
+}
+
 static const struct {
     const char *key;
     device_key_fn set;
@@ -286,6 +325,7 @@ static const struct {
     {"neigh", set_neigh},
     {"loopback", set_loopback},
     {"hold", set_hold},
+    {"weights", set_weights},
     {"strict_resp", set_strict_resp},
     {"nak_confirm", set_nak_confirm},
     {"rnr_on_rd_res", set_rnr_on_rd_res},
@@ -324,7 +364,7 @@ static int device_key(const char *word, size_t len)
 /* May a key be repeated, and each value add to those before? */
 static bool is_list(const char *key)
 {
-    return strcmp(key, "addr") == 0 || strcmp(key, "gw") == 0;
+    return strcmp(key, "addr") == 0 || strcmp(key, "gw") == 0 || strcmp(key, "weights") == 0;
 }
 
 /* The next comma that is not in brackets, or the end. */

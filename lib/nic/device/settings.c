@@ -34,3 +34,12 @@ bool settings_kernel(const struct config_device *d, char *name, size_t size)
     snprintf(name, size, "%s", tap);
     return true;
 }
+
+unsigned settings_weight(const struct config_device *d, uid_t uid)
+{
+    for (unsigned i = 0; i < d->nweight; i++) {
+        if (d->weight[i].uid == uid)
+            return d->weight[i].weight;
+    }
+    return 1;
+}

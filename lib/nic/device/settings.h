@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cc.h"
 #include "io.h"
@@ -17,13 +18,22 @@
 #define CONFIG_DEVICES 16u
 #define CONFIG_WORKERS 16u
 #define CONFIG_ADDRS   16u
+#define CONFIG_WEIGHTS 16u
 #define CONFIG_ERR     512u
+
+#define CONFIG_WEIGHT_MAX 16u
 
 enum config_idle { IDLE_AUTO, IDLE_POLL };
 
 struct config_addr {
     struct wire_addr ip;
     uint8_t prefix; /* bits, in the address's own family */
+};
+
+/* How many turns a user's programs get where others get one (SHM-13). */
+struct config_weight {
+    uid_t uid;
+    unsigned weight; /* 1 to CONFIG_WEIGHT_MAX */
 };
 
 struct config_device {
@@ -39,6 +49,8 @@ struct config_device {
     uint8_t mac[6];     /* zero = the port's, or one made from name and address */
     struct cc_conf cc;  /* congestion control */
     uint64_t addr_hold; /* ns for which queue pairs wait when their address is removed (GID-04) */
+    struct config_weight weight[CONFIG_WEIGHTS]; /* of users that aren't here: 1 */
+    unsigned nweight;
     char kernel_if[16]; /* the kernel resolves the neighbours of this interface; "" = urnic does */
     int worker;         /* -1 = spread */
     unsigned workers;   /* workers that serve it, `worker` first: 1, 2, 4 or 8; 0 = 1 */
@@ -54,5 +66,8 @@ bool settings_iface(const struct config_device *d, char *name, size_t size);
 
 /* The kernel's interface that shares the port's wire (kernel=). False: there is none. */
 bool settings_kernel(const struct config_device *d, char *name, size_t size);
+
+/* The weight of a user's programs; 1 if the settings don't name the user. */
+unsigned settings_weight(const struct config_device *d, uid_t uid);
 
 #endif

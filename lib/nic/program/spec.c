@@ -111,6 +111,8 @@ int spec_parse(struct spec *s, const char *spec, char *err)
     if (s->conf->workers > 1)
         return config_fail(err, "workers=%u: want 1, or a daemon: a program's port has one worker",
                            s->conf->workers);
+    if (s->conf->nweight > 0)
+        return config_fail(err, "weights: want a daemon: a program's port has one user");
     if (s->conf->name[0] == '\0')
         snprintf(s->conf->name, sizeof(s->conf->name), "urn0");
     return config_device_check(s->conf, err);

@@ -90,6 +90,7 @@ struct switch_channel *switch_attach(struct nic_switch *s, struct io_port *io, v
     c->io = io;
     c->owner = owner;
     c->busy = now;
+    c->weight = 1;
     c->all_next = s->channels;
     s->channels = c;
     s->nchannels++;

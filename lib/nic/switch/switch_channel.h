@@ -43,6 +43,7 @@ struct switch_channel {
     bool unwoken;             /* has frames for which switch_wake wakes its program */
     uint64_t spill_at;        /* ns: time since which none of them has left */
     bool stuck;               /* the program takes no frames: none waits until it does */
+    unsigned weight;          /* its turns are that many times as long as with 1 */
     unsigned turn;            /* frames left in its turn; 0: a new turn comes next */
     int32_t credit;           /* octets left in its turn; below 0: it has sent more */
     uint64_t busy;            /* ns: time of its last frame */

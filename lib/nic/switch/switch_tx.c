@@ -122,8 +122,9 @@ static bool visit(struct nic_switch *s, struct switch_channel *c, struct io_slot
     const bool alone = s->nactive == 1;
     unsigned all = 0, taken = 1;
     if (c->turn == 0) {
-        c->turn = SWITCH_QUANTUM;
-        c->credit = (int32_t)SWITCH_OCTETS + (c->credit < 0 && !alone ? c->credit : 0);
+        c->turn = c->weight * SWITCH_QUANTUM;
+        c->credit =
+            (int32_t)(c->weight * SWITCH_OCTETS) + (c->credit < 0 && !alone ? c->credit : 0);
     }
     while (taken > 0 && c->turn > 0 && (c->credit > 0 || alone)) {
         unsigned room = n - *filled < *left ? n - *filled : *left;

@@ -7,8 +7,8 @@
 
 #include "switch_channel.h"
 
-/* One channel's turn: frames, and octets. The last frames may exceed the octets; the next turns are
- * shorter then. */
+/* The turn of a channel of weight 1: frames, and octets. The last frames may exceed the octets; the
+ * next turns are shorter then. */
 #define SWITCH_QUANTUM 32u
 #define SWITCH_OCTETS  16384u
 
