@@ -12,20 +12,51 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool find_socket(const char *table, uint16_t port, unsigned long *inode, unsigned *uid)
+struct holder {
+    unsigned long inode;
+    unsigned uid;
+};
+
+/* The address as the table shows it: words of 32 bits in the machine's order. */
+static void table_text(const uint8_t *addr, unsigned octets, char *text)
 {
-    char line[512];
+    for (unsigned i = 0; i < octets; i += 4) {
+        uint32_t word;
+        memcpy(&word, addr + i, sizeof(word));
+        snprintf(text + 2 * i, 9, "%08X", word);
+    }
+}
+
+/* Find a socket with this address. */
+static bool find_socket(const char *table, const char *addr, uint16_t port, struct holder *h)
+{
+    char line[512], at[33];
     bool found = false;
     FILE *f = fopen(table, "re");
     while (f && !found && fgets(line, sizeof(line), f)) {
         unsigned local;
-        found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %u %*s %lu", &local, uid,
-                       inode) == 3 &&
-                local == port;
+        found = sscanf(line, " %*d: %32[0-9A-F]:%x %*s %*s %*s %*s %*s %u %*s %lu", at, &local,
+                       &h->uid, &h->inode) == 4 &&
+                local == port && strcmp(at, addr) == 0;
     }
     if (f)
         fclose(f);
     return found;
+}
+
+/* A socket for all addresses of IPv6 takes the port of IPv4's as well, as a rule. */
+static bool find_holder(const struct io_addr *addr, uint16_t port, struct holder *h)
+{
+    static const char *const v4 = "/proc/self/net/udp", *const v6 = "/proc/self/net/udp6";
+    static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+    char at[33], any[33];
+    bool is_v4 = memcmp(addr->b, mapped, sizeof(mapped)) == 0;
+    memset(any, '0', sizeof(any));
+    any[32] = '\0';
+    table_text(addr->b, 16, at);
+    if (is_v4 && (find_socket(v4, at + 24, port, h) || find_socket(v4, any + 24, port, h)))
+        return true;
+    return find_socket(v6, at, port, h) || find_socket(v6, any, port, h);
 }
 
 static bool has_open(const char *pid, const char *link)
@@ -60,17 +91,15 @@ static void name_process(const char *pid, char *text, size_t size)
     snprintf(text, size, "process %.16s (%s)", pid, name);
 }
 
-void udp_holder(uint16_t port, char *text, size_t size)
+void udp_holder(const struct io_addr *addr, uint16_t port, char *text, size_t size)
 {
-    unsigned long inode = 0;
-    unsigned uid = 0;
+    struct holder h;
     char link[64];
-    if (!find_socket("/proc/self/net/udp", port, &inode, &uid) &&
-        !find_socket("/proc/self/net/udp6", port, &inode, &uid)) {
+    if (!find_holder(addr, port, &h)) {
         snprintf(text, size, "a socket that /proc does not show");
         return;
     }
-    snprintf(link, sizeof(link), "socket:[%lu]", inode);
+    snprintf(link, sizeof(link), "socket:[%lu]", h.inode);
     DIR *proc = opendir("/proc");
     const struct dirent *de;
     bool found = false;
@@ -83,10 +112,10 @@ void udp_holder(uint16_t port, char *text, size_t size)
         closedir(proc);
     if (found)
         return;
-    if (uid == 0)
+    if (h.uid == 0)
         snprintf(text, size,
                  "the kernel (its rdma_rxe has the port as long as it is loaded), or a process of "
                  "root that only root sees");
     else
-        snprintf(text, size, "a process of the user with id %u that only that user sees", uid);
+        snprintf(text, size, "a process of the user with id %u that only that user sees", h.uid);
 }

@@ -8,8 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Name the holder of a UDP port in this network namespace, in words for an error: "process 123
- * (urnicd)". Always writes something. */
-void udp_holder(uint16_t port, char *text, size_t size);
+#include "io.h"
+
+/* Name the holder of a UDP port of this address in this network namespace, in words for an error:
+ * "process 123 (urnicd)". It has a socket for the address, or one for all of them. Always writes
+ * something. */
+void udp_holder(const struct io_addr *addr, uint16_t port, char *text, size_t size);
 
 #endif

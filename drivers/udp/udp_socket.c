@@ -201,7 +201,7 @@ int udp_socket_open(struct udp_port *p, const struct io_addr *addr, bool group, 
     if (rc < 0)
         udp_socket_close(p, s);
     if (rc == -EADDRINUSE && why)
-        udp_holder(WIRE_UDP_PORT, why, size);
+        udp_holder(addr, WIRE_UDP_PORT, why, size);
     return rc;
 }
 

@@ -18,6 +18,7 @@
 #include "doctor_firewall.h"
 #include "dpdk_hint.h"
 #include "udp_holder.h"
+#include "udp_socket.h"
 #include "wire.h"
 
 #define BUFFER_WANTED (4l << 20) /* octets */
@@ -71,21 +72,22 @@ void doctor_udp_port(const struct doctor_subject *s, struct doctor_finding *f)
     doctor_say(f, DOCTOR_GOOD, "UDP port 4791 is free", "");
     getifaddrs(&all);
     for (unsigned n = 0; (i = nth(all, s->dpdk.iface, n)); n++) {
-        struct sockaddr_storage sa = {0};
+        union udp_sockaddr sa;
+        struct io_addr addr;
         socklen_t len = size_of(i->ifa_addr);
         int fd = socket(i->ifa_addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         memcpy(&sa, i->ifa_addr, len);
-        if (sa.ss_family == AF_INET)
-            ((struct sockaddr_in *)&sa)->sin_port = htons(WIRE_UDP_PORT);
+        udp_sockaddr_get(&sa, &addr);
+        if (sa.sa.sa_family == AF_INET)
+            sa.v4.sin_port = htons(WIRE_UDP_PORT);
         else
-            ((struct sockaddr_in6 *)&sa)->sin6_port = htons(WIRE_UDP_PORT);
-        bool taken =
-            fd >= 0 && bind(fd, (const struct sockaddr *)&sa, len) < 0 && errno == EADDRINUSE;
+            sa.v6.sin6_port = htons(WIRE_UDP_PORT);
+        bool taken = fd >= 0 && bind(fd, &sa.sa, len) < 0 && errno == EADDRINUSE;
         if (fd >= 0)
             close(fd);
         if (!taken)
             continue;
-        udp_holder(WIRE_UDP_PORT, holder, sizeof(holder));
+        udp_holder(&addr, WIRE_UDP_PORT, holder, sizeof(holder));
         f->level = DOCTOR_MISSING;
         snprintf(f->text, sizeof(f->text), "UDP port 4791 is taken by %s", holder);
         snprintf(f->mend, sizeof(f->mend),
