@@ -264,6 +264,12 @@ static void direct_stats(struct io_port *io, struct io_stats *out)
     out->tx_full += c.tx_full;
 }
 
+static bool direct_icmp(struct io_port *io, struct io_icmp *out)
+{
+    struct direct *d = direct_of(io);
+    return d->udp->ops->icmp(d->udp, out);
+}
+
 static bool direct_news(struct io_port *io, char *text, size_t size)
 {
     struct direct *d = direct_of(io);
@@ -289,6 +295,7 @@ static const struct io_ops direct_ops = {
     .tx_commit = direct_tx_commit,
     .deadline = direct_deadline,
     .service = direct_service,
+    .icmp = direct_icmp,
     .news = direct_news,
     .link = direct_link,
     .stats = direct_stats,

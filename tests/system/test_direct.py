@@ -117,6 +117,28 @@ def test_joined_by_the_interface():
         s.wait()
 
 
+def test_icmp():
+    """CM-39: the kernel gives an error of ICMP to any socket of an address, also to a program's. The program tells the
+    daemon, so that new connections end at once."""
+    hosts_without = [f"10.31.0.{i}" for i in range(1, 7)]
+    for there in hosts_without:
+        ip("b", "addr", "add", f"{there}/32", "dev", "lo")
+    ip("a", "route", "add", "10.31.0.0/24", "via", "10.30.0.2")
+    programs = [start("a", *NOBODY, "env", f"URNIC_SOCKET={DIR}/a.sock", f"URNIC_ENGINE={ENGINE}", URNIC, "perf", "--server",
+                      "-p", str(7050 + i), log=f"{DIR}/programs.log") for i in range(8)]
+    soon(lambda: counters("a", "a").get("programs", 0) >= 8)
+    took = []
+    for there in hosts_without:
+        began = time.monotonic()
+        r = urnic("a", "a", "perf", f"{there}:7001", "-n", "1", timeout=60)
+        took.append(time.monotonic() - began if r.returncode == 1 else r.stderr)
+    check(all(isinstance(t, float) and t < 5 for t in took), f"beside eight programs, connections to hosts without RoCE end "
+          f"at once: {took}")
+    for p in programs:
+        p.kill()
+        p.wait()
+
+
 def test_addresses():
     """An address that comes later is served over the channel; one that goes may come back."""
     p = server(7030)
@@ -145,6 +167,7 @@ def main():
         return 1
     test_without_the_daemon()
     test_one_of_many_ends()
+    test_icmp()
     test_addresses()
     test_joined_by_the_interface()
     check(all(d.poll() is None for d in daemons), "the daemons live")

@@ -5,6 +5,7 @@
  */
 #include "device_switch.h"
 
+#include <errno.h>
 #include <poll.h>
 
 #include "channel_rig.h"
@@ -402,6 +403,68 @@ START_TEST(programs_are_told_of_the_device)
 }
 END_TEST
 
+/* ---- errors of ICMP ---- */
+
+static struct io_icmp last_icmp;
+static unsigned icmps;
+
+static void take_icmp(void *arg, const struct io_icmp *icmp)
+{
+    ck_assert_ptr_eq(arg, dev[0]);
+    last_icmp = *icmp;
+    icmps++;
+}
+
+/* The program reports it. Returns the number of errors that the daemon takes for true. */
+static unsigned report(const struct program *p, int error)
+{
+    struct io_icmp icmp = {.error = error};
+    struct io_slot s;
+    memcpy(icmp.to.b, ip[1].b, sizeof(icmp.to.b));
+    ck_assert_uint_eq(p->io->ops->tx_reserve(p->io, &s, 1, 0), 1);
+    s.len = switch_news_heard(s.data, s.cap, &icmp);
+    ck_assert_uint_gt(s.len, 0);
+    ck_assert_uint_eq(switch_news_heard(s.data, s.len - 1, &icmp), 0);
+    p->io->ops->tx_commit(p->io, &s, 1, 0);
+    icmps = 0;
+    for (unsigned i = 0; i < 10; i++)
+        worker_round(&w, clock_now());
+    return icmps;
+}
+
+/* The kernel gives an error to any socket of an address. */
+START_TEST(cm_39_programs_and_the_daemon_tell_each_other_of_icmp)
+{
+    struct io_icmp icmp;
+    struct io_frame f;
+    dev[0]->sw->icmp = take_icmp;
+    ck_assert_uint_eq(report(&prog[0], ECONNREFUSED), 0); /* it has no socket */
+    prog[0].c->direct = true;
+    ck_assert_uint_eq(report(&prog[0], EPERM), 0);
+    ck_assert_uint_eq(report(&prog[0], -ECONNREFUSED), 0);
+    ck_assert_uint_eq(report(&prog[0], ECONNREFUSED), 1);
+    ck_assert_int_eq(last_icmp.error, ECONNREFUSED);
+    ck_assert_mem_eq(last_icmp.to.b, ip[1].b, sizeof(last_icmp.to.b));
+    ck_assert_uint_eq(report(&prog[0], EMSGSIZE), 1);
+
+    switch_news_icmp(dev[0]->sw, &last_icmp);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_uint_eq(prog[i].io->ops->rx_peek(prog[i].io, &f, 1, 0), 1);
+        ck_assert(switch_news_read_icmp(f.data, f.len, &icmp));
+        ck_assert_int_eq(icmp.error, EMSGSIZE);
+        ck_assert_mem_eq(icmp.to.b, ip[1].b, sizeof(icmp.to.b));
+        ck_assert(!switch_news_read_icmp(f.data, f.len - 1, &icmp));
+        ck_assert_uint_eq(switch_news_read(f.data, f.len), 0);
+        prog[i].io->ops->rx_release(prog[i].io, 1);
+    }
+    ck_assert(!woken(&prog[2])); /* beside another device */
+    switch_news_facts(dev[0]->sw);
+    ck_assert_uint_eq(prog[0].io->ops->rx_peek(prog[0].io, &f, 1, 0), 1);
+    ck_assert(!switch_news_read_icmp(f.data, f.len, &icmp));
+    prog[0].io->ops->rx_release(prog[0].io, 1);
+}
+END_TEST
+
 /* Programs have the page's descriptor, and nothing to write it by. */
 START_TEST(shm_04_programs_only_read_the_page)
 {
@@ -509,6 +572,7 @@ int main(void)
     tcase_add_test(t, wire_07_the_next_hop_is_what_the_daemon_knows);
     tcase_add_test(t, shm_06_a_worker_that_sleeps_is_woken_by_a_program);
     tcase_add_test(t, programs_are_told_of_the_device);
+    tcase_add_test(t, cm_39_programs_and_the_daemon_tell_each_other_of_icmp);
     tcase_add_test(t, shm_04_programs_only_read_the_page);
     tcase_add_test(t, evt_05_without_a_link_frames_are_lost);
     tcase_add_test(t, shm_08_many_frames_of_programs_and_none_is_lost);

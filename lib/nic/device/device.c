@@ -25,6 +25,7 @@
 #include "neigh.h"
 #include "quota.h"
 #include "requester.h"
+#include "switch_news.h"
 #include "team.h"
 #include "uplink.h"
 #include "worker.h"
@@ -496,6 +497,9 @@ static void device_tell(struct device *d)
         log_info("port", "%s: %s", d->name, text);
 }
 
+/* Most ICMP errors that programs are told of in one look, every few milliseconds. */
+#define ICMP_TOLD 4u
+
 static void device_record_icmp(struct device *d)
 {
     struct wire_addr to;
@@ -508,20 +512,29 @@ static void device_record_icmp(struct device *d)
 }
 
 /* An ICMP error ends connections that are being made, on any member, and is noted in the flight
- * recorders of queue pairs. Recorders don't note errors that come meanwhile. */
+ * recorders of queue pairs. Recorders don't note errors that come meanwhile. The kernel may give an
+ * error to any socket of an address, also to a program's: so programs tell the daemon, and the
+ * daemon tells the programs. Errors can be forged, so it wakes them only a few times. */
 static void device_hear_icmp(struct device *d)
 {
     struct io_icmp heard;
     struct wire_addr to;
     bool busy = d->icmp_at != 0;
-    while (d->io->ops->icmp && d->io->ops->icmp(d->io, &heard))
-        team_icmp_heard(d->team, &heard);
+    unsigned told = 0;
+    while (d->io->ops->icmp && d->io->ops->icmp(d->io, &heard)) {
+        if (d->uplink)
+            uplink_icmp(d->uplink, &heard);
+        else
+            team_icmp_heard(d->team, &heard);
+    }
     if (busy)
         device_record_icmp(d);
-    while (d->io->caps.kernel_ip && team_icmp_next(d->team, &d->icmp_seen, &heard)) {
+    while ((d->io->caps.kernel_ip || d->uplink) && team_icmp_next(d->team, &d->icmp_seen, &heard)) {
         memcpy(to.b, heard.to.b, sizeof(to.b));
         if (heard.error != EMSGSIZE)
             d->gsi->ops->refused(d->gsi, &to);
+        if (d->sw && told++ < ICMP_TOLD)
+            switch_news_icmp(d->sw, &heard);
         if (busy)
             continue;
         d->icmp = heard;

@@ -72,6 +72,12 @@ static void comm_est(void *arg, uint32_t qpn)
     d->gsi->ops->program_comm_est(d->gsi, qpn);
 }
 
+static void heard_icmp(void *arg, const struct io_icmp *icmp)
+{
+    struct device *d = arg;
+    team_icmp_heard(d->team, icmp);
+}
+
 int device_switch_start(struct device *d)
 {
     if (d->sw)
@@ -90,6 +96,7 @@ int device_switch_start(struct device *d)
     s->engine_in = engine_in;
     s->next_hop = next_hop;
     s->comm_est = comm_est;
+    s->icmp = heard_icmp;
     s->engine_arg = d;
     s->inside = inside;
     s->inside_arg = d;

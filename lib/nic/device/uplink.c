@@ -10,6 +10,7 @@
 #include "direct.h"
 #include "switch_ask.h"
 #include "switch_news.h"
+#include "team.h"
 
 #define UPLINK_TRIES 1000u /* the daemon writes for a moment only */
 #define UPLINK_PART  2048u /* octets of a frame with a part of an answer */
@@ -159,6 +160,11 @@ void uplink_rx(struct device *d, const uint8_t *frame, uint32_t len, uint64_t no
         question(d, &q);
         return;
     }
+    struct io_icmp icmp;
+    if (switch_news_read_icmp(frame, len, &icmp)) {
+        team_icmp_heard(d->team, &icmp);
+        return;
+    }
     const struct engine_qp_attr err = {.state = QPS_ERR};
     uint32_t qpn = switch_news_read(frame, len);
     struct qp *qp = qpn ? engine_qp_find(d->engine, qpn) : NULL;
@@ -172,11 +178,23 @@ void uplink_comm_est(struct uplink *b, uint32_t qpn)
         b->comm_est[b->comm_est_head++ % UPLINK_COMM_EST] = qpn;
 }
 
+void uplink_icmp(struct uplink *b, const struct io_icmp *icmp)
+{
+    if (b->icmp_head - b->icmp_tail < UPLINK_ICMP)
+        b->icmp[b->icmp_head++ % UPLINK_ICMP] = *icmp;
+}
+
 uint32_t uplink_say(struct uplink *b, uint8_t *buf, uint32_t cap)
 {
+    uint32_t len;
     if (!uplink_says(b))
         return 0;
-    uint32_t len = switch_news_comm_est(buf, cap, b->comm_est[b->comm_est_tail % UPLINK_COMM_EST]);
+    if (b->icmp_head != b->icmp_tail) {
+        len = switch_news_heard(buf, cap, &b->icmp[b->icmp_tail % UPLINK_ICMP]);
+        b->icmp_tail += len > 0;
+        return len;
+    }
+    len = switch_news_comm_est(buf, cap, b->comm_est[b->comm_est_tail % UPLINK_COMM_EST]);
     b->comm_est_tail += len > 0;
     return len;
 }

@@ -7,6 +7,7 @@
 #define NIC_UPLINK_H
 
 #include "gid.h"
+#include "io.h"
 #include "ipc_ask.h"
 #include "ipc_facts.h"
 #include "settings.h"
@@ -18,6 +19,8 @@ struct io_port;
 /* Most queue pairs that wait to be reported to the daemon: as many as a program has (a power of
  * two). */
 #define UPLINK_COMM_EST 1024u
+/* Most ICMP errors that wait for the same (a power of two). */
+#define UPLINK_ICMP 8u
 
 struct uplink {
     struct io_port *channel;           /* the program's end */
@@ -31,6 +34,8 @@ struct uplink {
     struct ipc_facts facts;
     uint32_t comm_est[UPLINK_COMM_EST]; /* a ring */
     uint32_t comm_est_head, comm_est_tail;
+    struct io_icmp icmp[UPLINK_ICMP]; /* a ring */
+    uint32_t icmp_head, icmp_tail;
 
     /* Answers a question of the daemon: fills in a->status, next and len, and the octets, at most
      * IPC_ASK_MAX. On the device's worker. NULL = none are answered. */
@@ -68,10 +73,13 @@ void uplink_tx(struct device *d, const struct engine_slot *slots, unsigned n);
  * connection manager may have missed that the peer is ready (CM-23). Without room the report is
  * lost, and the peer's RTU comes again. */
 void uplink_comm_est(struct uplink *b, uint32_t qpn);
+/* A socket of the program has got an ICMP error. uplink_say reports it to the daemon, which tells
+ * all whom it concerns (CM-39). Without room the report is lost. */
+void uplink_icmp(struct uplink *b, const struct io_icmp *icmp);
 /* Is there news for the daemon? */
 static inline bool uplink_says(const struct uplink *b)
 {
-    return b && b->comm_est_head != b->comm_est_tail;
+    return b && (b->comm_est_head != b->comm_est_tail || b->icmp_head != b->icmp_tail);
 }
 /* Write the next news to buf, `cap` octets. Returns its length, 0 = none. */
 uint32_t uplink_say(struct uplink *b, uint8_t *buf, uint32_t cap);

@@ -60,6 +60,7 @@ enum switch_counter {
 };
 extern const char *const switch_counter_names[SWITCH_COUNTER_MAX];
 
+struct io_icmp;
 struct share;
 struct switch_ask;
 struct switch_channel;
@@ -90,6 +91,8 @@ struct nic_switch {
     int (*next_hop)(void *arg, struct share *share, const struct wire_addr *dst, uint8_t mac[6]);
     /* A queue pair of a program has got its first request. May be NULL. */
     void (*comm_est)(void *arg, uint32_t qpn);
+    /* A program's socket has got an ICMP error. May be NULL. */
+    void (*icmp)(void *arg, const struct io_icmp *icmp);
     void *engine_arg; /* of all these */
     /* Is there a capture? Then switch_tx notes the program's queue pair of each slot that it fills
      * (0 = unknown), and shows frames to other channels. */
