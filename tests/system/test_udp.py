@@ -115,11 +115,39 @@ def test_captures(segmentation):
           + (r.stdout[-1500:] + r.stderr if r.returncode or not enough else ""))
 
 
+def test_own_capture():
+    """The daemon's own capture: right packets, and a word on what is not as on the wire."""
+    path = f"{DIR}/own.pcapng"
+    client = start("a", *NOBODY, "env", f"URNIC_SOCKET={DIR}/a.sock", URNIC, "perf", "10.30.0.2", "-t", "30", "-s", "4K")
+    began = counters("a", "a").get("tx_packets", 0)
+    soon(lambda: counters("a", "a").get("tx_packets", 0) > began + 100)
+    r = urnic("a", "a", "capture", "--device", "urn0", "--for", "1", path)
+    end(client)
+    check(r.returncode == 0, "urnic capture: " + r.stderr[-300:])
+    r = subprocess.run([URNIC, "lint", path], capture_output=True, text=True, check=False)
+    check(r.returncode == 0 and "0 violations, 0 undecidable" in r.stdout, "... lint finds nothing: " + r.stdout[-300:])
+    with open(path, "rb") as f:
+        first = f.read(1000)
+    check(b"MAC addresses are made up" in first and b"UDP checksums not shown" in first,
+          "... and the interface's description tells what is not as on the wire")
+
+
 def test_taken_port():
     r = daemon("a", "second", "--port", "udp:v0")
     text = log_of("second")
     check(r.poll() == 1 and "4791" in text and "(urnicd)" in text and "process" in text,
           "a second daemon on the same address names the process that has the port: " + text.strip())
+    squat = ("import socket, sys\ns = socket.socket(socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET, "
+             "socket.SOCK_DGRAM)\ns.bind((sys.argv[1], 4791))\nimport time\ntime.sleep(600)")
+    others = {to: start("a", *NOBODY, sys.executable, "-c", squat, to, log=f"{DIR}/squat.log")
+              for to in ("127.0.0.5", "127.0.0.6", "::1")}
+    for i, (to, p) in enumerate(others.items()):
+        soon(lambda to=to: call("a", "ss", "-lunH", "src", f"[{to}]" if ":" in to else to, "and", "sport", "=", "4791").stdout)
+        r = daemon("a", f"taken{i}", "--port", f"udp:lo,addr={to}")
+        check(r.poll() == 1 and f"process {p.pid} (" in log_of(f"taken{i}"),
+              f"of several that have the port, the one that has it of {to}, {p.pid}, is named: " + log_of(f"taken{i}").strip())
+    for p in others.values():
+        end(p)
     r = daemon("a", "bad", "--port", "udp:nothere0")
     check(r.poll() == 1 and "nothere0" in log_of("bad"), "a missing interface is named")
     for key in ("vlan=5", "gw=10.30.0.9", "neigh=kernel:v0"):
@@ -217,17 +245,18 @@ for _ in range(50): s.sendto(icmp[:2] + struct.pack('!H', total) + icmp[4:], ('1
 """
 
 
-def test_forged_icmp():
+def test_forged_icmp(engine):
     """CM-39: errors about the peer of established connections end none and lower no path MTU; the flight recorders of
     the queue pairs tell of them."""
-    client = start("a", *NOBODY, "env", f"URNIC_SOCKET={DIR}/a.sock", URNIC, "perf", "10.30.0.2", "--idle-qps", "2", "-t", "60")
+    client = start("a", *NOBODY, "env", f"URNIC_SOCKET={DIR}/a.sock", f"URNIC_ENGINE={engine}", URNIC, "perf", "10.30.0.2",
+                   "--idle-qps", "2", "-t", "60")
     numbers = []
 
     def connected():
         numbers[:] = [q["qpn"] for line in urnic("a", "a", "stat", "urn0", "--qps", "--json").stdout.splitlines()
                       for q in json.loads(line).get("qps", [])]
         return len(numbers) >= 3
-    check(soon(connected, 20), f"queue pairs, most of them idle: {numbers}")
+    check(soon(connected, 20), f"engine={engine}: queue pairs, most of them idle: {numbers}")
     before = counters("a", "a")
     for code in ("3", "4"):  # port unreachable; too big
         call("b", sys.executable, "-c", FORGE, code)
@@ -241,6 +270,7 @@ def test_forged_icmp():
     check(client.poll() is None and soon(lambda: counters("a", "a")["tx_packets"] > before["tx_packets"] + 1000),
           "... and the connections go on")
     end(client)
+    soon(lambda: not urnic("a", "a", "stat", "urn0", "--qps", "--json").stdout.count('"qpn"'))
     ip("a", "route", "flush", "cache")  # the kernel has believed it
 
 
@@ -478,11 +508,13 @@ def main():
         test_steering()
     test_captures("off")
     test_captures("on")
+    test_own_capture()
     test_taken_port()
     test_lo()
     test_addresses_follow()
     test_link_and_mtu()
-    test_forged_icmp()
+    for engine in ("daemon", "application"):
+        test_forged_icmp(engine)
     test_nat()
     test_path_mtu()
     test_small_buffers()
