@@ -636,11 +636,12 @@ static void *fake_thread(void *arg)
                     send(f->conn[i].async, &ev, sizeof(ev), MSG_NOSIGNAL);
             atomic_store(&f->knobs.stale_async, 0);
         }
-        unsigned async = atomic_exchange(&f->knobs.async, 0);
+        unsigned async = atomic_load(&f->knobs.async);
         if (async != 0) {
             struct ipc_async ev = {
                 .event = async - 1, .ref = f->newest_qp->ref, .flags = atomic_load(&f->knobs.lost)};
             send(f->newest_qp->conn->async, &ev, sizeof(ev), MSG_NOSIGNAL);
+            atomic_store(&f->knobs.async, 0);
         }
         if (!any)
             poll_all(f);

@@ -30,7 +30,7 @@ struct fake_knobs {
     _Atomic bool kill;       /* close every descriptor without a message, as in a crash */
     _Atomic unsigned status; /* status of the next completions */
     _Atomic unsigned kicks;  /* counted: wakes of the worker by clients */
-    _Atomic unsigned async;  /* 1 + event number to send about the newest queue pair; cleared */
+    _Atomic unsigned async; /* 1 + event number to send about the newest queue pair; then cleared */
     _Atomic unsigned stale_async; /* the same, about a queue pair that never existed */
     _Atomic bool lost;            /* with the event: others were lost before it */
     _Atomic unsigned newer; /* octets of zeros and ones that a newer daemon appends to replies */

@@ -314,6 +314,14 @@ START_TEST(evt_03_destroy_waits_for_acknowledgement)
 }
 END_TEST
 
+/* An event of the newest queue pair is in the socket when this returns. */
+static void send_event(const struct setup *s, unsigned event)
+{
+    atomic_store(&fake_knobs(s->fake)->async, 1 + event);
+    while (atomic_load(&fake_knobs(s->fake)->async) != 0)
+        usleep(1000);
+}
+
 START_TEST(evt_03_unread_events_go_with_their_object)
 {
     /* EVT-03 destroying an object takes its events away, so its descriptor is not readable for
@@ -326,10 +334,7 @@ START_TEST(evt_03_unread_events_go_with_their_object)
     while (!readable(fd))
         usleep(1000);
     struct urnic_qp *second = setup_qp(&s, NULL, 8, 64);
-    atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_COMM_EST);
-    while (atomic_load(&fake_knobs(s.fake)->async) != 0)
-        usleep(1000);
-    usleep(10000);
+    send_event(&s, URNIC_EVENT_COMM_EST);
     OK(urnic_destroy_qp(second)); /* its event is after the other one's */
     OK(urnic_get_async_event(s.ctx, &ev));
     ck_assert_ptr_eq(ev.qp, first);
@@ -377,7 +382,7 @@ START_TEST(evt_04_events_were_lost)
     struct urnic_async_event ev;
     for (unsigned lost = 0; lost < 2; lost++) {
         atomic_store(&fake_knobs(s.fake)->lost, lost);
-        atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_COMM_EST);
+        send_event(&s, URNIC_EVENT_COMM_EST);
         OK(urnic_get_async_event(s.ctx, &ev));
         ck_assert_uint_eq(ev.lost, lost);
         urnic_ack_async_event(&ev);
@@ -444,10 +449,7 @@ START_TEST(evt_03_readable_never_blocks)
     qp = setup_qp(&s, NULL, 8, 64);
     atomic_store(&fake_knobs(s.fake)->stale_async, 1 + URNIC_EVENT_COMM_EST);
     until_readable(fd);
-    atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_COMM_EST);
-    while (atomic_load(&fake_knobs(s.fake)->async) != 0)
-        usleep(1000);
-    usleep(10000);
+    send_event(&s, URNIC_EVENT_COMM_EST);
     AT_ONCE(urnic_get_async_event(s.ctx, &ev), 0);
     ck_assert_ptr_eq(ev.qp, qp);
     urnic_ack_async_event(&ev);
@@ -455,6 +457,17 @@ START_TEST(evt_03_readable_never_blocks)
     setup_end(&s);
 }
 END_TEST
+
+static _Atomic int watched = -1; /* a descriptor */
+static _Atomic bool waits;       /* a recv that may wait has begun at that descriptor */
+
+/* Replaces libc's: shows when a thread has begun to wait. */
+ssize_t recv(int fd, void *buf, size_t size, int flags)
+{
+    if (flags == 0 && fd == atomic_load(&watched))
+        atomic_store(&waits, true);
+    return syscall(SYS_recvfrom, fd, buf, size, flags, NULL, NULL);
+}
 
 /* Waits for one event. */
 static void *wait_async(void *arg)
@@ -470,14 +483,18 @@ static void *wait_async(void *arg)
 START_TEST(evt_03_a_wait_goes_on)
 {
     /* EVT-03 a waiting thread has not seen the descriptor readable: an event of a destroyed object
-     * doesn't end its wait, whether the descriptor was polled or not */
+     * doesn't end its wait, whether the descriptor was polled or not. If the event came before the
+     * wait, the descriptor could have been seen readable. */
     for (unsigned polled = 0; polled < 2; polled++) {
         struct setup s = setup_start(8);
         pthread_t t;
         int fd = polled ? urnic_async_fd(s.ctx) : s.ctx->async.fd;
         struct urnic_qp *qp = setup_qp(&s, NULL, 8, 64);
+        atomic_store(&waits, false);
+        atomic_store(&watched, s.ctx->async.fd);
         pthread_create(&t, NULL, wait_async, &s);
-        usleep(50000);
+        while (!atomic_load(&waits))
+            usleep(1000);
         atomic_store(&fake_knobs(s.fake)->stale_async, 1 + URNIC_EVENT_COMM_EST);
         while (atomic_load(&fake_knobs(s.fake)->stale_async) != 0 || readable(fd))
             usleep(1000);
