@@ -6,7 +6,7 @@
 # scripts/lab with a stand-in for the daemon: hosts come up, are told apart, survive a crash of
 # their daemon, and go away without a trace. Needs root, else skipped (77).
 set -u
-lab="$(cd "$(dirname "$0")/../.." && pwd)/scripts/lab --name t$(($$ % 10000))"
+lab="$(cd "$(dirname "$0")/../.." && pwd)/scripts/lab --name t$$"
 [ "$(id -u)" -eq 0 ] || { echo "needs root: skipped"; exit 77; }
 
 dir=$(mktemp -d)

@@ -9,7 +9,7 @@
 set -u
 export URNICD=$1
 urnic=$2 driver=$3
-lab="$(cd "$(dirname "$0")/../.." && pwd)/scripts/lab --name r$(($$ % 10000))"
+lab="$(cd "$(dirname "$0")/../.." && pwd)/scripts/lab --name r$$"
 [ "$(id -u)" -eq 0 ] || { echo "needs root: skipped"; exit 77; }
 
 URNIC_LAB_DIR=$(mktemp -d)/state

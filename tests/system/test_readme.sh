@@ -88,7 +88,7 @@ if [ "$(id -u)" != 0 ] || ! unshare --net true 2>/dev/null ||
     exit 0
 fi
 unset URNICD
-export URNIC_LAB=r$(($$ % 10000)) URNIC_LAB_DIR=$dir/lab-state
+export URNIC_LAB=r$$ URNIC_LAB_DIR=$dir/lab-state
 if ! bash -e lab >out 2>&1 </dev/null; then
     echo "a line about the lab failed; up to it:"
     cat out

@@ -18,7 +18,7 @@ from udp_rig import run, serves, soon, start, urnic
 
 LIVE_ENDS = os.path.abspath(sys.argv[4])
 BAD = ["drop roce prob 1%", "duplicate roce prob 1%", "reorder 3 roce prob 1%", "corrupt random roce prob 0.5%"]
-MARKS = "mark data until 12s"  # of the first frame on; a new queue pair has the line rate
+MARKS = "mark data until 6s"  # of the first frame on; a new queue pair has the line rate
 CC = "dcqcn:paper,timer=10ms,ai=20M"  # a pause of the machine is no recovery
 LINE = 10e9  # bit/s, of veth
 
