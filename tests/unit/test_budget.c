@@ -4,6 +4,7 @@
  * with 200 of them as with 30,000. A device without a thread, and its counters.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
@@ -16,6 +17,8 @@
 #include "device_port.h"
 #include "memory.h"
 #include "neigh.h"
+#include "quota.h"
+#include "round.h"
 #include "unit.h"
 #include "worker.h"
 
@@ -279,6 +282,46 @@ START_TEST(waiters)
 }
 END_TEST
 
+/* A round looks at a context that has a queue. It touches none of the thousand that have none:
+ * their doorbells are NULL. */
+START_TEST(idle_contexts)
+{
+    static struct context c[1000];
+    const size_t size = sizeof(struct ipc_doorbell) + QUOTA_QUEUES * sizeof(uint32_t);
+    struct ipc_doorbell *bell = aligned_alloc(IPC_LINE, size);
+    void *ring = aligned_alloc(IPC_LINE, ipc_queue_size(4, IPC_UNIT));
+    struct queue q = {0};
+    ck_assert(bell && ring);
+    memset(bell, 0, size);
+    for (unsigned i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+        ck_assert_int_eq(context_init(&c[i], dev, NULL), 0);
+        c[i].worker = &worker;
+        c[i].next = worker.contexts;
+        worker.contexts = &c[i];
+    }
+    ck_assert_uint_eq(context_ops.count(dev), sizeof(c) / sizeof(c[0]));
+    (void)worker_round(&worker, now);
+    ck_assert(!worker_anything(&worker, now));
+
+    c[7].doorbell = bell;
+    ipc_ring_init(&q.ring, ring, 4, IPC_UNIT, false);
+    ck_assert_int_eq(context_queue_add(&c[7], &q), 0);
+    (void)ipc_doorbell_push(bell, QUOTA_QUEUES, 9, worker.shared); /* no queue has this number */
+    ck_assert(worker_anything(&worker, now));
+    (void)worker_round(&worker, now);
+    ck_assert_uint_eq(dev->stats.client_bad_doorbell, 1);
+
+    context_unserve(&c[7]);
+    c[7].doorbell = NULL;
+    (void)worker_round(&worker, now);
+    worker.contexts = NULL;
+    for (unsigned i = 0; i < sizeof(c) / sizeof(c[0]); i++)
+        context_fini(&c[i]);
+    free(ring);
+    free(bell);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_set_timeout(t, 60);
@@ -287,6 +330,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, listings);
     tcase_add_test(t, create_and_destroy);
     tcase_add_test(t, waiters);
+    tcase_add_test(t, idle_contexts);
 }
 
 int main(void)

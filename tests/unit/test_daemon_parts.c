@@ -35,6 +35,7 @@
 #include "team.h"
 #include "unit.h"
 #include "watch.h"
+#include "worker.h"
 
 /* ---- GIDs ---- */
 
@@ -121,8 +122,10 @@ START_TEST(numbers_come_back)
     static const struct ipc_worker awake;
     struct queue q[4] = {[1] = {.kind = QUEUE_SEND}};
     struct ipc_ring client;
+    struct worker w = {0};
     struct context c;
     ck_assert_int_eq(context_init(&c, NULL, NULL), 0);
+    c.worker = &w;
     c.doorbell = aligned_alloc(IPC_LINE, sizeof(*c.doorbell) + QUOTA_QUEUES * sizeof(uint32_t));
     ck_assert_ptr_nonnull(c.doorbell);
     memset((void *)c.doorbell, 0, sizeof(*c.doorbell) + QUOTA_QUEUES * sizeof(uint32_t));

@@ -50,6 +50,7 @@ static bool async_keep(struct context *c, const struct ipc_async *ev)
     if (!c->kept || c->nkept == ASYNC_KEPT_MAX)
         return false;
     c->kept[c->nkept++] = *ev;
+    context_serve(c);
     return true;
 }
 

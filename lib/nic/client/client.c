@@ -353,6 +353,7 @@ static void client_detach(void *arg, uint64_t now)
         p = &(*p)->next;
     if (*p)
         *p = c->ctx.next;
+    context_unserve(&c->ctx);
     c->ctx.detached = true;
     watch_del(&w->watch, c->ctx.kick_fd);
     deferred_forget(c);

@@ -52,6 +52,25 @@ void context_fini(struct context *c)
     c->freed = NULL;
 }
 
+void context_serve(struct context *c)
+{
+    if (c->served || c->detached)
+        return;
+    c->served = true;
+    c->next_served = c->worker->served;
+    c->worker->served = c;
+}
+
+void context_unserve(struct context *c)
+{
+    struct context **p = &c->worker->served;
+    while (*p && *p != c)
+        p = &(*p)->next_served;
+    if (*p)
+        *p = c->next_served;
+    c->served = false;
+}
+
 void context_activate(struct context *c, struct queue *q)
 {
     if (q->active)
@@ -113,6 +132,7 @@ int context_queue_add(struct context *c, struct queue *q)
     q->number = number;
     q->ctx = c;
     c->queue[number] = q;
+    context_serve(c);
     return 0;
 }
 

@@ -112,7 +112,8 @@ struct freed_number {
 };
 
 struct context {
-    struct context *next; /* of the worker's */
+    struct context *next;        /* of the worker's */
+    struct context *next_served; /* of those that its rounds look at */
     struct device *device;
     struct client *client;
     struct worker *worker;
@@ -127,6 +128,7 @@ struct context {
     uint32_t looked; /* next index of context_check */
 
     bool news;     /* new completions since the worker asked last */
+    bool served;   /* in the worker's list of those: it has had a queue, or kept an event */
     bool late;     /* its client, this process, sees completions when they are acknowledged */
     bool detached; /* no worker looks here any more: the client is being torn down */
 
@@ -151,6 +153,12 @@ void context_fini(struct context *c);
 int context_queue_add(struct context *c, struct queue *q);
 /* Take it back. It is not given out again while it may be in the doorbell ring. */
 void context_queue_del(struct context *c, struct queue *q);
+
+/* On the worker: from now on its rounds look at this context. A program with an engine of its own
+ * never needs that, and there may be a thousand such programs. */
+void context_serve(struct context *c);
+/* The worker's rounds look at this context no more. */
+void context_unserve(struct context *c);
 
 /* On the worker: one round. Returns how much there was to do. */
 unsigned context_round(struct context *c, uint64_t now);

@@ -12,19 +12,19 @@
 #include "round.h"
 #include "worker.h"
 
-/* ---- of a worker ---- */
+/* ---- of a worker: the contexts that may have work for it ---- */
 
 static unsigned contexts_round(struct worker *w, uint64_t now)
 {
     unsigned posted = 0;
-    for (struct context *c = w->contexts; c; c = c->next)
+    for (struct context *c = w->served; c; c = c->next_served)
         posted += context_round(c, now);
     return posted;
 }
 
 static void contexts_doorbells(struct worker *w, uint64_t now)
 {
-    for (struct context *c = w->contexts; c; c = c->next) {
+    for (struct context *c = w->served; c; c = c->next_served) {
         if (context_ready(c))
             context_round(c, now);
     }
@@ -32,7 +32,7 @@ static void contexts_doorbells(struct worker *w, uint64_t now)
 
 static bool contexts_ready(const struct worker *w)
 {
-    for (const struct context *c = w->contexts; c; c = c->next) {
+    for (const struct context *c = w->served; c; c = c->next_served) {
         if (context_ready(c))
             return true;
     }
@@ -42,7 +42,7 @@ static bool contexts_ready(const struct worker *w)
 static bool contexts_news(struct worker *w)
 {
     bool news = false;
-    for (struct context *c = w->contexts; c; c = c->next) {
+    for (struct context *c = w->served; c; c = c->next_served) {
         news |= c->news;
         c->news = false;
     }
@@ -51,7 +51,7 @@ static bool contexts_news(struct worker *w)
 
 static void contexts_notify(struct worker *w, uint64_t now)
 {
-    for (struct context *c = w->contexts; c; c = c->next) {
+    for (struct context *c = w->served; c; c = c->next_served) {
         if (LIST_EMPTY(&c->dirty))
             continue;
         /* A program that polls and exits takes its engine with it: completions that it sees are
@@ -67,7 +67,7 @@ static void contexts_notify(struct worker *w, uint64_t now)
 static uint64_t contexts_deadline(const struct worker *w)
 {
     uint64_t at = UINT64_MAX;
-    for (const struct context *c = w->contexts; c; c = c->next) {
+    for (const struct context *c = w->served; c; c = c->next_served) {
         uint64_t event = LIST_EMPTY(&c->dirty) ? UINT64_MAX : cqring_deadline(c);
         if (event < at)
             at = event;
@@ -77,7 +77,7 @@ static uint64_t contexts_deadline(const struct worker *w)
 
 static void contexts_service(struct worker *w)
 {
-    for (struct context *c = w->contexts; c; c = c->next) {
+    for (struct context *c = w->served; c; c = c->next_served) {
         if (!TAILQ_EMPTY(&c->owed))
             cqring_owed(c);
         if (c->nkept > 0)
@@ -87,7 +87,7 @@ static void contexts_service(struct worker *w)
 
 static bool contexts_owe(const struct worker *w)
 {
-    for (const struct context *c = w->contexts; c; c = c->next) {
+    for (const struct context *c = w->served; c; c = c->next_served) {
         if (!TAILQ_EMPTY(&c->owed) || c->nkept > 0)
             return true;
     }

@@ -19,7 +19,7 @@
 #define ROUND_CHECK_MAX  (50 * CLOCK_MS)  /* longest pause between them, awake */
 #define ROUND_GUARD_NS   (100 * CLOCK_MS) /* period of putting the fault handler in front */
 #define ROUND_NAP_MAX_NS (100 * CLOCK_MS) /* period of slow upkeep, asleep, if no event is owed */
-#define ROUND_NAP_FAR_NS (1 * CLOCK_SEC)  /* the same for a program on a channel */
+#define ROUND_NAP_FAR_NS (4 * CLOCK_SEC)  /* the same for a program on a channel */
 #define ROUND_FULL_NS    (1 * CLOCK_MS)   /* longest wait of completions for their ACKs to leave */
 #define ROUND_LET_IN     3u /* turns given to applications: several may share our core */
 #define ROUND_LET_IN_GAP (1 * CLOCK_MS) /* pause after turns in vain */

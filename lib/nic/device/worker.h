@@ -107,6 +107,7 @@ struct worker {
     unsigned ndevice;
     const struct context_ops *context_ops;
     struct context *contexts; /* all open contexts, linked by context_ops */
+    struct context *served;   /* those that a round looks at */
     bool news;                /* frames have brought data that an application may wait for */
     uint64_t now;             /* time of the round, for completions */
     uint64_t let_in_from;     /* earliest time of the next worker_let_in */
