@@ -656,6 +656,59 @@ START_TEST(shm_13_no_frame_is_lost_at_full_speed)
 }
 END_TEST
 
+/* ---- a stopped program ---- */
+
+/* Serve two connections of a peer. */
+static void is_asked(void *arg)
+{
+    struct port_end first, second;
+    join(&first, arg, "daemon", SIZE);
+    port_listen(&first);
+    second = first;
+    port_accept(&first);
+    port_accept(&second);
+    ck_assert_int_ne(port_await(&first).status, URNIC_WC_SUCCESS); /* until the end */
+    OK(urnic_close_conn(second.conn));
+    port_close(&first);
+}
+
+/* Stop once the answer to a READ is in the ring, and the ACK of a WRITE of the other queue pair
+ * will come behind it. Only a call makes progress. */
+static void stops(void *arg)
+{
+    struct port_end first, second;
+    join(&first, arg, "application,progress=poll", SIZE);
+    second = first;
+    port_connect(&first, "10.0.0.2");
+    port_connect(&second, "10.0.0.2");
+    OK(port_post(&first, URNIC_WR_RDMA_READ, 0, 0, SIZE));
+    port_nap(20);
+    OK(port_post(&second, URNIC_WR_RDMA_WRITE, 0, 0, 8));
+    OK(raise(SIGSTOP));
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(port_await(&first).status, URNIC_WC_SUCCESS);
+    OK(urnic_close_conn(second.conn));
+    port_close(&first);
+}
+
+/* TMR-02: a program that was stopped for longer than its time-outs takes the packets that have come
+ * meanwhile, before it counts one as missing. */
+START_TEST(tmr_02_a_program_that_was_stopped)
+{
+    int status;
+    pid_t peer = port_child(is_asked, (void *)(uintptr_t) "urn1");
+    pid_t pid = port_child(stops, (void *)(uintptr_t) "urn0");
+    ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+    ck_assert(WIFSTOPPED(status));
+    port_nap(1000);
+    OK(kill(pid, SIGCONT));
+    port_await_child(pid);
+    port_await_child(peer);
+    await_counts("urn0");
+    ck_assert_int_eq(rig_counter(&rig, "urn0", "local_ack_timeout_err"), 0);
+}
+END_TEST
+
 /* A word that names no engine is refused. */
 START_TEST(shm_14_unknown_engine)
 {
@@ -692,6 +745,11 @@ int main(void)
     tcase_add_test(c, shm_08_requests_beside_one_that_waits);
     tcase_add_loop_test(c, shm_13_no_frame_is_lost_at_full_speed, 0, 2);
     tcase_add_test(c, shm_14_unknown_engine);
+    suite_add_tcase(s, c);
+    c = tcase_create("stopped");
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, tmr_02_a_program_that_was_stopped);
     suite_add_tcase(s, c);
     return unit_run(s);
 }
