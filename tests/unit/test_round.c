@@ -103,6 +103,80 @@ START_TEST(a_slow_port_ends_the_sending_of_a_round)
 }
 END_TEST
 
+/* What a round has done, in order: 'f' = frames to a port, 'c' = completions become visible. */
+static char did[16];
+
+static void note(char what)
+{
+    const size_t n = strlen(did);
+    if (n + 1 < sizeof(did))
+        did[n] = what;
+}
+
+static void note_frames(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (slots[i].len > 0) {
+            note('f');
+            break;
+        }
+    }
+    real_ops->tx_commit(io, slots, n, now);
+}
+
+static unsigned grant_none(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now)
+{
+    (void)io;
+    (void)slots;
+    (void)max;
+    (void)now;
+    return 0;
+}
+
+static void note_completions(struct worker *worker, uint64_t now)
+{
+    if (worker->settled)
+        note('c');
+    context_ops.notify(worker, now);
+}
+
+/* QP-11: a program that sees a completion may exit at once, so the frames that a round owes to
+ * peers go to the port first. If the port takes none for a millisecond, completions wait no longer.
+ */
+START_TEST(qp_11_frames_leave_before_completions_are_seen)
+{
+    struct io_port *io = dev[0]->io;
+    struct io_ops ops = *io->ops;
+    struct context_ops noted = context_ops;
+    struct wire_addr a = wire_addr_v4(0x0A000010);
+    uint8_t mac[6];
+    uint64_t now, end = clock_now() + 10 * CLOCK_SEC;
+    while (worker_round(&w, clock_now()) > 0)
+        ck_assert_uint_lt(clock_now(), end);
+    noted.notify = note_completions;
+    w.context_ops = &noted;
+    real_ops = io->ops;
+    ops.tx_commit = note_frames;
+    io->ops = &ops;
+    ck_assert_int_eq(neigh_lookup(dev[0]->neigh, NULL, &a, mac, clock_now()), -EAGAIN);
+    worker_round(&w, clock_now());
+    ck_assert_str_eq(did, "fc");
+
+    memset(did, 0, sizeof(did));
+    ops.tx_reserve = grant_none;
+    a = wire_addr_v4(0x0A000011);
+    now = clock_now();
+    ck_assert_int_eq(neigh_lookup(dev[0]->neigh, NULL, &a, mac, now), -EAGAIN);
+    worker_round(&w, now);
+    worker_round(&w, now + CLOCK_MS / 2);
+    ck_assert_str_eq(did, "");
+    worker_round(&w, now + 2 * CLOCK_MS);
+    ck_assert_str_eq(did, "c");
+    io->ops = real_ops;
+    w.context_ops = &context_ops;
+}
+END_TEST
+
 static void set(void *arg, uint64_t now)
 {
     (void)now;
@@ -192,6 +266,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, any_caller_runs_rounds);
     tcase_add_test(t, a_slow_port_ends_the_sending_of_a_round);
+    tcase_add_test(t, qp_11_frames_leave_before_completions_are_seen);
     tcase_add_test(t, a_round_does_jobs);
     tcase_add_test(t, deadline_is_soon);
     tcase_add_test(t, what_a_round_in_its_place_leaves);

@@ -7,6 +7,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "clock.h"
 #include "contexts.h"
@@ -49,6 +50,34 @@ START_TEST(spinning_ends_a_stay)
     ck_assert(worker_poll(&w));
     ck_assert_uint_eq(atomic_load(&w.stays_until), 0);
     ck_assert(worker_poll(&w));
+}
+END_TEST
+
+/* How often this thread has slept. */
+static long sleeps(void)
+{
+    struct rusage u;
+    ck_assert_int_eq(getrusage(RUSAGE_THREAD, &u), 0);
+    return u.ru_nvcsw;
+}
+
+/* Another thread has the token and may have lost this core to us: a poll yields. If that thread has
+ * had it for more than a millisecond, a yield has not helped, as beside a poller of a real-time
+ * priority, and the poll sleeps. */
+START_TEST(a_poll_gives_way_to_the_holder)
+{
+    ck_assert(token_try(&w.token));
+    atomic_store(&w.round_at, clock_now() + LONG);
+    long before = sleeps();
+    for (unsigned i = 0; i < FEW; i++)
+        ck_assert(!worker_poll(&w));
+    ck_assert_int_eq(sleeps() - before, 0);
+    atomic_store(&w.round_at, clock_now() - 2 * CLOCK_MS);
+    before = sleeps();
+    for (unsigned i = 0; i < FEW; i++)
+        ck_assert(!worker_poll(&w));
+    ck_assert_int_eq(sleeps() - before, FEW);
+    ck_assert(token_release(&w.token));
 }
 END_TEST
 
@@ -283,6 +312,7 @@ int main(void)
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, spinning_ends_a_stay);
+    tcase_add_test(t, a_poll_gives_way_to_the_holder);
     tcase_add_test(t, turns_of_spinning_end_no_stay);
     tcase_add_test(t, the_thread_takes_over_before_a_wait);
     tcase_add_test(t, a_poll_before_a_wait_takes_nothing_back);
