@@ -5,6 +5,7 @@
  */
 #include "port_rig.h"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -412,6 +413,55 @@ int munmap(void *addr, size_t len)
     return (int)syscall(SYS_munmap, addr, len);
 }
 
+/* A signal comes when the engine reads the clock, in the middle of a poll of this thread. */
+enum moment { NEVER, NEXT_READING, IN_HANDLER };
+static _Thread_local volatile enum moment moment __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t readings; /* by the handler's poll */
+static int (*real_clock)(clockid_t id, struct timespec *ts);
+
+__attribute__((constructor)) static void find_clock(void)
+{
+    *(void **)&real_clock = dlsym(RTLD_NEXT, "clock_gettime");
+}
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+    if (moment == IN_HANDLER)
+        atomic_fetch_add(&readings, 1);
+    if (moment == NEXT_READING) {
+        moment = IN_HANDLER;
+        raise(SIGUSR1);
+        moment = NEVER;
+    }
+    return real_clock ? real_clock(id, ts) : (int)syscall(SYS_clock_gettime, id, ts);
+}
+
+/* A signal handler that has interrupted a poll of its thread polls: that returns 0, and does not
+ * enter the engine. */
+START_TEST(test_handler_inside)
+{
+    enum { TIMES = 50 };
+    struct port_end a, b;
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct urnic_wc wc;
+    pair(&a, &b, "inside", progress[_i * 2]);
+    work_on(&b);
+    polled = &b;
+    OK(sigaction(SIGUSR1, &sa, NULL));
+    for (int i = 1; i <= TIMES; i++) {
+        moment = NEXT_READING;
+        ck_assert_int_eq(urnic_poll_cq(b.cq, 1, &wc), 0);
+        ck_assert_int_eq(moment, NEVER);
+        ck_assert_int_eq(in_handler, i);
+    }
+    ck_assert_uint_eq(atomic_load(&readings), 0);
+    ck_assert_uint_eq(atomic_load(&work.bad), 0);
+    ck_assert_uint_eq(atomic_load(&work.done), 0);
+    port_close(&b);
+    port_close(&a);
+}
+END_TEST
+
 /* A thread that writes to standard error is stuck until this is cleared, 10 s at most. */
 static _Atomic bool stuck, inside;
 
@@ -589,6 +639,7 @@ int main(void)
         {"fifo", test_fifo, 3},
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         {"hooks", test_hooks, 1},
+        {"handler_inside", test_handler_inside, 2},
         {"stuck_log", test_stuck_log, 2},
 #endif
         {"all", test_all, 3},
