@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define SIZE ((size_t)256 << 10)
@@ -628,6 +629,49 @@ START_TEST(test_all)
 }
 END_TEST
 
+/* ---- slow system calls ---- */
+
+static _Atomic unsigned stats, stat_us;
+
+/* In the place of libc's, by which the library looks whether the program has closed its
+ * descriptors. */
+int fstat(int fd, struct stat *st)
+{
+    const unsigned us = atomic_load(&stat_us);
+    const uint64_t until = port_now() + us * 1000u;
+    atomic_fetch_add(&stats, 1);
+    while (us && port_now() < until)
+        ;
+    return (int)syscall(SYS_fstat, fd, st);
+}
+
+/* The calls in a second in which the program polls. */
+static unsigned stats_of_a_second(struct port_end *e, unsigned us)
+{
+    struct urnic_wc wc;
+    atomic_store(&stat_us, us);
+    atomic_store(&stats, 0);
+    for (uint64_t until = port_now() + 1000000000u; port_now() < until;)
+        ck_assert_int_eq(urnic_poll_cq(e->cq, 1, &wc), 0);
+    atomic_store(&stat_us, 0);
+    return atomic_load(&stats);
+}
+
+/* SHM-16: looks at the descriptors, every 5 ms, come less often where they would take more than a
+ * hundredth of the time; but they come. */
+START_TEST(test_slow_looks)
+{
+    struct port_end a, b;
+    pair(&a, &b, "slow", progress[_i * 2]); /* not "thread", whose thread sleeps */
+    const unsigned fast = stats_of_a_second(&b, 0), slow = stats_of_a_second(&b, 200);
+    ck_assert_uint_gt(fast, 100);
+    ck_assert_msg(slow < fast / 3, "%u calls of fstat, and %u slow ones", fast, slow);
+    ck_assert_uint_gt(slow, 10);
+    port_close(&b);
+    port_close(&a);
+}
+END_TEST
+
 int main(void)
 {
     const struct port_test tests[] = {
@@ -641,6 +685,7 @@ int main(void)
         {"hooks", test_hooks, 1},
         {"handler_inside", test_handler_inside, 2},
         {"stuck_log", test_stuck_log, 2},
+        {"slow_looks", test_slow_looks, 2},
 #endif
         {"all", test_all, 3},
     };
