@@ -102,6 +102,7 @@ struct udp_tx {
     uint64_t retry_at; /* ns: next attempt after the kernel had no room; UINT64_MAX = it had room */
     unsigned refusals; /* refusals in a row of the same message */
     bool singles;      /* most datagrams of the last large burst left one by one */
+    unsigned burst;    /* slots for those in the next one; 0 = their speed is not known */
     int train_error;   /* the kernel's error for the train that begins at `sent`; 0 = not refused */
     struct udp_out out[IO_BURST_MAX];
     uint8_t *at[IO_BURST_MAX];  /* the datagram */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <netinet/udp.h>
 #include <string.h>
+#include <time.h>
 
 #include "udp_error.h"
 #include "udp_icrc.h"
@@ -26,8 +27,10 @@
 #define REFUSALS     1000u /* refusals of a message for want of room until it is dropped */
 #define ERROR_TRIES  4u    /* each one may find an error of ICMP about another datagram */
 /* Each single datagram costs a walk through the kernel: 4 us, but milliseconds with IPsec on a slow
- * machine. With more of them in one burst the owner would look for packets too late. */
-#define SINGLES 16u
+ * machine, and more if others want its processor, too. With more of them in one burst, or a longer
+ * burst, the owner would look for packets too late. */
+#define SINGLES    16u
+#define SINGLES_NS 4000000u
 
 /* A message: the frames [first, first + n) of the burst. */
 struct message {
@@ -283,13 +286,29 @@ void udp_tx_flush(struct udp_port *p, uint64_t now)
     }
 }
 
+static uint64_t time_now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The slots of a burst of single datagrams: what fits into SINGLES_NS, as the last burst shows. */
+static void note_speed(struct udp_tx *t, uint64_t ns)
+{
+    uint64_t fit = SINGLES_NS * (uint64_t)t->count / (ns + 1);
+    if (t->count > 0)
+        t->burst = fit < 1 ? 1 : fit > SINGLES ? SINGLES : (unsigned)fit;
+}
+
 unsigned udp_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now)
 {
     struct udp_port *p = udp_port_of(io);
     struct udp_tx *t = &p->tx;
     if (t->sent < t->count && now >= t->retry_at)
         udp_tx_flush(p, now);
-    unsigned room = t->singles && max > SINGLES ? SINGLES : max;
+    unsigned fit = !t->singles ? IO_BURST_MAX : t->burst ? t->burst : SINGLES;
+    unsigned room = max > fit ? fit : max;
     t->reserved = p->dev.up && t->sent == t->count ? room : 0;
     p->stats.tx_full += t->reserved < room;
     for (unsigned i = 0; i < t->reserved; i++)
@@ -317,5 +336,8 @@ void udp_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, 
     }
     t->reserved = 0;
     plan(p);
+    uint64_t began = t->singles ? time_now() : 0;
     udp_tx_flush(p, now);
+    if (t->singles)
+        note_speed(t, time_now() - began);
 }
