@@ -104,6 +104,9 @@ def main():
     processes = json.loads(urnic("stat", "urn0", "--processes", "--json"))["processes"]
     check(len(processes) == CLIENTS and all(p["qps"] >= 1 for p in processes), f"{processes}")
 
+    shown = json.loads(urnic("top", "--once", "--interval", "0.5", "--json").splitlines()[0])
+    check({q["qpn"] >> 21 for q in shown["qps"] if q["tx"] > 0} == {0, 1, 2, 3}, f"urnic top: {shown}")
+
     urnic("cc", "urn0", "dcqcn")
     wait_for(lambda: all(q["cc"] == "dcqcn" for q in busy()), "congestion control of all queue pairs")
     one = hex(qps[-1]["qpn"])
