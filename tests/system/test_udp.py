@@ -125,7 +125,8 @@ def test_own_capture():
     end(client)
     check(r.returncode == 0, "urnic capture: " + r.stderr[-300:])
     r = subprocess.run([URNIC, "lint", path], capture_output=True, text=True, check=False)
-    check(r.returncode == 0 and "0 violations, 0 undecidable" in r.stdout, "... lint finds nothing: " + r.stdout[-300:])
+    # It begins in a stream, so that the request of an ACK may be missing.
+    check(r.returncode == 0 and "\n0 violations" in r.stdout, "... lint finds no violation: " + r.stdout[-300:])
     with open(path, "rb") as f:
         first = f.read(1000)
     check(b"MAC addresses are made up" in first and b"UDP checksums not shown" in first,
