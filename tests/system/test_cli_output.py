@@ -67,8 +67,8 @@ def full_file():
 
 
 def full_disk():
-    """What can't be written is said, and not a success: neither on a full disk nor without a standard output, whose
-    number the first file or socket would get."""
+    """When output can't be written, the tool says so and fails: on a full disk, and without a standard
+    output. (The first file or socket would get its number.)"""
     for program, text in ((URNIC, "rules"), (URNIC, "rules --json"), (URNIC, "lint --rules"), (URNIC, "stat --help"),
                           (URNIC, "stat --json"), (URNIC, "lint " + CAPTURE), (URNICD, "--help"),
                           (URNICD, "--version"), (URNICD, "--check-config --port mem:l")):
