@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See udp_habit.h. Two habits are known: 0, or the place in a train (Linux, for packets with DF
- * that no connected socket sends), and a count (cards, rdma_rxe, connected sockets).
+ * See udp_habit.h. Two habits are known. Linux sends 0, or the place in a train, for packets with
+ * DF that no connected socket sends. Cards, rdma_rxe and connected sockets count up.
  */
 #include "udp_habit.h"
 

@@ -69,8 +69,8 @@ static size_t gap_after(const struct direction *d, size_t at)
     return 0;
 }
 
-/* For a response that starts a READ: the request from there on, shortly after, if there was none
- * before; or 0. */
+/* A response starts a READ. If no request before it has its PSN, return the READ request that
+ * follows shortly after; else 0. */
 static size_t read_after(const struct direction *d, size_t at)
 {
     const struct packet *answer = &d->packet[at];

@@ -143,8 +143,8 @@ void requester_compare(struct requester *r, const struct packet *p)
     const struct place *at = requester_place(r, off_of(r->d, p->psn));
     const struct packet *first = at ? first_of(r, at) : NULL;
     if (!at || (!at->emitted && !at->again) || packet_optional(p) || packet_optional(first)) {
-        /* Our engine has stopped, refused for good or waiting for an uncaptured answer. Or it has
-         * no such request. */
+        /* Our engine has no such request, or has stopped: a request of it was refused finally, or
+         * it waits for an answer that was not captured. */
         r->j->out->passed++;
         return;
     }

@@ -107,10 +107,9 @@ START_TEST(accepts_again)
 }
 END_TEST
 
-/* CM-25: ... and its news still come where they came before, though it wanted to go elsewhere with
- * its acceptance: at once, or when its neighbour's MAC is known, as the daemon moves its queue
- * pair.
- */
+/* CM-25: an accept asks to move the id to another channel, and is refused. The id then stays where
+ * it was: its events still come on the old channel. The daemon refuses at once, or, if it moves the
+ * id's queue pair, when it knows the neighbour's MAC. */
 START_TEST(refused_stays)
 {
     struct ipc_cm_conn raw = {.hdr.type = IPC_CM_ACCEPT, .param.rnr_retry_count = 8};

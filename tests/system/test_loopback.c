@@ -37,8 +37,8 @@ static void down(void)
     rig_close_pair(&rig, &a, &b);
 }
 
-/* ICRC-11: every operation, with the iCRC as ever, between two queue pairs of one device, of more
- * data than the ring holds at once. */
+/* ICRC-11: every operation between two queue pairs of one device, of more data than the ring holds
+ * at once. The iCRC is computed and checked as on a wire. */
 START_TEST(to_the_own_address)
 {
     static const uint32_t sizes[] = {0, 1, 1025, SIZE / 2};

@@ -97,8 +97,8 @@ START_TEST(cm_21_stale_connection)
 }
 END_TEST
 
-/* A REQ in the name of the peer's host and with the number of its queue pair; the forger knows no
- * communication id and gets no answer. */
+/* Send a forged REQ in the name of the peer's host, with the number of its queue pair. The forger
+ * knows no communication id, and gets no answer. */
 static void forge_req(uint32_t local_id)
 {
     struct cm_params pc = {.key = {9}, .ca_guid = 0xA};

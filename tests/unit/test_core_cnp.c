@@ -78,8 +78,9 @@ START_TEST(cc_06_configured)
 }
 END_TEST
 
-/* CC-03, CC-27: any marked packet of a live queue pair: data, ACK, READ response; duplicates and
- * packets out of order too. Not an unmarked one, nor one that the checks before (CC-01) refuse. */
+/* CC-03, CC-27: every marked packet of a live queue pair counts: data, ACK, READ response,
+ * duplicates and packets out of order too. A packet without a mark does not count, nor one that an
+ * earlier check (CC-01) refuses. */
 START_TEST(cc_03_which_packets)
 {
     struct rig *r = rig_new(NULL);

@@ -441,8 +441,8 @@ static void set_cc(struct rig *r, const char *spec)
     ck_assert_int_eq(engine_set_cc(r->e, &conf, r->now), 0);
 }
 
-/* A change fails for want of memory, at any allocation, and nothing has changed; then it succeeds.
- * Returns the number of failures. */
+/* Make each allocation of a change fail in turn: the change fails, and nothing has changed. Then
+ * let it succeed. Returns the number of failures. */
 static unsigned modify_without_memory(struct rig *r, const struct engine_qp_attr *a, unsigned mask)
 {
     struct engine_qp_attr before, after;

@@ -631,8 +631,8 @@ START_TEST(hdr_01_fields)
 }
 END_TEST
 
-/* LR-02 OPC-01 a port that takes selective repeat takes all else as before, and of that group no
- * more than the table has. */
+/* LR-02 OPC-01 with WIRE_P_SELECTIVE the parser also takes the opcodes of selective repeat's table,
+ * and no others of that group. All other opcodes have the same result as without it. */
 START_TEST(lr_02_beside_the_others)
 {
     for (unsigned op = 0; op < 256; op++) {
