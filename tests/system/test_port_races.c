@@ -645,28 +645,21 @@ int fstat(int fd, struct stat *st)
     return (int)syscall(SYS_fstat, fd, st);
 }
 
-/* The calls in a second in which the program polls. */
-static unsigned stats_of_a_second(struct port_end *e, unsigned us)
-{
-    struct urnic_wc wc;
-    atomic_store(&stat_us, us);
-    atomic_store(&stats, 0);
-    for (uint64_t until = port_now() + 1000000000u; port_now() < until;)
-        ck_assert_int_eq(urnic_poll_cq(e->cq, 1, &wc), 0);
-    atomic_store(&stat_us, 0);
-    return atomic_load(&stats);
-}
-
 /* SHM-16: looks at the descriptors, every 5 ms, come less often where they would take more than a
- * hundredth of the time; but they come. */
+ * hundredth of the time: every 50 ms here. One look is 5 to 7 calls; every 5 ms they would be 800
+ * in a second. */
 START_TEST(test_slow_looks)
 {
     struct port_end a, b;
+    struct urnic_wc wc;
     pair(&a, &b, "slow", progress[_i * 2]); /* not "thread", whose thread sleeps */
-    const unsigned fast = stats_of_a_second(&b, 0), slow = stats_of_a_second(&b, 200);
-    ck_assert_uint_gt(fast, 100);
-    ck_assert_msg(slow < fast / 3, "%u calls of fstat, and %u slow ones", fast, slow);
-    ck_assert_uint_gt(slow, 10);
+    atomic_store(&stat_us, 200);
+    atomic_store(&stats, 0);
+    for (uint64_t until = port_now() + 1000000000u; port_now() < until;)
+        ck_assert_int_eq(urnic_poll_cq(b.cq, 1, &wc), 0);
+    const unsigned n = atomic_load(&stats);
+    atomic_store(&stat_us, 0);
+    ck_assert_msg(n > 0 && n <= 250, "%u calls of fstat", n);
     port_close(&b);
     port_close(&a);
 }
