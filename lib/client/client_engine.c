@@ -212,7 +212,11 @@ void client_engine_grow(struct urnic_context *ctx, uint32_t ready)
         !atomic_compare_exchange_strong_explicit(&ctx->slots, &had, want, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;
-    int err = c->engine->grow(c->program, want);
+    int err = -EBUSY;
+    if (client_port_enter()) {
+        err = c->engine->grow(c->program, want);
+        client_port_leave();
+    }
     if (err == -EBUSY || err == -EDQUOT) /* the next queue pair tries again */
         atomic_store_explicit(&ctx->slots, had, memory_order_relaxed);
     else if (err == -ENODEV)

@@ -183,8 +183,10 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
         .max_inline_data = qp->max_inline,
     };
     client_count(ctx, 1);
-    if (client_has_channel(&ctx->conn))
+    if (client_has_channel(&ctx->conn) && client_port_enter()) {
         ctx->conn.engine->numbers(ctx->conn.program);
+        client_port_leave();
+    }
     *out = qp;
     return 0;
 }

@@ -4,8 +4,12 @@
  * Each end is a process of its own.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "device_end.h"
 
@@ -376,6 +380,56 @@ START_TEST(sec_08_a_second_block_of_numbers)
 }
 END_TEST
 
+/* While `signals`, each look at the clock is interrupted by a signal, whose handler polls. */
+static _Thread_local volatile bool signals, in_handler __attribute__((tls_model("initial-exec")));
+static volatile unsigned handled, looked; /* handlers; looks at the clock in them */
+static struct urnic_cq *polled;
+
+static void on_signal(int sig)
+{
+    struct urnic_wc wc;
+    (void)sig;
+    in_handler = true;
+    (void)urnic_poll_cq(polled, 1, &wc);
+    in_handler = false;
+    handled++;
+}
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+    if (in_handler)
+        looked++;
+    else if (signals)
+        raise(SIGUSR1);
+    return (int)syscall(SYS_clock_gettime, id, ts);
+}
+
+/* SHM-14: a signal handler that polls while its thread makes a queue pair doesn't enter the engine,
+ * also not while the engine gets further numbers. */
+START_TEST(shm_14_a_handler_polls_during_a_request)
+{
+    const struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct port_end e;
+    struct urnic_qp *qp;
+    join(&e, "urn0", "application", SIZE);
+    struct urnic_qp_init_attr init = {
+        .qp_type = URNIC_QPT_RC,
+        .send_cq = e.cq,
+        .recv_cq = e.cq,
+        .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+    };
+    polled = e.cq;
+    OK(sigaction(SIGUSR1, &sa, NULL));
+    signals = true;
+    OK(urnic_create_qp(e.pd, &init, &qp));
+    signals = false;
+    ck_assert_uint_gt(handled, 1);
+    ck_assert_uint_eq(looked, 0);
+    OK(urnic_destroy_qp(qp));
+    port_close(&e);
+}
+END_TEST
+
 /* The attributes of such an engine. */
 START_TEST(shm_14_limits)
 {
@@ -737,6 +791,7 @@ int main(void)
     tcase_add_test(c, shm_14_spinning_program);
     tcase_add_test(c, shm_14_many_programs);
     tcase_add_test(c, sec_08_a_second_block_of_numbers);
+    tcase_add_test(c, shm_14_a_handler_polls_during_a_request);
     tcase_add_test(c, shm_14_limits);
     tcase_add_loop_test(c, ud_11_groups_of_programs, 0,
                         (int)(sizeof(engines_of) / sizeof(engines_of[0])));
