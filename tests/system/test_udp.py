@@ -289,7 +289,7 @@ def test_nat():
          "for _ in range(5): s.sendto(bytes.fromhex(sys.argv[1]), ('10.30.0.1', 4791))", (bth + seal).hex())
     check(soon(lambda: counters("a", "a").get("port_rx_nat", 0) == 3), "... is counted as such: "
           + str({k: v for k, v in counters("a", "a").items() if "nat" in k or "icrc" in k}))
-    check("fits the source address 192.168.7.7" in log_of("a"), "... and the log tells of it")
+    check(soon(lambda: "fits the source address 192.168.7.7" in log_of("a")), "... and the log tells of it")
 
 
 def test_path_mtu():
@@ -340,7 +340,9 @@ def test_trains_that_vanish():
         return
     r = perf("-o", "write", "-s", "256K", "-n", "200", timeout=60)
     check(r.returncode == 0, "perf over a path that drops trains: " + r.stderr.strip())
-    told = log_of("a").count("trains of datagrams to 10.30.0.2 do not get through")
+    text = "trains of datagrams to 10.30.0.2 do not get through"
+    soon(lambda: text in log_of("a"))
+    told = log_of("a").count(text)
     check(told == 1, f"... the log tells of it once: {told}")
     call("b", "iptables", "-D", *rule)
     check(end_and_start("a") is None, "a daemon that has forgotten it")
@@ -464,7 +466,9 @@ def test_trains_that_are_renumbered():
     soon(lambda: perf("-n", "1", name="there", to="10.36.0.2:7490").returncode == 0)
     r = perf("-o", "write", "-s", "256K", "-n", "30", name="there", to="10.36.0.2:7490", timeout=60)
     check(r.returncode == 0, "perf by a card that numbers trains otherwise: " + r.stderr.strip() + log_of("renumbers")[-300:])
-    told = log_of("there").count("trains of datagrams to 10.36.0.2 do not get through")
+    text = "trains of datagrams to 10.36.0.2 do not get through"
+    soon(lambda: text in log_of("there"))
+    told = log_of("there").count(text)
     check(told == 1, f"WIRE-11: ... the log tells of it once: {told}")
     c = call("b", URNIC, "stat", "--json", URNIC_SOCKET=f"{DIR}/renumbered.sock")
     wrong = json.loads(c.stdout.splitlines()[0])["counters"].get("rx_icrc_err", 0)
