@@ -23,7 +23,7 @@ static void table_text(const uint8_t *addr, unsigned octets, char *text)
     for (unsigned i = 0; i < octets; i += 4) {
         uint32_t word;
         memcpy(&word, addr + i, sizeof(word));
-        snprintf(text + 2 * i, 9, "%08X", word);
+        snprintf(text + 2 * (size_t)i, 9, "%08X", word);
     }
 }
 
