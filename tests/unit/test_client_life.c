@@ -458,10 +458,10 @@ START_TEST(evt_03_readable_never_blocks)
 }
 END_TEST
 
-static _Atomic int watched = -1; /* a descriptor */
-static _Atomic bool waits;       /* a recv that may wait has begun at that descriptor */
+static _Atomic int watched = -1; /* a socket */
+static _Atomic bool waits;       /* a thread has called recv() on it, without MSG_DONTWAIT */
 
-/* Replaces libc's: shows when a thread has begun to wait. */
+/* This recv() takes the place of libc's. It sets `waits` before the call of the kernel. */
 ssize_t recv(int fd, void *buf, size_t size, int flags)
 {
     if (flags == 0 && fd == atomic_load(&watched))
