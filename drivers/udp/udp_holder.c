@@ -78,17 +78,60 @@ static bool has_open(const char *pid, const char *link)
     return found;
 }
 
+static bool read_line(const char *path, char *text, size_t size)
+{
+    FILE *f = fopen(path, "re");
+    bool got = f && fgets(text, (int)size, f);
+    if (got)
+        text[strcspn(text, "\n")] = '\0';
+    if (f)
+        fclose(f);
+    return got;
+}
+
 static void name_process(const char *pid, char *text, size_t size)
 {
     char path[64], name[32] = "";
     snprintf(path, sizeof(path), "/proc/%.16s/comm", pid);
-    FILE *f = fopen(path, "re");
-    if (f) {
-        if (fgets(name, sizeof(name), f))
-            name[strcspn(name, "\n")] = '\0';
-        fclose(f);
-    }
+    read_line(path, name, sizeof(name));
     snprintf(text, size, "process %.16s (%s)", pid, name);
+}
+
+/* A device of rdma_rxe, and its interface. Of all RDMA devices only these have a file `parent`. */
+static bool find_rxe(char *device, char *interface, size_t size)
+{
+    char path[320];
+    bool found = false;
+    DIR *dir = opendir("/sys/class/infiniband");
+    const struct dirent *de;
+    while (dir && !found && (de = readdir(dir))) {
+        snprintf(path, sizeof(path), "/sys/class/infiniband/%s/parent", de->d_name);
+        found = de->d_name[0] != '.' && read_line(path, interface, size);
+        if (found)
+            snprintf(device, size, "%.*s", (int)size - 1, de->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* No process is seen to have a socket of user 0: the kernel's own sockets are like that. */
+static void guess_kernel(char *text, size_t size)
+{
+    char device[16], interface[16];
+    if (find_rxe(device, interface, sizeof(device)))
+        snprintf(text, size,
+                 "the kernel's rdma_rxe, it seems: device %s of %s is there, and /proc shows no "
+                 "process with that port ('modprobe -r rdma_rxe' frees it)",
+                 device, interface);
+    else if (access("/sys/module/rdma_rxe", F_OK) == 0)
+        snprintf(text, size,
+                 "the kernel's rdma_rxe, it seems: that module is loaded, and /proc shows no "
+                 "process with that port ('modprobe -r rdma_rxe' frees it)");
+    else
+        snprintf(text, size,
+                 "a socket of the kernel (of a tunnel, or of rdma_rxe), or of a process of root "
+                 "that only root sees");
 }
 
 void udp_holder(const struct io_addr *addr, uint16_t port, char *text, size_t size)
@@ -113,9 +156,7 @@ void udp_holder(const struct io_addr *addr, uint16_t port, char *text, size_t si
     if (found)
         return;
     if (h.uid == 0)
-        snprintf(text, size,
-                 "the kernel (its rdma_rxe has the port as long as it is loaded), or a process of "
-                 "root that only root sees");
+        guess_kernel(text, size);
     else
         snprintf(text, size, "a process of the user with id %u that only that user sees", h.uid);
 }

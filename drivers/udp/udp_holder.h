@@ -11,8 +11,9 @@
 #include "io.h"
 
 /* Name the holder of a UDP port of this address in this network namespace, in words for an error:
- * "process 123 (urnicd)". It has a socket for the address, or one for all of them. Always writes
- * something. */
+ * "process 123 (urnicd)". It has a socket for the address, or one for all of them. A socket that no
+ * process has is taken for one of rdma_rxe, if that is there. Always writes something. */
+#define UDP_HOLDER_TEXT 168u
 void udp_holder(const struct io_addr *addr, uint16_t port, char *text, size_t size);
 
 #endif

@@ -19,6 +19,7 @@
 #include "udp.h"
 #include "udp_error.h"
 #include "udp_group.h"
+#include "udp_holder.h"
 #include "udp_icrc.h"
 #include "udp_queue.h"
 #include "udp_rx.h"
@@ -30,9 +31,8 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-#define ETHER       (WIRE_ETH_LEN + WIRE_VLAN_LEN) /* octets of frame_max that are not IP */
-#define RETRY_NS    200000000u
-#define HOLDER_TEXT 160
+#define ETHER    (WIRE_ETH_LEN + WIRE_VLAN_LEN) /* octets of frame_max that are not IP */
+#define RETRY_NS 200000000u
 
 void udp_say(struct udp_port *p, const char *fmt, ...)
 {
@@ -160,7 +160,7 @@ static void take_interface(struct udp_port *p)
 static void port_service(struct io_port *io, uint64_t now)
 {
     struct udp_port *p = udp_port_of(io);
-    char why[HOLDER_TEXT] = "", text[UDP_TELL];
+    char why[UDP_HOLDER_TEXT] = "", text[UDP_TELL];
     struct io_addr bad;
     uint64_t changes = p->dev.changes;
     udp_error_drain_all(p);
@@ -524,7 +524,7 @@ void io_udp_keep(struct io_port *io, const struct io_addr *addrs, unsigned n)
 int io_udp_open(const char *args, const struct io_open_params *params, struct io_port **out,
                 char *err, size_t err_size)
 {
-    char why[HOLDER_TEXT] = "", text[UDP_TELL];
+    char why[UDP_HOLDER_TEXT] = "", text[UDP_TELL];
     struct udp_port *p = calloc(1, sizeof(*p));
     struct io_addr bad;
     if (!p)

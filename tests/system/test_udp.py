@@ -149,6 +149,14 @@ def test_taken_port():
               f"of several that have the port, the one that has it of {to}, {p.pid}, is named: " + log_of(f"taken{i}").strip())
     for p in others.values():
         end(p)
+    # A socket of the kernel has no process. rdma_rxe's is like that, too (tests/interop/t_taken.py).
+    tunnel = ("ip link set lo up && ip link add tunnel0 type vxlan id 1 dstport 4791 local 127.0.0.1 && "
+              "ip link set tunnel0 up || exit 77; exec \"$@\"")
+    r = subprocess.run(["unshare", "--net", "sh", "-c", tunnel, "sh", URNICD, "--foreground", "--socket", f"{DIR}/kernel.sock",
+                        "--port", "udp:lo,addr=127.0.0.7"], capture_output=True, text=True, timeout=60, check=False)
+    check(r.returncode == 77 or r.returncode == 1 and
+          "UDP port 4791 of 127.0.0.7 is taken by a socket of the kernel" in r.stderr,
+          f"a socket of the kernel is named as such (77: no vxlan here): {r.returncode} " + r.stderr.strip())
     r = daemon("a", "bad", "--port", "udp:nothere0")
     check(r.poll() == 1 and "nothere0" in log_of("bad"), "a missing interface is named")
     for key in ("vlan=5", "gw=10.30.0.9", "neigh=kernel:v0"):

@@ -68,7 +68,7 @@ void doctor_udp_port(const struct doctor_subject *s, struct doctor_finding *f)
 {
     const struct ifaddrs *i;
     struct ifaddrs *all = NULL;
-    char holder[160];
+    char holder[UDP_HOLDER_TEXT];
     doctor_say(f, DOCTOR_GOOD, "UDP port 4791 is free", "");
     getifaddrs(&all);
     for (unsigned n = 0; (i = nth(all, s->dpdk.iface, n)); n++) {
