@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Users that take all that they can get, by as many connections as needed: others still get their
- * requests (SEC-22).
+ * requests (SEC-22). With RIG_WORKERS=4 the connections are on all workers of the device in turn:
+ * the limits are the device's, not each worker's.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -40,6 +41,39 @@ static int take_pd(struct urnic_context *ctx)
 {
     struct urnic_pd *pd;
     return urnic_alloc_pd(ctx, &pd);
+}
+
+/* Queue pairs that share a domain and a completion queue. */
+static int take_qp(struct urnic_context *ctx)
+{
+    static const struct urnic_context *of;
+    static struct urnic_pd *pd;
+    static struct urnic_cq *cq;
+    struct urnic_qp_init_attr init = {.cap = {.max_send_wr = 1, .max_send_sge = 1},
+                                      .qp_type = URNIC_QPT_RC};
+    struct urnic_qp *qp;
+    if (of != ctx) {
+        if (urnic_alloc_pd(ctx, &pd) < 0 || urnic_create_cq(ctx, 4, NULL, NULL, &cq) < 0)
+            return -1;
+        of = ctx;
+    }
+    init.send_cq = init.recv_cq = cq;
+    return urnic_create_qp(pd, &init, &qp);
+}
+
+/* Regions of the same memory. */
+static int take_mr(struct urnic_context *ctx)
+{
+    static const struct urnic_context *of;
+    static struct urnic_pd *pd;
+    static void *mem;
+    struct urnic_mr *mr;
+    if (of != ctx) {
+        if (urnic_alloc_pd(ctx, &pd) < 0 || urnic_alloc(ctx, 4096, &mem) < 0)
+            return -1;
+        of = ctx;
+    }
+    return urnic_reg_mr(pd, mem, 4096, URNIC_ACCESS_LOCAL_WRITE, &mr);
 }
 
 /* The ids of one context at a time, without an end: they go with the context. */
@@ -162,7 +196,7 @@ static void hog(take_fn take, int told)
     if (setgid(HOG) < 0 || setuid(HOG) < 0)
         _exit(2);
     for (unsigned i = 0; i < CONTEXTS; i++) {
-        rc = urnic_open_at(rig.socket, "urn0", -1, &ctx[i]);
+        rc = urnic_open_at(rig.socket, "urn0", rig_next_worker(), &ctx[i]);
         if (rc < 0)
             break;
         while ((rc = take(ctx[i])) == 0)
@@ -200,13 +234,14 @@ static void lives(void)
     end_close(&y);
 }
 
-/* The number that the hog got; meanwhile others work, and afterwards all objects are returned. */
-static unsigned hogged(take_fn take)
+/* The number that the hog got in each of some rounds; meanwhile others work, and afterwards all
+ * objects are returned. */
+static unsigned hogged_again(take_fn take, unsigned rounds)
 {
     int told[2], status;
     unsigned n[2];
     ck_assert_int_eq(pipe(told), 0);
-    for (unsigned round = 0; round < 2; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         pid_t pid = fork_apart();
         if (pid == 0)
             hog(take, told[1]);
@@ -224,10 +259,57 @@ static unsigned hogged(take_fn take)
     return n[0];
 }
 
+static unsigned hogged(take_fn take)
+{
+    return hogged_again(take, 2);
+}
+
 START_TEST(all_domains)
 {
     if (for_all_users()) /* user `a` has one already */
         ck_assert_uint_eq(hogged(take_pd), 65536 / 8 * 7 - 1);
+}
+END_TEST
+
+/* Several processes of one user at the same time. */
+START_TEST(all_domains_at_once)
+{
+    unsigned n[2], sum = 0;
+    pid_t pid[4];
+    int told[2];
+    if (!for_all_users())
+        return;
+    ck_assert_int_eq(pipe(told), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        pid[i] = fork_apart();
+        if (pid[i] == 0)
+            hog(take_pd, told[1]);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        ck_assert_int_eq(read(told[0], n, sizeof(n)), sizeof(n));
+        ck_assert_uint_eq(n[1], EDQUOT);
+        sum += n[0];
+    }
+    ck_assert_uint_eq(sum, 65536 / 8 * 7 - 1); /* `a` has one already */
+    transfer(10);
+    for (unsigned i = 0; i < 4; i++)
+        finish(pid[i]);
+    settle("urn0", "contexts", 1);
+    teardown();
+}
+END_TEST
+
+START_TEST(all_queue_pairs)
+{
+    if (for_all_users()) /* `a` has one */
+        ck_assert_uint_eq(hogged(take_qp), 65536 / 8 * 7 - 1);
+}
+END_TEST
+
+START_TEST(all_regions)
+{
+    if (for_all_users()) /* `a` has one; a round takes seconds */
+        ck_assert_uint_eq(hogged_again(take_mr, 1), 262144 / 8 * 7 - 1);
 }
 END_TEST
 
@@ -517,5 +599,6 @@ START_TEST(all_unread_descriptors_of_the_dead)
 END_TEST
 
 UNIT_MAIN("users", all_unread_descriptors, all_unread_descriptors_of_the_dead, all_domains,
-          all_connections, all_listeners, all_groups, all_neighbours, all_descriptors, all_memory,
-          all_queue_memory, wrong_keys_cost_others_nothing)
+          all_domains_at_once, all_queue_pairs, all_regions, all_connections, all_listeners,
+          all_groups, all_neighbours, all_descriptors, all_memory, all_queue_memory,
+          wrong_keys_cost_others_nothing)
