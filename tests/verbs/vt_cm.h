@@ -111,11 +111,20 @@ static int cm_send(struct cm *c, uint64_t id, void *p, uint32_t n)
     struct vt_end e = {.qp = c->id->qp, .mr = c->mr};
     return vt_post(&e, IBV_WR_SEND, id, p, n, IBV_SEND_SIGNALED, 0, 0, 0);
 }
+/* timeout of both queue pairs of later connections; 0 = the connection manager's */
+static uint8_t cm_timeout;
+static int cm_set_timeout(struct rdma_cm_id *id, uint8_t timeout)
+{
+    return rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
+                           sizeof(timeout));
+}
 /* l listens on port; c and s become the two ends of a connection */
 static void cm_connect(struct cm *l, struct cm *s, struct cm *c, const char *ip, int port)
 {
     cm_resolve(c, ip, port, RDMA_PS_TCP);
     cm_qp(c, IBV_QPT_RC);
+    if (cm_timeout)
+        OK0(cm_set_timeout(c->id, cm_timeout));
     struct rdma_conn_param p = cm_param("hello", 5);
     OK0(rdma_connect(c->id, &p));
     struct rdma_cm_event *e = cm_want(l->ch, RDMA_CM_EVENT_CONNECT_REQUEST, "server");
@@ -124,6 +133,8 @@ static void cm_connect(struct cm *l, struct cm *s, struct cm *c, const char *ip,
     s->ch = l->ch;
     s->id = e->id;
     OK0(rdma_ack_cm_event(e));
+    if (cm_timeout)
+        OK0(cm_set_timeout(s->id, cm_timeout));
     cm_qp(s, IBV_QPT_RC);
     OK0(cm_recv(s, 1, s->buf, 64));
     OK0(cm_recv(c, 1, c->buf, 64));
@@ -156,6 +167,6 @@ static void cm_free(struct cm *c, bool channel)
     if (channel)
         rdma_destroy_event_channel(c->ch);
 }
-__attribute__((unused)) static void *cm_all[] = {cm_listen, cm_connect, cm_talk,
-                                                 cm_free,   cm_want,    cm_ack};
+__attribute__((unused)) static void *cm_all[] = {cm_listen, cm_connect, cm_talk,       cm_free,
+                                                 cm_want,   cm_ack,     cm_set_timeout};
 #endif

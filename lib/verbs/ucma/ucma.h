@@ -91,8 +91,10 @@ struct ucma_id {
     unsigned nlegs;
     uint32_t reported; /* events that the program got */
     uint8_t tos;
-    bool afonly; /* if bound to any address: only addresses of its family */
-    struct {     /* while the address is being resolved */
+    uint8_t ack_timeout;     /* the program's, for its queue pair */
+    bool ack_timeout_is_set; /* otherwise that of the connection manager (CM-09) */
+    bool afonly;             /* if bound to any address: only addresses of its family */
+    struct {                 /* while the address is being resolved */
         union ucma_addr src, dst;
         uint32_t timeout_ms;
         struct ucma_dev *left[UCMA_DEVICES]; /* others to try if this one doesn't reach dst */

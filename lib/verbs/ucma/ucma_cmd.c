@@ -16,8 +16,9 @@
 #include "trace.h"
 #include "ucma.h"
 
-#define BACKLOG_MAX 1024
-#define NUDGE_NS    4000000
+#define BACKLOG_MAX     1024
+#define NUDGE_NS        4000000
+#define ACK_TIMEOUT_MAX 31 /* 5 bits */
 
 /* A command under way. */
 struct cmd {
@@ -370,7 +371,9 @@ static int cmd_init_qp_attr(struct cmd *c)
     err = urnic_init_qp_attr(id->leg.cm, &attr, &mask);
     if (err != 0)
         return err;
-    attr.min_rnr_timer = 0; /* CM-11: the kernel's default, which programs may change */
+    if (id->ack_timeout_is_set)
+        attr.timeout = id->ack_timeout; /* the mask says whether it counts */
+    attr.min_rnr_timer = 0;             /* CM-11: the kernel's default, which programs may change */
     ucma_qp_attr(&resp, &attr, mask);
     return ANSWER(c, in.response, resp);
 }
@@ -488,7 +491,11 @@ static int option_of_id(struct ucma_id *id, const struct rdma_ucm_set_option *in
         return 0;
     }
     case RDMA_OPTION_ID_ACK_TIMEOUT:
-        return in->optlen != sizeof(uint8_t) ? -EINVAL : 0;
+        if (in->optlen != sizeof(uint8_t) || value[0] > ACK_TIMEOUT_MAX || id->ps == RDMA_PS_UDP)
+            return -EINVAL;
+        id->ack_timeout = value[0];
+        id->ack_timeout_is_set = true;
+        return 0;
     default:
         return -ENOSYS;
     }
