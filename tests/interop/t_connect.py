@@ -39,6 +39,10 @@ class GuestProgram:
         self.t.check(data, self.command, "ended without a word")
         return data[-1], data[:-1].decode(errors="replace")
 
+    def kill(self):
+        self.t.guest.sh(f"kill -9 $(pidof {self.command.split()[0]}) || true")
+        self.output()
+
 
 def listening(t, child):
     line = child.stdout.readline()

@@ -12,21 +12,26 @@ def rejected(text):
     return re.search(r"REJECTED|[Rr]ejected|Unexpected CM event|Connection refused", text)
 
 
-def until_served(t, call):
-    """The server may not listen yet: it rejects then, and the client is started again."""
+def until_served(serve, call):
+    """The client is rejected where the server does not listen yet. Both are started again then: perftest makes two
+    connections. After a rejection of the second one, the server takes the next client's first connection for its
+    second, and both wait for ever. Returns the server, and the client's exit status and output."""
     end = time.monotonic() + 20
     while True:
+        server = serve()
         status, text = call()
         if status == 0 or not rejected(text) or time.monotonic() > end:
-            return status, text
-        time.sleep(0.3)
+            return server, status, text
+        server.kill()
 
 
 def rxe_calls(t, server, client):
     """Our program serves, rxe's calls it. Their outputs."""
-    ours = t.urnic("run", "--", *server.split())
-    time.sleep(1)
-    status, text = until_served(t, lambda: t.guest.sh(client, check=False))
+    def serve():
+        child = t.urnic("run", "--", *server.split())
+        time.sleep(1)
+        return child
+    ours, status, text = until_served(serve, lambda: t.guest.sh(client, check=False))
     t.equal(status, 0, "rxe's", client, text[-400:])
     status, said = t.output(ours)
     t.equal(status, 0, "our", server, said[-400:])
@@ -34,9 +39,11 @@ def rxe_calls(t, server, client):
 
 
 def ours_calls(t, server, client):
-    theirs = GuestProgram(t, server)
-    wait_listening(t, server.split()[0])  # said a moment before it is true
-    status, text = until_served(t, lambda: t.output(t.urnic("run", "--", *client.split())))
+    def serve():
+        program = GuestProgram(t, server)
+        wait_listening(t, server.split()[0])  # said a moment before it is true
+        return program
+    theirs, status, text = until_served(serve, lambda: t.output(t.urnic("run", "--", *client.split())))
     t.equal(status, 0, "our", client, text[-400:])
     status, said = theirs.output()
     t.equal(status, 0, "rxe's", server, said[-400:])
