@@ -101,6 +101,7 @@ class Bench:
     def __init__(self, guest, cable, daemon, build):
         self.guest, self.cable, self.daemon, self.build = guest, cable, daemon, Path(build)
         self.open_ends, self.children = [], []
+        self.seen = ""
         self.notes = collections.Counter()
 
     # ---- verdicts
@@ -173,6 +174,7 @@ class Bench:
         try:
             text, _ = child.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
+            self.look()
             child.kill()
             text, _ = child.communicate()
             raise Failure(f"{' '.join(child.args[1:])}: still running after {seconds} s: {text[-300:]}") from None
@@ -189,6 +191,18 @@ class Bench:
             return {k: v - before.get(k, 0) for k, v in self.counters().items() if v != before.get(k, 0)}
         except (Failure, OSError, ValueError):
             return "nothing to be had"
+
+    def look(self):
+        """Remember what our queue pairs say of themselves, for a test that fails. The first look counts."""
+        def stat(*words):
+            return subprocess.run([self.build / "app/urnic/urnic", "stat", *words, "--socket", self.daemon.socket],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20).stdout
+        try:
+            if not self.seen:
+                pairs = stat("--qps")
+                self.seen = pairs + "".join(stat("--qp", x) for x in re.findall(r"^ *qp (0x[0-9a-f]+)", pairs, re.M))
+        except (OSError, subprocess.SubprocessError) as e:
+            self.seen = f"{e}\n"
 
     def tidy(self):
         """After each test: nothing of it is left."""

@@ -68,12 +68,22 @@ def label(name, port):
     return name if port == next(iter(PORTS)) else f"{port}-{name}"
 
 
+def keep(path, seen):
+    """The evidence of a test that has failed, which a repetition does not overwrite."""
+    n = len(list(path.parent.glob(f"{path.stem}-failed-*.pcapng"))) + 1
+    kept = path.with_name(f"{path.stem}-failed-{n}.pcapng")
+    if path.exists():
+        shutil.copy(path, kept)
+    kept.with_suffix(".txt").write_text(seen)
+
+
 def run_test(b, entry, record, report):
     name, what = label(entry.name, b.daemon.port), entry.what
     began = time.monotonic()
     judged = "*" not in entry.provokes
     path, verdict = Path(record) / f"{name}.pcapng", "FAIL"
     b.cable.record(path)
+    b.seen = ""
     bad_before, counters = b.cable.bad_icrc, b.counters()
     try:
         text = f"{what}: {entry.function(b)}"
@@ -88,9 +98,12 @@ def run_test(b, entry, record, report):
         text = f"{what}: {traceback.format_exc()}"
     finally:
         if verdict == "FAIL":
+            b.look()
             text += f"; ours counted {b.counted(counters)}"
         b.tidy()
         b.cable.record(None)
+        if verdict == "FAIL":
+            keep(path, b.seen)
         if not judged:
             b.cable.bad_icrc = bad_before
     report.add(name, verdict, text, time.monotonic() - began)
