@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "clock.h"
 #include "contexts.h"
@@ -77,6 +78,25 @@ START_TEST(a_poll_gives_way_to_the_holder)
     for (unsigned i = 0; i < FEW; i++)
         ck_assert(!worker_poll(&w));
     ck_assert_int_eq(sleeps() - before, FEW);
+    ck_assert(token_release(&w.token));
+}
+END_TEST
+
+/* The thread waits for the token, whose holder has lost this core to it. The kernel may return each
+ * yield at once, and slowly, as on an emulated processor. The thread sleeps all the same. */
+START_TEST(the_thread_gives_way_to_the_holder)
+{
+    const struct timespec pause = {.tv_nsec = 50000000};
+    clockid_t clock;
+    struct timespec used;
+    w.pace.turn_ns = 0; /* each yield seems to be another program's turn */
+    ck_assert(token_try(&w.token));
+    ck_assert_int_eq(worker_start(&w), 0);
+    ck_assert_int_eq(pthread_getcpuclockid(w.thread, &clock), 0);
+    ck_assert_int_eq(nanosleep(&pause, NULL), 0);
+    ck_assert_int_eq(clock_gettime(clock, &used), 0);
+    ck_assert_int_eq(used.tv_sec, 0);
+    ck_assert_int_lt(used.tv_nsec, pause.tv_nsec / 4);
     ck_assert(token_release(&w.token));
 }
 END_TEST
@@ -312,6 +332,7 @@ int main(void)
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, spinning_ends_a_stay);
+    tcase_add_test(t, the_thread_gives_way_to_the_holder);
     tcase_add_test(t, a_poll_gives_way_to_the_holder);
     tcase_add_test(t, turns_of_spinning_end_no_stay);
     tcase_add_test(t, the_thread_takes_over_before_a_wait);

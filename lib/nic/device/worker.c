@@ -28,7 +28,7 @@
 #define WORKER_STAND_IN 8u  /* most rounds of the control thread for a blocked worker */
 #define WORKER_LOOK_NS  (250 * CLOCK_US) /* first period of looks at polling threads; it doubles */
 #define WORKER_LOOK_MAX (1 * CLOCK_MS)
-#define WORKER_YIELDS   16u            /* in vain, in a wait for the token, before naps */
+#define WORKER_YIELDS   16u            /* in a wait for the token, before naps */
 #define WORKER_LET_POLL 4u             /* yields to a polling thread that may wait for this core */
 #define WORKER_LONG_NS  (1 * CLOCK_MS) /* one holder for this long may need this core */
 #define WORKER_ASK_NS   (1 * CLOCK_MS)
@@ -36,6 +36,7 @@
 #define WORKER_STAY_MIN (1 * CLOCK_MS)
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
 #define WORKER_NAP_NS   (50 * CLOCK_US)
+#define WORKER_NAP_MAX  (1 * CLOCK_MS)
 #define WORKER_REST_NS  (10 * CLOCK_MS)
 #define WORKER_SPIN_NS  (1 * CLOCK_MS) /* on a channel: time without work before a nap */
 #define WORKER_SPINS    32u            /* polls without work before a nap */
@@ -192,17 +193,19 @@ static void worker_nap(uint64_t ns)
 }
 
 /* Wait for the token. Its holder is in a round, or does a few. It may also have lost this core to
- * us. If yields return at once, the kernel keeps the core from it: then we nap. */
+ * us. If a few yields do not help, the kernel keeps the core from it until we sleep. A thread of the
+ * program that holds the token for long does our rounds, so each nap is twice as long as the last.
+ */
 static void worker_take(struct worker *w)
 {
-    for (unsigned vain = 0; !token_try(&w->token);) {
-        if (vain >= WORKER_YIELDS) {
-            worker_nap(WORKER_NAP_NS);
+    uint64_t nap = WORKER_NAP_NS;
+    for (unsigned vain = 0; !token_try(&w->token); vain++) {
+        if (vain < WORKER_YIELDS) {
+            sched_yield();
             continue;
         }
-        uint64_t before = clock_now();
-        sched_yield();
-        vain += clock_now() - before < w->pace.turn_ns;
+        worker_nap(nap);
+        nap = 2 * nap < WORKER_NAP_MAX ? 2 * nap : WORKER_NAP_MAX;
     }
 }
 
