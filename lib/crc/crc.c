@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Which implementation is used. The list is in the order that was measured (doc/performance.md):
- * vectors twice as long are quicker on every CPU that has them, and ISA-L comes last, because it
- * reads a copy once more.
+ * vectors twice as long are quicker on every CPU that has them, ISA-L comes after them, because it
+ * reads a copy once more, and zlib is last. QEMU emulates carry-less multiplication bit by bit, so
+ * on its CPUs the tables of zlib are the quickest.
  */
 #include "crc.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,11 +26,12 @@ static const struct crc_way {
     int needs;
 } ways[] = {
 #ifdef __x86_64__
-    {{"avx512", crc_avx512_update, crc_avx512_copy}, CRC_HAS_AVX512},
-    {{"avx2", crc_avx2_update, crc_avx2_copy}, CRC_HAS_AVX2},
-    {{"avx", crc_avx_update, crc_avx_copy}, CRC_HAS_AVX},
+    {{"avx512", crc_avx512_update, crc_avx512_copy, true}, CRC_HAS_AVX512},
+    {{"avx2", crc_avx2_update, crc_avx2_copy, true}, CRC_HAS_AVX2},
+    {{"avx", crc_avx_update, crc_avx_copy, true}, CRC_HAS_AVX},
 #endif
-    {{"isal", crc_isal_update, crc_isal_copy}, CRC_HAS_NOTHING},
+    {{"isal", crc_isal_update, crc_isal_copy, false}, CRC_HAS_NOTHING},
+    {{"zlib", crc_zlib_update, crc_zlib_copy, false}, CRC_HAS_NOTHING},
 };
 
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
@@ -46,12 +51,38 @@ static int crc_has(void)
         return CRC_HAS_AVX2;
     return CRC_HAS_AVX512;
 }
+
+#define CPUID_HYPERVISOR (1u << 31) /* of leaf 1's ecx: the leaf below exists */
+#define CPUID_SIGNATURE  0x40000000u
+
+/* Does QEMU emulate this CPU's instructions (its accelerator TCG)? */
+static bool crc_is_emulated(void)
+{
+    unsigned a, b, c, d, said[3];
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & CPUID_HYPERVISOR) == 0)
+        return false;
+    __cpuid(CPUID_SIGNATURE, a, said[0], said[1], said[2]);
+    return memcmp(said, "TCGTCGTCGTCG", sizeof(said)) == 0;
+}
 #else
 static int crc_has(void)
 {
     return CRC_HAS_NOTHING;
 }
+
+static bool crc_is_emulated(void)
+{
+    return false;
+}
 #endif
+
+const char *crc_fastest(void)
+{
+    unsigned i = 0;
+    while (crc_has() < ways[i].needs)
+        i++;
+    return crc_is_emulated() ? "zlib" : ways[i].impl.name;
+}
 
 const struct crc_impl *crc_impl(unsigned i)
 {
@@ -79,10 +110,11 @@ static void crc_explain(const char *name, int rc, char *err, size_t size)
 int crc_choose(const char *name, char *err, size_t size)
 {
     int rc = -ENOENT;
+    if (!name || !*name)
+        name = crc_fastest();
     for (unsigned i = 0; i < WAYS; i++) {
         const struct crc_impl *impl = &ways[i].impl;
-        bool any = !name || !*name;
-        if (!any && strcmp(name, impl->name) != 0)
+        if (strcmp(name, impl->name) != 0)
             continue;
         if (crc_runs_here(impl)) {
             atomic_store_explicit(&in_use, impl, memory_order_relaxed);
@@ -117,18 +149,12 @@ uint32_t crc_copy(uint32_t crc, void *dst, const void *src, size_t n)
     return crc_in_use()->copy(crc, dst, src, n);
 }
 
-/* Those whose copy is of GUARD_CODE: all that don't call a library for it. */
-static bool crc_is_guarded(const struct crc_impl *impl)
-{
-    return impl->copy != crc_isal_copy;
-}
-
 static int64_t crc_take_piece(const struct crc_impl *impl, struct guard_frame *frame, uint32_t crc,
                               void *dst, const struct crc_piece *piece)
 {
     if (!frame)
         return impl->copy(crc, dst, piece->p, piece->len);
-    if (crc_is_guarded(impl))
+    if (impl->one_pass)
         return guard_call(frame, crc, dst, piece->p, piece->len, impl->copy);
     return guard_copy(dst, piece->p, piece->len) < 0 ? GUARD_FAULT
                                                      : impl->update(crc, dst, piece->len);

@@ -41,13 +41,17 @@ struct crc_impl {
     const char *name;
     uint32_t (*update)(uint32_t crc, const void *p, size_t n);
     uint32_t (*copy)(uint32_t crc, void *dst, const void *src, size_t n);
+    bool one_pass; /* `copy` reads memory once. Its code is GUARD_CODE: it calls no library */
 };
 
-/* The i-th implementation of this architecture, the fastest first; NULL = the end. */
+/* The i-th implementation of this architecture; NULL = the end. They are in the order of their speed
+ * on CPUs that no software emulates, the fastest first. */
 const struct crc_impl *crc_impl(unsigned i);
 /* Do this CPU and the operating system support it? Otherwise it must not be called. */
 bool crc_runs_here(const struct crc_impl *impl);
 
+/* The name of the fastest one here. */
+const char *crc_fastest(void);
 /* Use the implementation of this name from now on; NULL or "": the fastest one. 0; -ENOENT: no such
  * name; -ENOTSUP: this CPU lacks its instructions. After an error nothing has changed, and err
  * (`size` octets, or NULL) has a sentence. */

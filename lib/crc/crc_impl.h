@@ -13,6 +13,7 @@
     uint32_t crc_##name##_copy(uint32_t crc, void *dst, const void *src, size_t n)
 
 CRC_IMPL(isal);
+CRC_IMPL(zlib);
 CRC_IMPL(avx);
 CRC_IMPL(avx2);
 CRC_IMPL(avx512);

@@ -97,6 +97,10 @@ def engines():
     for word in ("elsewhere", "auto", "application,colour=red"):
         r = opened(URNIC_ENGINE=word)
         check("open" not in r.stdout.split() and f"URNIC_ENGINE={word} is not valid" in r.stderr, f"a wrong value: {r}")
+    for word, good in (("zlib", True), ("", True), ("mmx", False)):
+        r = private("sh", "-c", f"export URNIC_CRC={word}; {OPEN[2]}")
+        check(("open" in r.stdout.split()) == good and ("URNIC_CRC=mmx is not valid" in r.stderr) != good,
+              f"URNIC_CRC={word}: {r}")
 
 
 def no_engine():

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -277,6 +278,20 @@ START_TEST(icrc_01_constants)
 }
 END_TEST
 
+/* Does QEMU emulate this processor? The kernel names it after QEMU then, as long as nobody asks QEMU
+ * for another name; an accelerated guest has the host's name. */
+static bool is_emulated(void)
+{
+    char line[256];
+    bool emulated = false;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && fgets(line, sizeof(line), f))
+        emulated |= strstr(line, "QEMU TCG CPU") != NULL;
+    if (f)
+        fclose(f);
+    return emulated;
+}
+
 /* The quickest is chosen first; by name any that runs here; a wrong name is reported and changes
  * nothing. */
 START_TEST(choice)
@@ -285,7 +300,11 @@ START_TEST(choice)
     unsigned first = 0;
     while (!crc_runs_here(crc_impl(first)))
         first++;
-    ck_assert_ptr_eq(crc_in_use(), crc_impl(first));
+    if (is_emulated())
+        ck_assert_str_eq(crc_in_use()->name, "zlib");
+    else
+        ck_assert_ptr_eq(crc_in_use(), crc_impl(first));
+    ck_assert_str_eq(crc_in_use()->name, crc_fastest());
     EACH(impl)
     {
         ck_assert_int_eq(crc_choose(impl->name, err, sizeof(err)), 0);
@@ -293,7 +312,7 @@ START_TEST(choice)
         ck_assert_uint_eq(crc_update(0, data, 1000), want[1000]);
     }
     const struct crc_impl *last = crc_in_use();
-    ck_assert_str_eq(last->name, "isal"); /* on any CPU */
+    ck_assert_str_eq(last->name, "zlib"); /* on any CPU */
     ck_assert_int_eq(crc_choose("mmx", err, sizeof(err)), -ENOENT);
     ck_assert_ptr_nonnull(
         strstr(err, "URNIC_CRC=mmx: no such implementation; want one of these: "));
@@ -305,7 +324,7 @@ START_TEST(choice)
             ck_assert_int_eq(crc_choose(crc_impl(i)->name, NULL, 0), -ENOTSUP);
     }
     ck_assert_int_eq(crc_choose("", NULL, 0), 0);
-    ck_assert_ptr_eq(crc_in_use(), crc_impl(first));
+    ck_assert_str_eq(crc_in_use()->name, crc_fastest());
 }
 END_TEST
 

@@ -220,10 +220,9 @@ static void check_cores(const struct doctor_subject *s, struct doctor_finding *f
 static void check_crc(const struct doctor_subject *s, struct doctor_finding *f)
 {
     (void)s;
-    bool ours = strcmp(crc_in_use()->name, "isal") != 0;
     f->level = DOCTOR_GOOD;
     snprintf(f->text, sizeof(f->text), "iCRCs are computed by %s%s", crc_in_use()->name,
-             ours ? ", while the payload is copied" : ", after a copy of the payload");
+             crc_in_use()->one_pass ? ", while the payload is copied" : ", after a copy of the payload");
 }
 
 static const struct {

@@ -22,6 +22,7 @@
 #include "cmgr.h"
 #include "config_device.h"
 #include "contexts.h"
+#include "crc.h"
 #include "device.h"
 #include "forked.h"
 #include "guard.h"
@@ -398,6 +399,12 @@ static int open_nic(struct program *p, char *why)
     return rc;
 }
 
+/* The environment's choice; urnic and urnicd read it, too. */
+static int choose_crc(char *why)
+{
+    return crc_choose(secure_getenv(CRC_ENV), why, IPC_ENGINE_WHY) < 0 ? -EINVAL : 0;
+}
+
 static int open_with(struct program *p, const struct spec *s, struct program **out, char *why)
 {
     pthread_mutex_init(&p->lock, NULL);
@@ -409,7 +416,9 @@ static int open_with(struct program *p, const struct spec *s, struct program **o
     p->nic.clients.answer = program_answer;
     p->nic.clients.captures_fd = p->nic.seals_fd = -1;
     p->nic.started_at = clock_now();
-    int rc = open_nic(p, why);
+    int rc = choose_crc(why);
+    if (rc == 0)
+        rc = open_nic(p, why);
     if (rc < 0) {
         program_close(p);
         return rc;

@@ -98,11 +98,14 @@ static void fill(struct uv_context *ctx, struct ibv_device *dev)
 
 static void say_refused(const char *device, int err)
 {
-    const char *env = secure_getenv("URNIC_ENGINE"), *why = strerror(-err);
+    const char *engine = secure_getenv("URNIC_ENGINE"), *crc = secure_getenv("URNIC_CRC");
+    const char *why = strerror(-err);
     if (err == -ENODEV) /* no daemon, or no such device: the program says so */
         return;
-    if (err == -EINVAL && env != NULL) {
-        fprintf(stderr, "urnic: URNIC_ENGINE=%s is not valid (doc/ports.md)\n", env);
+    if (err == -EINVAL && (engine != NULL || crc != NULL)) {
+        fprintf(stderr, "urnic: %s=%s is not valid (%s)\n",
+                engine != NULL ? "URNIC_ENGINE" : "URNIC_CRC", engine != NULL ? engine : crc,
+                engine != NULL ? "doc/ports.md" : "man urnicd");
         return;
     }
     if (err == -EDQUOT)
