@@ -44,8 +44,8 @@ struct crc_impl {
     bool one_pass; /* `copy` reads memory once. Its code is GUARD_CODE: it calls no library */
 };
 
-/* The i-th implementation of this architecture; NULL = the end. They are in the order of their speed
- * on CPUs that no software emulates, the fastest first. */
+/* The i-th implementation of this architecture; NULL = the end. They are in the order of their
+ * speed on CPUs that no software emulates, the fastest first. */
 const struct crc_impl *crc_impl(unsigned i);
 /* Do this CPU and the operating system support it? Otherwise it must not be called. */
 bool crc_runs_here(const struct crc_impl *impl);

@@ -278,8 +278,8 @@ START_TEST(icrc_01_constants)
 }
 END_TEST
 
-/* Does QEMU emulate this processor? The kernel names it after QEMU then, as long as nobody asks QEMU
- * for another name; an accelerated guest has the host's name. */
+/* Does QEMU emulate this processor? The kernel names it after QEMU then, as long as nobody asks
+ * QEMU for another name; an accelerated guest has the host's name. */
 static bool is_emulated(void)
 {
     char line[256];

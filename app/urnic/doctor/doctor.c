@@ -222,7 +222,8 @@ static void check_crc(const struct doctor_subject *s, struct doctor_finding *f)
     (void)s;
     f->level = DOCTOR_GOOD;
     snprintf(f->text, sizeof(f->text), "iCRCs are computed by %s%s", crc_in_use()->name,
-             crc_in_use()->one_pass ? ", while the payload is copied" : ", after a copy of the payload");
+             crc_in_use()->one_pass ? ", while the payload is copied"
+                                    : ", after a copy of the payload");
 }
 
 static const struct {

@@ -193,8 +193,9 @@ static void worker_nap(uint64_t ns)
 }
 
 /* Wait for the token. Its holder is in a round, or does a few. It may also have lost this core to
- * us. If a few yields do not help, the kernel keeps the core from it until we sleep. A thread of the
- * program that holds the token for long does our rounds, so each nap is twice as long as the last.
+ * us. If a few yields do not help, the kernel keeps the core from it until we sleep. A thread of
+ * the program that holds the token for long does our rounds, so each nap is twice as long as the
+ * last.
  */
 static void worker_take(struct worker *w)
 {
