@@ -3,7 +3,9 @@
  * Receiving. Each datagram gets a slot of its own, with room for the headers that are made up in
  * front. Taking a train apart that the kernel has joined (UDP_GRO) would need copies. So it is
  * received directly into slots, with an iovec for each datagram of the length that those of the
- * last train had. If that guess was wrong, the datagrams are copied.
+ * last train had. If the train's datagrams are a little longer or shorter than that (the first
+ * packet of a WRITE has a header more), the octets that lie in a neighbour's slot are moved. If
+ * they are of quite another length, all are copied.
  */
 #include "udp_rx.h"
 
@@ -246,19 +248,49 @@ static void take_single(struct udp_port *p, const struct message *m)
     take_datagram(p, m, at, m->len, 0);
 }
 
-/* Take a train apart. Its datagrams lie in slots of their own, or (`whole`) in one piece, from
- * which they are copied to slots. Returns the slots used from `free_slot` on. */
+/* Does datagram k of a train lie in slot k, except for octets at the beginning of slot k + 1 or at
+ * the end of slot k - 1? */
+static bool nearly_foreseen(const struct udp_rx *r, const struct message *m)
+{
+    unsigned seg = m->about.segment, piece = r->made_segment, last = (m->len - 1) / seg;
+    unsigned most = seg > piece ? (last + 1) * (seg - piece) : last * (piece - seg);
+    return last < per_message(r) && most <= piece;
+}
+
+/* Datagram k of such a train, moved together. They are moved in order: the octets that belong to
+ * datagram k - 1 are where the headers of datagram k are written then. */
+static uint8_t *move_together(const struct udp_rx *r, const struct message *m, unsigned k,
+                              uint32_t len)
+{
+    const struct iovec *slot = &m->mh->msg_iov[k];
+    unsigned seg = m->about.segment, piece = r->made_segment;
+    uint8_t *at = slot->iov_base;
+    if (seg < piece) {
+        unsigned before = k * (piece - seg);
+        if (before > 0)
+            memmove(at - before, (uint8_t *)slot[-1].iov_base + piece - before,
+                    before < len ? before : len);
+        return at - before;
+    }
+    unsigned from = k * (seg - piece);
+    if (from + len > piece)
+        memmove(at + piece, slot[1].iov_base, from + len - piece);
+    return at + from;
+}
+
+/* Take a train apart. Its datagrams lie in slots of their own, or nearly, or they are copied to
+ * slots from one piece (`whole`). Returns the slots used from `free_slot` on. */
 static unsigned take_train(struct udp_port *p, const struct message *m, unsigned free_slot)
 {
     struct udp_rx *r = &p->rx;
     unsigned seg = m->about.segment, used = 0;
-    bool foreseen = seg == r->made_segment && m->len <= seg * per_message(r);
+    bool foreseen = nearly_foreseen(r, m);
     if (!foreseen)
         linearize(m->mh, m->len, r->whole);
     for (unsigned k = 0; k * seg < m->len; k++) {
         uint32_t len = m->len - k * seg < seg ? m->len - k * seg : seg;
         if (foreseen) {
-            take_datagram(p, m, m->mh->msg_iov[k].iov_base, len, k);
+            take_datagram(p, m, move_together(r, m, k, len), len, k);
             continue;
         }
         if (used == UDP_TRAIN || len > SLOT_MAX || free_slot + used == UDP_RX_SLOTS) {
