@@ -22,6 +22,7 @@
 #define FEW    20u
 #define PROMPT (100 * CLOCK_US) /* the thread's own look comes after 250 us */
 #define SPINS  32u              /* worker.c */
+#define STREAM 32u              /* likewise */
 
 static struct worker w;
 
@@ -298,6 +299,42 @@ START_TEST(a_post_may_wait_for_the_next_poll)
 }
 END_TEST
 
+/* The next post comes soon after a long round of the last one. */
+static void seem_to_stream(void)
+{
+    w.round_over = w.posted_at = clock_now();
+    atomic_store(&w.round_at, w.round_over - LONG);
+}
+
+/* A program that only posts, one post after the other: after some of them a post waits, and with it
+ * those that follow, until the program polls. A program that does more than a quarter of a round's
+ * time between two posts, perhaps since it waits for its peer, has each post sent at once. */
+START_TEST(a_post_of_a_stream_may_wait)
+{
+    struct device *d = open_device();
+    struct timer owed = {0};
+    unsigned sent = 0;
+    w.started = true;
+    timer_arm(&d->engine->wheel, &owed, clock_now() + LONG);
+    ck_assert(worker_poll(&w));
+    (void)a_post_runs_a_round(); /* it may wait for a poll */
+    for (; sent < TRIES; sent++) {
+        seem_to_stream();
+        if (!a_post_runs_a_round())
+            break;
+    }
+    ck_assert_uint_ge(sent, STREAM - 1);
+    ck_assert_uint_lt(sent, TRIES); /* this thread may lose the core before a post */
+    w.posted_at = w.round_over = clock_now() - CLOCK_US;
+    atomic_store(&w.round_at, w.round_over - 3 * CLOCK_US);
+    ck_assert(a_post_runs_a_round()); /* a pause */
+    seem_to_stream();
+    ck_assert(a_post_runs_a_round()); /* it must stream again first */
+    timer_cancel(&d->engine->wheel, &owed);
+    device_close(d);
+}
+END_TEST
+
 static void note_round(void *arg, uint64_t now)
 {
     (void)now;
@@ -339,6 +376,7 @@ int main(void)
     tcase_add_test(t, a_poll_before_a_wait_takes_nothing_back);
     tcase_add_test(t, a_post_does_not_wake_the_thread);
     tcase_add_test(t, a_post_may_wait_for_the_next_poll);
+    tcase_add_test(t, a_post_of_a_stream_may_wait);
     tcase_add_test(t, a_request_lets_a_waiting_post_out_first);
     tcase_add_test(t, the_thread_lets_a_late_program_poll);
     suite_add_tcase(s, t);

@@ -33,6 +33,7 @@
 #define WORKER_LONG_NS  (1 * CLOCK_MS) /* one holder for this long may need this core */
 #define WORKER_ASK_NS   (1 * CLOCK_MS)
 #define WORKER_OFTEN_NS (1 * CLOCK_MS) /* between posts of which one may wait for a poll */
+#define WORKER_STREAM   32u            /* posts in a row, of which one may wait as well */
 #define WORKER_STAY_MIN (1 * CLOCK_MS)
 #define WORKER_STAY_MAX (1 * CLOCK_SEC)
 #define WORKER_NAP_NS   (50 * CLOCK_US)
@@ -287,7 +288,7 @@ static bool worker_spins(struct worker *w, bool work)
 }
 
 /* This thread polls or has posted, and holds the token. Returns whether it should nap. */
-static bool worker_inline(struct worker *w)
+static bool worker_inline(struct worker *w, bool posted)
 {
     bool wakes = atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0;
     if (wakes)
@@ -302,6 +303,8 @@ static bool worker_inline(struct worker *w)
         worker_return(w);
         worker_stat_add(&w->stats.rounds, 1);
         w->pace.keeps = false; /* for the worker's thread, if it is next */
+        if (posted)
+            w->round_over = clock_now();
     } while (!token_release(&w->token));
     if (wakes) /* once: from now on it looks by itself */
         worker_wake(w);
@@ -321,7 +324,7 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
     struct job job = {.fn = fn, .arg = arg};
     jobs_add(&w->jobs, &job);
     if (token_want(&w->token))
-        (void)worker_inline(w);
+        (void)worker_inline(w, false);
     worker_kick(w);
     job_wait(&job);
 }
@@ -368,22 +371,35 @@ bool worker_poll(struct worker *w)
     }
     atomic_store_explicit(&w->inlined, atomic_load_explicit(&w->inlined, memory_order_relaxed) + 1,
                           memory_order_relaxed); /* under the token */
-    if (worker_inline(w))
+    if (worker_inline(w, false))
         worker_nap(WORKER_NAP_NS);
     return true;
 }
 
+/* Does the program spend its time in posts, each with a round of its own? Between two of them it
+ * does little: one that waits for its peer, or computes, takes longer than a quarter of a round. */
+static bool worker_streams(struct worker *w, uint64_t now)
+{
+    const uint64_t began = atomic_load_explicit(&w->round_at, memory_order_relaxed);
+    const bool last = began < w->round_over; /* no poll's round, nor the thread's, has come since */
+    const bool next = last && 4 * (now - w->round_over) < w->round_over - began;
+    w->stream = next ? w->stream + 1 : 0;
+    return w->stream >= WORKER_STREAM;
+}
+
 /* The program posts often, polls between its posts, and may have packets on their way. Then this
- * post can wait for the next poll: one round, and one call of the kernel, instead of two. The
- * worker's thread must be awake, since it sends what neither a poll nor another post does. */
+ * post can wait for the next poll: one round, and one call of the kernel, instead of two. So can a
+ * post of a stream: it lets all those after it wait, too, until the program looks for completions.
+ * The worker's thread must be awake, since it sends what neither a poll nor another post does. */
 static bool worker_defers(struct worker *w)
 {
     const uint32_t polls = atomic_load_explicit(&w->inlined, memory_order_relaxed);
     const uint64_t now = clock_now();
     const bool polled = polls != w->polls_at_post, often = now - w->posted_at < WORKER_OFTEN_NS;
+    const bool streams = worker_streams(w, now);
     w->polls_at_post = polls;
     w->posted_at = now;
-    if (!w->started || !polled || !often ||
+    if (!w->started || !(polled || streams) || !often ||
         atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0)
         return false;
     for (unsigned i = 0; i < w->ndevice; i++) {
@@ -404,8 +420,9 @@ void worker_posted(struct worker *w)
         return;
     }
     w->deferred = worker_defers(w);
-    if (!w->deferred || !token_release(&w->token))
-        (void)worker_inline(w);
+    if (w->deferred && token_release(&w->token))
+        return;
+    (void)worker_inline(w, true);
 }
 
 void worker_waits(struct worker *w)

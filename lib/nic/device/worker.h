@@ -69,9 +69,11 @@ struct worker {
      * when it polls only now and then, and work between its polls had to wait for the thread. */
     _Atomic uint64_t stays_until;
     uint64_t worked_at;      /* the last round of a polling thread with work; under the token */
-    uint64_t posted_at;      /* the last post; under the token, as the next two */
+    uint64_t posted_at;      /* the last post; under the token, as the next four */
     uint32_t polls_at_post;  /* `inlined` then */
     bool deferred;           /* it waits for the next poll */
+    uint64_t round_over;     /* end of the last round of a post */
+    uint32_t stream;         /* posts in a row, each with a round, and with little time between */
     uint32_t spins;          /* rounds without work since then, or since the last nap */
     uint64_t stay_ns;        /* the thread's: time to stay when it next takes over */
     _Atomic uint32_t knocks; /* polls that found the token taken */
@@ -140,8 +142,9 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
  * Any thread; not from within a round. Returns whether there was a round. */
 bool worker_poll(struct worker *w);
 /* After a post: do a round on this thread, or have the thread that is in a round do one more. If
- * the program polls and posts in turn, and often, the post may be left to the next poll or post.
- * Without these the worker's thread sends it at one of its next two looks. */
+ * the program polls and posts in turn, and often, or only posts, one after the other, the post may
+ * be left to the next poll or post. Without these the worker's thread sends it at one of its next
+ * two looks. */
 void worker_posted(struct worker *w);
 /* The program, whose threads have polled, is about to wait for an event: the worker's thread takes
  * over now rather than at its next look. Never waits. Any thread. */
