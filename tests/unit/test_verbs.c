@@ -107,6 +107,10 @@ START_TEST(binds)
     ck_assert_int_eq(uv_bind_from(&out, &mw, 0x101, &info), -EINVAL);
     info.length = 0; /* takes it away */
     ck_assert_int_eq(uv_bind_from(&out, &mw, 0x101, &info), 0);
+    /* Of a window of type 2 the program chooses the lowest octet alone. */
+    mw.type = IBV_MW_TYPE_2;
+    ck_assert_int_eq(uv_bind_from(&out, &mw, 0xABCDEF42, &info), 0);
+    ck_assert_uint_eq(out.bind_mw.new_rkey, 0x142);
 }
 END_TEST
 

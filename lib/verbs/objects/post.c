@@ -76,6 +76,9 @@ int uv_bind_from(struct urnic_send_wr *to, const struct ibv_mw *mw, uint32_t rke
     if (mw == NULL || (info->mr == NULL && info->length != 0))
         return -EINVAL;
     to->num_sge = 0;
+    /* Only the variant of the new key is the program's to choose. Devices ignore the other bits. */
+    if (mw->type == IBV_MW_TYPE_2)
+        rkey = (mw->rkey & ~0xFFu) | (rkey & 0xFFu);
     to->bind_mw = (struct urnic_wr_bind_mw){
         .mw_rkey = mw->rkey,
         .new_rkey = rkey,
@@ -115,14 +118,14 @@ int uv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr
     if (err == 0)
         return 0;
     *bad_wr = wr;
-    return uv_errno(err);
+    return uv_status(err);
 }
 
 int uv_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
     int err = urnic_post_recv(uv_qp(ibqp)->urnic, (const struct urnic_recv_wr *)(const void *)wr,
                               (const struct urnic_recv_wr **)(void *)bad_wr);
-    return uv_errno(err);
+    return uv_status(err);
 }
 
 int uv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -130,5 +133,5 @@ int uv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_rec
     int err =
         urnic_post_srq_recv(uv_srq(srq)->urnic, (const struct urnic_recv_wr *)(const void *)wr,
                             (const struct urnic_recv_wr **)(void *)bad_wr);
-    return uv_errno(err);
+    return uv_status(err);
 }
