@@ -6,6 +6,7 @@
 #include "vt.h"
 
 #define MESSAGES 50
+#define BURSTS   20
 
 static uint64_t ns(const struct timespec *t)
 {
@@ -83,6 +84,30 @@ static void one(struct ibv_cq_ex *x, struct ibv_context *ctx, const char *what, 
     *last = (struct seen){ts, wall};
 }
 
+/* Many completions of one burst: none is earlier than the one before, by either clock. */
+static void burst(struct vt_end *a, struct vt_end *b, struct ibv_cq_ex *x)
+{
+    struct ibv_poll_cq_attr pa = {0};
+    struct seen last = {0};
+    uint64_t end = vt_ms() + 5000;
+    for (int i = 0; i < MESSAGES; i++)
+        OK0(vt_post(a, IBV_WR_RDMA_WRITE, i, a->buf, 64, IBV_SEND_SIGNALED, (uintptr_t)b->buf,
+                    b->mr->rkey, 0));
+    for (int i = 0; i < MESSAGES;) {
+        int r = ibv_start_poll(x, &pa);
+        WANT(vt_ms() < end, "the burst: %d of %d completions", i, MESSAGES);
+        if (r == ENOENT)
+            continue;
+        for (; r == 0; r = ibv_next_poll(x), i++) {
+            struct seen s = {ibv_wc_read_completion_ts(x), ibv_wc_read_completion_wallclock_ns(x)};
+            WANT(s.device >= last.device && s.day >= last.day, "the burst: %d is earlier than %d",
+                 i, i - 1);
+            last = s;
+        }
+        ibv_end_poll(x);
+    }
+}
+
 int main(int argc, char **argv)
 {
     vt_start(argc, argv, "timestamps");
@@ -117,6 +142,8 @@ int main(int argc, char **argv)
         one(x[0], vt.ctx[0], "SEND", i, device[0], day, &last[0]);
         one(x[1], vt.ctx[1], "receive", i, device[1], day, &last[1]);
     }
+    for (int i = 0; i < BURSTS; i++)
+        burst(&a, &b, x[0]);
     /* a completion that waits keeps its time */
     uint64_t device = raw_clock(vt.ctx[0]), day = time_of_day();
     OK0(vt_post(&a, IBV_WR_RDMA_WRITE, 99, a.buf, 64, IBV_SEND_SIGNALED, (uintptr_t)b.buf,

@@ -11,6 +11,7 @@
 #define FLAGS_KNOWN                                                                                \
     ((uint64_t)IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                       \
      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+#define WALLCLOCK_ERROR_NS 1000000u /* a larger step back is one of the machine's time of day */
 
 static struct uv_cq *of(struct ibv_cq_ex *ex)
 {
@@ -24,7 +25,7 @@ static int take(struct uv_cq *cq)
     if (n == 0)
         return ENOENT;
     if (n < 0)
-        return uv_errno(n);
+        return uv_status(n);
     cq->ex.status = (enum ibv_wc_status)cq->wc.status;
     cq->ex.wr_id = cq->wc.wr_id;
     if (uv_tracing())
@@ -121,10 +122,17 @@ static uint64_t now_ns(clockid_t clock)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* The two clocks can't be read at one instant. The small error must not put a completion before the
+ * one that preceded it. */
 static uint64_t read_wallclock(struct ibv_cq_ex *ex)
 {
-    uint64_t ago = now_ns(CLOCK_MONOTONIC) - of(ex)->wc.timestamp;
-    return now_ns(CLOCK_REALTIME) - ago;
+    struct uv_cq *cq = of(ex);
+    uint64_t ago = now_ns(CLOCK_MONOTONIC) - cq->wc.timestamp;
+    uint64_t at = now_ns(CLOCK_REALTIME) - ago;
+    if (at < cq->wallclock && cq->wallclock - at < WALLCLOCK_ERROR_NS)
+        at = cq->wallclock;
+    cq->wallclock = at;
+    return at;
 }
 
 static void fill(struct ibv_cq_ex *ex)

@@ -25,6 +25,16 @@ static inline int uv_errno(int err)
     return err == -EDQUOT ? ENOMEM : err == -ENOTSUP ? EOPNOTSUPP : -err;
 }
 
+/* For calls that return an error number. Programs print errno as well, because the calls of other
+ * providers end in system calls, which set it. */
+static inline int uv_status(int err)
+{
+    const int is = uv_errno(err);
+    if (is != 0)
+        errno = is;
+    return is;
+}
+
 /* For calls that return -1, or NULL, and set errno. */
 static inline int uv_fail(int err)
 {
@@ -122,6 +132,7 @@ struct uv_cq {
     /* of an extended queue: held from start_poll to end_poll */
     struct uv_lock lock;
     struct urnic_wc wc;
+    uint64_t wallclock; /* of the last completion that was asked for it */
 };
 
 struct uv_srq {
