@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * ebusy: objects in use are not destroyed: PD with QP, MR or SRQ; CQ with QP; SRQ with QP; channel
- * with CQ: EBUSY, and everything still works; then all go in the right order. */
+ * with CQ: EBUSY, in errno, too, and everything still works; then all go in the right order. */
 #include "vt.h"
 #define BUSY(call)                                                                                 \
     do {                                                                                           \
-        int r_ = (call);                                                                           \
+        errno = ENOENT;                                                                            \
+        int r_ = (call), e_ = errno;                                                               \
         WANT(r_ == EBUSY, "%s gave %d, expected EBUSY (16)", #call, r_);                           \
+        WANT(e_ == EBUSY, "%s left errno %d, expected EBUSY (16)", #call, e_);                     \
     } while (0)
 int main(int argc, char **argv)
 {

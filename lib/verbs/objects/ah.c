@@ -64,7 +64,7 @@ int ibv_destroy_ah(struct ibv_ah *ibah)
     struct uv_ah *ah = (struct uv_ah *)ibah;
     int err = urnic_destroy_ah(ah->urnic);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     atomic_fetch_sub(&uv_pd(ibah->pd)->uses, 1);
     free(ah);
     return 0;
@@ -162,11 +162,11 @@ UV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ib
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
     (void)lid;
-    return uv_errno(urnic_attach_mcast(uv_qp(qp)->urnic, gid->raw));
+    return uv_status(urnic_attach_mcast(uv_qp(qp)->urnic, gid->raw));
 }
 
 int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
     (void)lid;
-    return uv_errno(urnic_detach_mcast(uv_qp(qp)->urnic, gid->raw));
+    return uv_status(urnic_detach_mcast(uv_qp(qp)->urnic, gid->raw));
 }

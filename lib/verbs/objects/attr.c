@@ -76,9 +76,9 @@ int uv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
         .phys_port_cnt_ex = 1,
     };
     if (input != NULL && input->comp_mask != 0)
-        return EINVAL;
+        return uv_status(-EINVAL);
     if (size < sizeof(a.orig_attr))
-        return EINVAL;
+        return uv_status(-EINVAL);
     fill_device(uv_ctx(context), &a.orig_attr);
     a.device_cap_flags_ex = a.orig_attr.device_cap_flags | uv_ctx(context)->attr.cap_flags;
     memset(attr, 0, size);
@@ -124,10 +124,10 @@ int uv_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
 {
     struct urnic_port_attr u;
     if (port != PORT)
-        return EINVAL;
+        return uv_status(-EINVAL);
     int err = urnic_query_port(uv_ctx(context)->urnic, &u);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     struct ibv_port_attr a = {
         .state = u.state == URNIC_PORT_ACTIVE ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = (enum ibv_mtu)u.max_mtu,
@@ -187,14 +187,14 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
     struct uv_context *ctx = uv_ctx(context);
     struct urnic_gid g;
     if (flags != 0)
-        return EOPNOTSUPP;
+        return uv_status(-EOPNOTSUPP);
     if (port != PORT || index >= ctx->gid_tbl_len)
-        return EINVAL;
+        return uv_status(-EINVAL);
     int err = urnic_query_gid(ctx->urnic, index, &g);
     if (err == -ENOENT)
-        return ENODATA;
+        return uv_status(-ENODATA);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     struct ibv_gid_entry e = gid_entry(&g, port_ifindex(ctx));
     memset(entry, 0, size);
     memcpy(entry, &e, size < sizeof(e) ? size : sizeof(e));

@@ -33,10 +33,10 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
     bool busy = channel->refcnt != 0;
     pthread_mutex_unlock(&channel->context->mutex);
     if (busy)
-        return EBUSY;
+        return uv_status(-EBUSY);
     int err = urnic_destroy_channel(ch->urnic);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     free(ch);
     return 0;
 }
@@ -145,7 +145,7 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
     struct ibv_comp_channel *channel = ibcq->channel;
     int err = urnic_destroy_cq(cq->urnic);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     count_queue(channel, -1);
     pthread_mutex_destroy(&cq->cq.mutex);
     pthread_cond_destroy(&cq->cq.cond);
@@ -158,16 +158,16 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
     int err = urnic_resize_cq(uv_cq(cq)->urnic, cqe);
     if (err == 0)
         cq->cqe = urnic_cq_size(uv_cq(cq)->urnic);
-    return uv_errno(err);
+    return uv_status(err);
 }
 
 int uv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
     if ((attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE) != 0)
-        return EINVAL;
+        return uv_status(-EINVAL);
     if (attr->attr_mask == 0)
         return 0;
-    return uv_errno(
+    return uv_status(
         urnic_modify_cq(uv_cq(cq)->urnic, attr->moderate.cq_count, attr->moderate.cq_period));
 }
 
@@ -237,5 +237,5 @@ int uv_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
     if (cq->channel == NULL)
         return 0;
-    return uv_errno(urnic_req_notify_cq(uv_cq(cq)->urnic, solicited_only != 0));
+    return uv_status(urnic_req_notify_cq(uv_cq(cq)->urnic, solicited_only != 0));
 }

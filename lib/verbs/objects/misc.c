@@ -146,12 +146,12 @@ int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
     (void)qp;
     memset(ece, 0, sizeof(*ece));
-    return EOPNOTSUPP;
+    return uv_status(-EOPNOTSUPP);
 }
 
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
     (void)qp;
     (void)ece;
-    return EOPNOTSUPP;
+    return uv_status(-EOPNOTSUPP);
 }

@@ -148,7 +148,7 @@ int ibv_dereg_mr(struct ibv_mr *ibmr)
     struct uv_mr *mr = (struct uv_mr *)ibmr;
     int err = urnic_dereg_mr(mr->urnic);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     free(mr);
     return 0;
 }
@@ -176,7 +176,7 @@ int uv_dealloc_mw(struct ibv_mw *ibmw)
     struct uv_mw *mw = (struct uv_mw *)ibmw;
     int err = urnic_dealloc_mw(mw->urnic);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     free(mw);
     return 0;
 }
@@ -186,11 +186,11 @@ int uv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
     const struct ibv_mw_bind_info *info = &bind->bind_info;
     if (info->mw_access_flags & IBV_ACCESS_ZERO_BASED)
-        return EINVAL;
+        return uv_status(-EINVAL);
     if (info->mr != NULL && (mw->pd != info->mr->pd || qp->pd != mw->pd))
-        return EPERM;
+        return uv_status(-EPERM);
     if (info->mr == NULL && info->length != 0)
-        return EINVAL;
+        return uv_status(-EINVAL);
     struct urnic_send_wr wr = {
         .wr_id = bind->wr_id,
         .opcode = URNIC_WR_BIND_MW,
@@ -204,7 +204,7 @@ int uv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
     };
     int err = urnic_post_send(uv_qp(qp)->urnic, &wr, NULL);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     mw->rkey = wr.bind_mw.new_rkey;
     return 0;
 }

@@ -47,7 +47,7 @@ int uv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *sp
     struct urnic_port_attr attr;
     int err = port != 1 ? -EINVAL : urnic_query_port(uv_ctx(context)->urnic, &attr);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     *speed = attr.line_rate != 0 ? attr.line_rate / HUNDRED_MBPS : SPEED_UNKNOWN;
     return 0;
 }
@@ -64,7 +64,7 @@ int uv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *sp
     int uv_##name(void) EXPORT_AS(name);                                                           \
     int uv_##name(void)                                                                            \
     {                                                                                              \
-        return EOPNOTSUPP;                                                                         \
+        return uv_status(-EOPNOTSUPP);                                                             \
     }
 #define DESCRIPTOR_OF(name)                                                                        \
     int uv_##name(void) EXPORT_AS(name);                                                           \

@@ -38,13 +38,13 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 {
     struct uv_pd *pd = uv_pd(ibpd);
     if (atomic_load(&pd->uses) != 0)
-        return EBUSY;
+        return uv_status(-EBUSY);
     if (pd->parent != NULL) {
         atomic_fetch_sub(&pd->parent->uses, 1);
     } else {
         int err = urnic_dealloc_pd(pd->urnic);
         if (err < 0)
-            return uv_errno(err);
+            return uv_status(err);
     }
     free(pd);
     return 0;

@@ -225,7 +225,7 @@ int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
     if (err == 0)
         err = urnic_modify_qp(qp->urnic, &u, (unsigned)mask);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     if (mask & IBV_QP_STATE)
         ibqp->state = a->qp_state;
     return 0;
@@ -239,7 +239,7 @@ int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
     (void)mask; /* a hint: all attributes are returned anyway */
     int err = urnic_query_qp(qp->urnic, &u);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     *attr = (struct ibv_qp_attr){
         .qp_state = (enum ibv_qp_state)u.qp_state,
         .cur_qp_state = (enum ibv_qp_state)u.cur_qp_state,
@@ -269,10 +269,10 @@ int ibv_destroy_qp(struct ibv_qp *ibqp)
 {
     struct uv_qp *qp = uv_qp(ibqp);
     if (qp->real != NULL)
-        return uv_errno(uv_target_drop(qp));
+        return uv_status(uv_target_drop(qp));
     int err = urnic_destroy_qp(qp->urnic);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     pthread_mutex_destroy(&qp->qp.mutex);
     pthread_cond_destroy(&qp->qp.cond);
     uv_ops_free(qp);

@@ -234,7 +234,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
         uv_trace("ibv_wr_complete", UV_STATUS, uv_errno(err), "qp 0x%x, %u requests",
                  ex->qp_base.qp_num, b->n);
     uv_unlock(&b->lock);
-    return uv_errno(err);
+    return uv_status(err);
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)

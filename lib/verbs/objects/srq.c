@@ -64,12 +64,12 @@ struct ibv_srq *uv_create_srq_ex(struct ibv_context *context, struct ibv_srq_ini
 int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
     if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0)
-        return EINVAL;
+        return uv_status(-EINVAL);
     struct urnic_srq *srq = uv_srq(ibsrq)->urnic;
     int err = mask & IBV_SRQ_MAX_WR ? urnic_resize_srq(srq, attr->max_wr) : 0;
     if (err == 0 && (mask & IBV_SRQ_LIMIT))
         err = urnic_modify_srq_limit(srq, attr->srq_limit);
-    return err < 0 ? uv_errno(err) : 0;
+    return err < 0 ? uv_status(err) : 0;
 }
 
 int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
@@ -77,7 +77,7 @@ int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
     struct urnic_srq_attr u;
     int err = urnic_query_srq(uv_srq(ibsrq)->urnic, &u);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     *attr =
         (struct ibv_srq_attr){.max_wr = u.max_wr, .max_sge = u.max_sge, .srq_limit = u.srq_limit};
     return 0;
@@ -88,7 +88,7 @@ int ibv_destroy_srq(struct ibv_srq *ibsrq)
     struct uv_srq *srq = uv_srq(ibsrq);
     int err = urnic_destroy_srq(srq->urnic);
     if (err < 0)
-        return uv_errno(err);
+        return uv_status(err);
     pthread_mutex_destroy(&srq->srq.mutex);
     pthread_cond_destroy(&srq->srq.cond);
     free(srq);

@@ -91,13 +91,13 @@ int uv_close_xrcd(struct ibv_xrcd *xrcd)
     pthread_mutex_unlock(&lock);
     if (last)
         free(d);
-    return uv_errno(err);
+    return uv_status(err);
 }
 
 int uv_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 {
     *num = urnic_srq_num(uv_srq(srq)->urnic);
-    return *num != 0 ? 0 : EINVAL;
+    return *num != 0 ? 0 : uv_status(-EINVAL);
 }
 
 /* ---- queue pairs that receive ---- */
