@@ -194,15 +194,13 @@ static void worker_nap(uint64_t ns)
 }
 
 /* Wait for the token. Its holder is in a round, or does a few. It may also have lost this core to
- * us. If a few yields do not help, the kernel keeps the core from it until we sleep. A thread of
- * the program that holds the token for long does our rounds, so each nap is twice as long as the
- * last.
- */
+ * us: the kernel may then keep the core from it until we sleep, whatever the time of our yields. A
+ * program's thread that holds the token for long does our rounds, so longer and longer naps do. */
 static void worker_take(struct worker *w)
 {
     uint64_t nap = WORKER_NAP_NS;
-    for (unsigned vain = 0; !token_try(&w->token); vain++) {
-        if (vain < WORKER_YIELDS) {
+    for (unsigned yields = 0; !token_try(&w->token);) {
+        if (yields++ < WORKER_YIELDS) {
             sched_yield();
             continue;
         }
@@ -287,7 +285,7 @@ static bool worker_spins(struct worker *w, bool work)
     return true;
 }
 
-/* This thread polls or has posted, and holds the token. Returns whether it should nap. */
+/* This thread polls or has `posted`, and holds the token. Returns whether it should nap. */
 static bool worker_inline(struct worker *w, bool posted)
 {
     bool wakes = atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0;

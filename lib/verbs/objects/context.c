@@ -102,10 +102,19 @@ static void say_refused(const char *device, int err)
     const char *why = strerror(-err);
     if (err == -ENODEV) /* no daemon, or no such device: the program says so */
         return;
-    if (err == -EINVAL && (engine != NULL || crc != NULL)) {
-        fprintf(stderr, "urnic: %s=%s is not valid (%s)\n",
-                engine != NULL ? "URNIC_ENGINE" : "URNIC_CRC", engine != NULL ? engine : crc,
-                engine != NULL ? "doc/ports.md" : "man urnicd");
+    if (err == -EINVAL && engine != NULL && crc != NULL) {
+        fprintf(stderr,
+                "urnic: URNIC_ENGINE=%s (doc/ports.md) or URNIC_CRC=%s (man urnicd) is not "
+                "valid\n",
+                engine, crc);
+        return;
+    }
+    if (err == -EINVAL && engine != NULL) {
+        fprintf(stderr, "urnic: URNIC_ENGINE=%s is not valid (doc/ports.md)\n", engine);
+        return;
+    }
+    if (err == -EINVAL && crc != NULL) {
+        fprintf(stderr, "urnic: URNIC_CRC=%s is not valid (man urnicd)\n", crc);
         return;
     }
     if (err == -EDQUOT)
